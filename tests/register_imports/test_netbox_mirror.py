@@ -244,3 +244,18 @@ def test_what_was_there_before_is_never_released(server: NetBox) -> None:
     assert "released" not in counts(run(mirror))
     assert held() == {"10.1.1.5/32": ("web.example", "")}
     assert {*Pool.objects.filter(pk__in=[ours.pk, empty.pk])} == {ours, empty}
+
+
+def test_a_range_that_grows_stays_reserved(server: NetBox) -> None:
+    """Also between two runs: nothing of it may be allocated meanwhile."""
+    server.prefix("10.1.1.0/24")
+    grown = server.range("10.1.1.50/24", "10.1.1.60/24", "reserved")
+    mirror = source(server)
+    run(mirror)
+    grown["end_address"] = "10.1.1.70/24"
+    second = run(mirror)
+    assert counts(second) == {"new": 1, "unchanged": 1, "released": 1}
+    assert ReservedRange.objects.get().span == "10.1.1.50-10.1.1.70"
+    assert counts(run(mirror)) == {"unchanged": 2}
+    import_drafts.IMPORTS.undo(second.pk, author=BY)
+    assert ReservedRange.objects.get().span == "10.1.1.50-10.1.1.60"

@@ -191,7 +191,7 @@ def test_each_status_goes_back_as_it_came(server: NetBox) -> None:
     server.prefix("10.1.0.0/16")  # has prefixes inside, and is no container in NetBox
     server.prefix("10.1.1.0/24", "reserved")
     server.prefix("2001:db8::/64", "deprecated")
-    server.range("10.1.1.100/24", "10.1.1.109/24", "active")
+    server.range("10.1.1.100/24", "10.1.1.109/24", "active", role=nested("DHCP"))
     server.range("10.1.1.110/24", "10.1.1.119/24", "deprecated")
     server.address("10.1.1.5/24", "dhcp", dns_name="d.example")
     server.address("2001:db8::5/64", "slaac", dns_name="s.example")
@@ -203,8 +203,11 @@ def test_each_status_goes_back_as_it_came(server: NetBox) -> None:
         "2001:db8::/64": "deprecated",
     }
     assert exported(exports.aggregates_csv)["10.0.0.0/8", ""]["rir"] == "RFC 1918"
-    ranges = [row["status"] for row in exported(exports.ranges_csv).values()]
-    assert ranges == ["active", "deprecated"]
+    ranges = [
+        (row["status"], row["role"], row["description"])
+        for row in exported(exports.ranges_csv).values()
+    ]
+    assert ranges == [("active", "DHCP", ""), ("deprecated", "", "")]
     addresses = [row["status"] for row in exported(exports.addresses_csv).values()]
     assert addresses == ["dhcp", "slaac"]
 

@@ -1,7 +1,7 @@
 """Which column of a table of prefixes or addresses is which field, by the names of its header.
 
 One list of names serves NetBox's exports and its import form, phpIPAM's exports and templates, and plain
-spreadsheets, in English and German. docs/how-to/bring-your-register.md shows the same as tables.
+spreadsheets, in English, German and French. docs/how-to/bring-your-register.md shows the same as tables.
 """
 
 from __future__ import annotations
@@ -25,53 +25,54 @@ def _words(text: str) -> list[str]:
 _NAMES = {
     "prefix": (
         "prefix, cidr, subnet, network, aggregate, network address, network prefix, ip range, "
-        "range, ip block, ip network, ip subnet, präfix, subnetz, netzwerk, netz, netzadresse"
+        "range, ip block, ip network, ip subnet, präfix, subnetz, netzwerk, netz, netzadresse, "
+        "préfixe, réseau, reseau, sous réseau, sous reseau, adresse réseau, adresse reseau"
     ),
     "mask": (
         "mask, netmask, subnet mask, network mask, prefix length, prefixlen, cidr mask, "
-        "bitmask, netzmaske, subnetzmaske, maske"
+        "bitmask, netzmaske, subnetzmaske, maske, masque, masque réseau, masque de sous réseau"
     ),
     "address": (
         "ip address, address, ip, ip addr, ipv4 address, ipv6 address, ipaddress, host address, "
-        "ipv4, ipv6, host ip, ip adresse, adresse"
+        "ipv4, ipv6, host ip, ip adresse, adresse, adresse ip"
     ),
     "first": (
         "start address, start ip, range start, first address, first ip, start, from, von, "
-        "startadresse, erste adresse, erste ip"
+        "startadresse, erste adresse, erste ip, adresse de début, première adresse, première ip, début"
     ),
     "last": (
         "end address, end ip, range end, last address, last ip, end, to, bis, endadresse, "
-        "letzte adresse, letzte ip"
+        "letzte adresse, letzte ip, adresse de fin, dernière adresse, dernière ip, fin"
     ),
-    "status": "status, ip state, state, ip status, tag, zustand",
-    "role": "role, rolle",
+    "status": "status, ip state, state, ip status, tag, zustand, statut, état, etat",
+    "role": "role, rolle, rôle",
     "vrf": "vrf, vrf name, network view",
     "tenant": (
         "tenant, customer, organization, organisation, org, company, department, kunde, "
-        "mandant, firma, abteilung"
+        "mandant, firma, abteilung, client, entreprise, société"
     ),
-    "site": "site, location, scope, scope name, section, standort, geltungsbereich",
+    "site": "site, location, scope, scope name, section, standort, geltungsbereich, emplacement, lieu",
     "cluster": "cluster",
     "dns_name": (
         "dns name, hostname, fqdn, host name, dns, host, server, server name, rechnername, "
-        "gerätename"
+        "gerätename, nom d hôte, nom d hote, nom dns, nom de machine, serveur, machine"
     ),
     "holder": (
         "holder, used by, assigned to, virtual machine, vm, device, device name, parent, user, "
-        "übergeordnet, gerät, benutzer, inhaber"
+        "übergeordnet, gerät, benutzer, inhaber, utilisateur, équipement, appareil, attribué à, affecté à"
     ),
-    "owner": "owner, contact, besitzer, eigentümer, verantwortlich, ansprechpartner",
+    "owner": "owner, contact, besitzer, eigentümer, verantwortlich, ansprechpartner, propriétaire, responsable",
     "interface": "interface, port, schnittstelle",
     "pool": "pool name",
     "name": "name, network name, subnet name, netzname",
     "description": (
         "description, comment, notes, purpose, beschreibung, bezeichnung, kommentar, zweck, "
-        "verwendung"
+        "verwendung, commentaire, libellé, objet"
     ),
-    "note": "note, comments, remark, remarks, kommentare, bemerkung, notiz, hinweis",
+    "note": "note, comments, remark, remarks, kommentare, bemerkung, notiz, hinweis, commentaires, remarque, remarques, observations",
     "mac": "mac, mac address, mac adresse",
     "vlan": "vlan, vlan number, vlan id",
-    "gateway": "gateway, is gateway, ip is gateway, is gw",
+    "gateway": "gateway, is gateway, ip is gateway, is gw, default gateway, passerelle",
     "is_pool": "is pool, ispool, pool",
     "mark_utilized": "mark utilized, marked utilized",
     "rir": "rir",
@@ -101,7 +102,7 @@ _PHPIPAM = set(
     )
 )
 # Of a range, but beside a prefix or an address rather a time.
-_VAGUE = {"start", "end", "from", "to", "von", "bis"}
+_VAGUE = {"start", "end", "from", "to", "von", "bis", "début", "fin"}
 _CLEAN = re.compile(r"(?:[^\w()]|_)+")
 
 
@@ -200,7 +201,7 @@ def _settle_names(columns: dict[str, list[int]], kind: str, register: str) -> No
     if register == "phpipam":
         # The device is the switch at whose port the host is.
         move("holder", "device")
-    elif register == "spreadsheet":
+    elif register == "spreadsheet" and kind == ADDRESS:
         move("owner", "holder")
 
 

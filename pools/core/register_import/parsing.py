@@ -30,7 +30,10 @@ _GLOBAL = {"", "global", "default", "none", "-", "—", "0"}
 _YES = {"1", "yes", "true", "y", "x"}
 _RD = re.compile(r" \([^()\s]+:[^()\s]+\)$")  # NetBox's table writes a VRF as `name (rd)`
 _BLANKS = re.compile(r"\s+")
-_LINE_BREAK = re.compile(r"[\t-\r\x85\u2028\u2029]")
+_ODD_BLANK = re.compile(r"[^\S ]")
+# Soft hyphens, marks of width, direction and byte order, which come with texts of web pages.
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_SLASH = re.compile(r" */ *")
 _DECIMAL = re.compile("[0-9]{8,39}")
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 # IPv4 addresses that any host may have, with or without a prefix length.
@@ -115,9 +118,10 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
 
 
 def _read_text(name: str, text: str) -> str:
-    """Return a text in one line, a choice or a VRF as NetBox's API names it, and a note cut to its longest."""
+    """Return a text in one line without invisible characters, a choice or a VRF as NetBox's API names it, and a note cut to its longest."""
     if not text.isprintable():
-        text = _BLANKS.sub(lambda blanks: " " if _LINE_BREAK.search(blanks[0]) else blanks[0], text)
+        text = _INVISIBLE.sub("", text)
+        text = _BLANKS.sub(lambda blanks: " " if _ODD_BLANK.search(blanks[0]) else blanks[0], text)
     if name == "tags":
         return attributes.read_tags(text)
     if name.startswith(attributes.PREFIX):
@@ -145,7 +149,7 @@ def _is_yes(text: str) -> bool:
 
 def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     if kind == PREFIX:
-        text = _decimal(values.get("prefix", ""))
+        text = _SLASH.sub("/", _decimal(values.get("prefix", "")))
         mask = values.get("mask", "").removeprefix("/")
         row.cidr = addresses.parse_cidr(
             f"{text}/{mask}" if mask and "/" not in text else text,

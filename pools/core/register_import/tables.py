@@ -9,7 +9,7 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 from pools.core.register_import import columns
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
@@ -100,10 +100,24 @@ def take_prefix(layout: Layout, row: Row) -> Row | None:
     text = f"{prefix}/{mask}" if mask and "/" not in prefix else prefix
     if not _is_network(text):
         return None
-    place: dict[str, str] = {
-        name: texts[name] for name in ("vrf", "cluster", "site") if name in texts
-    }
-    return Row(PREFIX, {"prefix": text, "heading": "yes", **place})
+    return Row(PREFIX, {"prefix": text, "heading": "yes", **_place(texts)})
+
+
+def take_gateway(layout: Layout, row: Row) -> Row | None:
+    """Return the gateway that a spreadsheet names beside a prefix or an address as a row of its own; None if it names none."""
+    texts = row.texts
+    gateway = texts.get("gateway", "").partition(" ")[0].partition("/")[0]
+    if layout.format != "spreadsheet" or not _is_address(gateway):
+        return None
+    if gateway == texts.get("address", "").partition("/")[0]:
+        texts["gateway"] = "yes"
+        return None
+    del texts["gateway"]
+    return Row(ADDRESS, {"address": gateway, "gateway": "yes", **_place(texts)})
+
+
+def _place(texts: dict[str, str]) -> dict[str, str]:
+    return {name: texts[name] for name in ("vrf", "cluster", "site") if name in texts}
 
 
 def starts_table(layout: Layout, cells: Sequence[str], row: Row) -> Layout | None:
@@ -165,6 +179,13 @@ def _is_network(text: str) -> bool:
     except ValueError:
         return False
     return network.prefixlen <= _MOST_HOSTS[network.version]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return not ip_address(text).is_unspecified
+    except ValueError:
+        return False
 
 
 def _read_range(text: str) -> tuple[str, str] | None:

@@ -67,9 +67,20 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     states.check_rows(register_import, counts)
     write_rows(register_import, step)
     if register_import.mirror:
-        counts["released"] = vanished.release_vanished(register_import, author=author)
+        released = vanished.release_vanished(register_import, author=author)
+        counts = _write_grown_ranges(register_import, step) if released else counts
+        counts["released"] = released
         register_import.rows.filter(status=RowStatus.UNCHANGED).delete()
     return counts
+
+
+def _write_grown_ranges(register_import: RegisterImport, step: Step) -> dict[str, int]:
+    """Write the reserved ranges that overlapped those that they were before, and return the number of rows by status."""
+    ranges = register_import.rows.filter(target=RESERVED, status=RowStatus.CONFLICT)
+    if numbers := list(ranges.values_list("number", flat=True)):
+        validation.validate(register_import, numbers)
+        write_rows(register_import, step)
+    return states.count_rows(register_import)
 
 
 def _lock_pools(register_import: RegisterImport) -> None:

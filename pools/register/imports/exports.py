@@ -55,7 +55,10 @@ def addresses_csv(cluster_id: int | None) -> bytes:
 
 def ranges_csv(cluster_id: int | None) -> bytes:
     """Return reserved ranges of several addresses as NetBox's import form takes IP ranges."""
-    header = ("start_address", "end_address", "vrf", "tenant", "status", "description", "comments")
+    header = (
+        *("start_address", "end_address", "vrf", "tenant", "status", "role"),
+        *("description", "comments"),
+    )
     return _table(
         header, _rows(_RANGES, cluster_id, lambda row: _range(row) if row[0] != row[1] else None)
     )
@@ -136,9 +139,9 @@ def _reserved_address(row: Sequence[object]) -> Row:
     first, _last, vrf, reason, details = row
     known: Mapping[str, str] = json.loads(str(details))
     status = _choice(known.get("status", ""), {"reserved", "deprecated"}, "reserved")
-    text = "" if str(reason).lower() == status else str(reason)
+    text = _description(reason, status)
     note = known.get("note", "")
-    return str(first), str(vrf), known.get("tenant", ""), status, "", "", text[:200], note
+    return str(first), str(vrf), known.get("tenant", ""), status, "", "", text, note
 
 
 def _range(row: Sequence[object]) -> Row:
@@ -151,9 +154,15 @@ def _range(row: Sequence[object]) -> Row:
         str(vrf),
         known.get("tenant", ""),
         status,
-        str(reason)[:200],
+        known.get("role", ""),
+        _description(reason, known.get("status", "")),
         known.get("note", ""),
     )
+
+
+def _description(reason: object, status: str) -> str:
+    """Return the reason of a reserved range; "" for one that is only the status of the source."""
+    return "" if str(reason).lower() == status else str(reason)[:200]
 
 
 def _choice(text: str, choices: set[str], default: str) -> str:

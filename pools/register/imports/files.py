@@ -140,8 +140,18 @@ def _find_header(first: Sequence[Sequence[str]]) -> tuple[int, Layout] | None:
             best = number, layout
     if best is not None:
         return best
-    layouts = (columns.guess(record) for record in first if any(record))
-    return next(((0, layout) for layout in layouts if layout is not None), None)
+    layout = _find_list(first)
+    return None if layout is None else (0, layout)
+
+
+def _find_list(first: Sequence[Sequence[str]]) -> Layout | None:
+    """Return the layout of a list without header, below titles of one cell; None for a header that nobody knows."""
+    for record in first:
+        cells = [cell for cell in record if cell.strip()]
+        layout = columns.guess(record) if cells else None
+        if layout is not None or len(cells) > 1:
+            return layout
+    return None
 
 
 def _read_records(
@@ -174,7 +184,7 @@ def _read_table(
     left_out: Counter[str],
 ) -> None:
     layout = _with_custom_fields(layout, name, reading)
-    prefixes: list[dict[str, str]] = []  # beside the addresses of a spreadsheet, each once
+    seen: set[frozenset[tuple[str, str]]] = set()  # prefixes and gateways beside other cells
     for line, record in records:
         if not any(cell.strip() for cell in record):
             continue
@@ -186,10 +196,10 @@ def _read_table(
         elif other := tables.starts_table(layout, cells, row):
             layout = _with_custom_fields(other, name, reading)
         else:
-            prefix = tables.take_prefix(layout, row)
-            if prefix is not None and prefix.texts not in prefixes:
-                prefixes.append(prefix.texts)
-                _add(reading, SourceRow(line, prefix.kind, prefix.texts, name))
+            for other_row in (tables.take_prefix(layout, row), tables.take_gateway(layout, row)):
+                if other_row and (key := frozenset(other_row.texts.items())) not in seen:
+                    seen.add(key)
+                    _add(reading, SourceRow(line, other_row.kind, other_row.texts, name))
             _add(reading, SourceRow(line, row.kind, row.texts, name))
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib import parse
 
 from django.conf import settings
-from urllib3 import util
+from urllib3 import BaseHTTPResponse, util
 
 from pools.core.register_import import attributes
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE
@@ -24,6 +25,8 @@ from pools.register.imports.files import MOST_ROWS, Reading, SourceRow
 
 PAGE = 1000  # objects of a page; NetBox lowers it to its own MAX_PAGE_SIZE
 LARGEST_PAGE = 32 * 1024 * 1024  # bytes
+LONGEST_ANSWER = 120.0  # seconds from the first byte of a page to its last
+_CHUNK = 64 * 1024
 _TIMEOUT = util.Timeout(connect=5.0, read=60.0)
 _ATTEMPTS = 4  # of a request that NetBox answers with 429 or 5xx, or not at all
 _READINGS = 3  # of a list that changes while it is read
@@ -99,13 +102,17 @@ class _Client:
             items, count = page.get("results"), page.get("count")
             if not isinstance(items, list) or not isinstance(count, int):
                 raise faults.MalformedResponse(f"the answer of NetBox to {path} is no list")
+            if not all(
+                isinstance(item, dict) and isinstance(item.get("id"), int) for item in items
+            ):
+                raise faults.MalformedResponse(f"NetBox has objects without an id in {path}")
             first_count = count if first_count is None else first_count
             total += len(items)
-            by_id |= {int(item["id"]): item for item in items if isinstance(item, dict)}
+            by_id |= {item["id"]: item for item in items}
             following = page.get("next")
             # Only the query: the host of the link may be that behind a proxy.
             query = parse.urlsplit(str(following)).query if following else None
-            if count != first_count or (query is not None and not items):
+            if count != first_count or total > count or (query is not None and not items):
                 return None
         return list(by_id.values()) if len(by_id) == total == first_count else None
 
@@ -136,12 +143,29 @@ class _Client:
             redirect=False,
             preload_content=False,
         )
-        body = response.read(LARGEST_PAGE + 1)
+        with contextlib.closing(response):
+            body = _read_body(response)
+            response.release_conn()
         wait = response.headers.get("Retry-After", "")
-        response.release_conn()
+        if location := response.headers.get("Location", ""):
+            raise faults.MalformedResponse(
+                f"NetBox answers {response.status} and refers to"
+                f" {connection_errors.printable_message(location)[:200]}: enter the URL that it refers to"
+            )
+        return int(response.status), float(wait) if wait.isdecimal() else 0.0, body
+
+
+def _read_body(response: BaseHTTPResponse) -> bytes:
+    """Return the body of an answer. Raises MalformedResponse, or TimeoutError for one that trickles in."""
+    body = bytearray()
+    deadline = time.monotonic() + LONGEST_ANSWER
+    while chunk := response.read1(_CHUNK):
+        body += chunk
         if len(body) > LARGEST_PAGE:
             raise faults.MalformedResponse("a page of NetBox has more than 32 MiB")
-        return int(response.status), float(wait) if wait.isdecimal() else 0.0, body
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return bytes(body)
 
 
 def _fault(status: int, path: str, body: bytes) -> faults.ClusterFault:
@@ -161,15 +185,16 @@ def _fault(status: int, path: str, body: bytes) -> faults.ClusterFault:
 
 def _detail(body: bytes) -> str:
     """Return what NetBox says about an error, such as that the token has expired."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        return str(json.loads(body)["detail"])[:200]
-    return "it does not say why"
+    detail = ""
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+        detail = connection_errors.printable_message(json.loads(body)["detail"])[:200]
+    return detail or "it does not say why"
 
 
 def _parse(body: bytes) -> dict[str, Any]:
     try:
         page = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise faults.MalformedResponse("the answer of NetBox is no JSON") from error
     if not isinstance(page, dict):
         raise faults.MalformedResponse("the answer of NetBox is no list of objects")
@@ -227,8 +252,16 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [*references] if len(references) == len(items) else []
 
 
+# What no text of PostgreSQL can have.
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
 def _clean(texts: dict[str, str]) -> dict[str, str]:
-    return {name: text for name, text in texts.items() if text}
+    return {
+        _UNSTORABLE.sub("\ufffd", name): _UNSTORABLE.sub("\ufffd", text)
+        for name, text in texts.items()
+        if text
+    }
 
 
 def _aggregate(item: Mapping[str, Any]) -> dict[str, str]:

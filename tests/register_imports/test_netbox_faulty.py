@@ -1,0 +1,121 @@
+"""Answers that no NetBox should give: each fails the run with a reason, is asked for again, or is read as far as it can be."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from pools.platform.outbound import faults
+from pools.platform.outbound.access import Access
+from pools.register.imports import netbox
+from tests.register_imports import netbox_server
+from tests.register_imports.netbox_server import NetBox
+from tests.register_imports.sources import counts, rows_of
+from tests.register_imports.test_netbox_mirror import run, source
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[NetBox]:
+    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
+    with netbox_server.serving() as netbox:
+        yield netbox
+
+
+def answer(body: bytes, status: int = 200, **headers: str) -> Answer:
+    def send(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return send
+
+
+def objects(*items: Any, count: Any = None, following: str | None = None) -> bytes:
+    count = len(items) if count is None else count
+    return json.dumps({"count": count, "next": following, "results": items}).encode()
+
+
+def _cut(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "5000")
+    handler.end_headers()
+    handler.wfile.write(objects())
+    handler.close_connection = True
+
+
+def _trickle(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "5000")
+    handler.end_headers()
+    with contextlib.suppress(OSError):
+        for _ in range(100):
+            handler.wfile.write(b" ")
+            time.sleep(0.05)
+    handler.close_connection = True
+
+
+AGAIN = "/api/ipam/aggregates/?limit=1&offset=0"
+FAULTS: dict[str, tuple[Answer, type[faults.ClusterFault], str]] = {
+    "redirect": (
+        answer(b"", 301, Location="https://ipam.example/api/"),
+        faults.MalformedResponse,
+        "refers to https://ipam.example/api/: enter the URL that it refers to",
+    ),
+    "login page": (answer(b"<html>"), faults.MalformedResponse, "no JSON"),
+    "another encoding": (answer(b'{"count": "\xff"}'), faults.MalformedResponse, "no JSON"),
+    "deep": (answer(b"[" * 100_000), faults.MalformedResponse, "no JSON"),
+    "no list": (answer(b"[]"), faults.MalformedResponse, "no list of objects"),
+    "a count that is a text": (answer(objects(count="3")), faults.MalformedResponse, "is no list"),
+    "no id": (answer(objects({"prefix": "10.0.0.0/8"})), faults.MalformedResponse, "without an id"),
+    "an id that is a text": (answer(objects({"id": "x"})), faults.MalformedResponse, "without an id"),
+    "no objects": (answer(objects("x")), faults.MalformedResponse, "without an id"),
+    "pages without end": (
+        answer(objects({"id": 1}, following=AGAIN)), netbox.ChangedWhileReading, "changed while",
+    ),
+    "cut": (_cut, faults.Unreachable, "was cut"),
+    "bad gzip": (answer(b"nope", Content_Encoding="gzip"), faults.Unreachable, "was cut"),
+    "a trickle": (_trickle, faults.Unreachable, "no answer in time"),
+    "unstorable detail": (
+        answer(b'{"detail": "no\\u0000 way"}', 403), faults.Forbidden, "no  way",
+    ),
+    "no detail": (answer(b'{"detail": ["no"]}', 403), faults.Forbidden, "it does not say why"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_a_faulty_answer_fails_with_its_reason(
+    server: NetBox, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(netbox, "LONGEST_ANSWER", 0.2)
+    server.raw, fault, words = FAULTS[case]
+    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
+    with pytest.raises(fault, match=words):
+        netbox.read(access, sleep=lambda _: None)
+    failed = run(source(server)) if case.startswith("unstorable") else None
+    assert failed is None or (failed.status, failed.error_code) == ("failed", "cluster_forbidden")
+
+
+def test_compressed_answers_are_read(server: NetBox) -> None:
+    server.raw = answer(gzip.compress(objects()), Content_Encoding="gzip")
+    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
+    assert netbox.read(access).rows == []
+
+
+def test_characters_that_cannot_be_stored_are_replaced(server: NetBox) -> None:
+    server.prefix("10.0.0.0/24", description="one\0two", custom_fields={"x": "\ud800"})
+    made = run(source(server))
+    assert counts(made) == {"new": 1}
+    (row,) = rows_of(made)
+    assert (row.description, row.details["cf_x"]) == ("one\ufffdtwo", "\ufffd")
