@@ -1,4 +1,4 @@
-"""Sending of webhooks: to one target at a time, oldest message first, until a message fails.
+"""Sending of webhooks: to one target at a time, messages that were tried least first, until the receiver is unavailable.
 
 Messages of alerts come before events, of which many may wait.
 """
@@ -24,20 +24,21 @@ from pools.platform.outbound.access import Access
 
 _CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 _BROKEN_OFF = Answer(None, "the attempt was broken off")
+MOST_REFUSED = 10  # messages that one run sends after another, although each is refused
 TIME_LIMIT = 30  # seconds for one target, before other targets get their turn
 
 log = logging.getLogger(__name__)
 
 
 def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> int:
-    """Send the due messages and the events of a target until one fails; return how many messages arrived.
+    """Send the due messages and the events of a target; return how many messages arrived.
 
-    It ends after `TIME_LIMIT`, and when `stopped` is set.
+    It ends when the receiver is unavailable, after `TIME_LIMIT`, and when `stopped` is set.
     """
     lease = outbox.take(target_id)
     if lease is None:
         return 0
-    sent, deadline = 0, time.monotonic() + TIME_LIMIT
+    sent, refused, deadline = 0, 0, time.monotonic() + TIME_LIMIT
 
     def goes_on() -> bool:
         return time.monotonic() < deadline and not (stopped and stopped.is_set())
@@ -45,15 +46,15 @@ def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> i
     try:
         while goes_on():
             delivery = outbox.next_delivery(lease)
-            if delivery is None:
+            # Another message may be accepted: neither alerts nor events wait for the messages that are refused.
+            if delivery is None or refused == MOST_REFUSED:
                 sent += _send_events(lease, goes_on)
                 break
             answer = send(delivery)
-            if not answer.accepted:
-                # Another message may be accepted: events do not wait for the messages that are refused.
-                sent += _send_events(lease, goes_on) if answer.refused else 0
+            if not (answer.accepted or answer.refused):
                 break
-            sent += 1
+            sent += answer.accepted
+            refused += answer.refused
     finally:
         outbox.release(lease)
     return sent
