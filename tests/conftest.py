@@ -10,6 +10,7 @@ seed: `pytest tests/core --hypothesis-profile=explore`.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -90,6 +91,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ids = collections.Counter(item.nodeid for item in items)
+    if twice := [name for name, count in ids.items() if count > 1]:
+        raise pytest.UsageError(f"pytest-xdist would run one test of each of these ids: {twice}")
     items.sort(key=lambda item: schedule.is_short(item.path))
     skip = pytest.mark.skip(reason="needs --with-e2e")
     skip_real = pytest.mark.skip(reason="needs --real")

@@ -13,7 +13,7 @@ _HERE = pathlib.Path(__file__).parent
 # Files that take a minute and more come first: one of them at the end would run alone.
 _LONG = (
     "failure/", "security/", "deploy/image/", "deploy/test_o", "deploy/test_up", "edges/test_up",
-    "edges/test_api_recorded", "edges/test_webhook_tls", "claims/access/test_sweep", "signon/",
+    "edges/test_api_recorded", "edges/test_api_fuzz", "edges/test_webhook_tls", "claims/access/test_sweep", "signon/",
 )  # fmt: skip
 # The arguments of tests that ask for what is started once for their folder.
 _SHARED = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
 from knox.models import AuthToken
 
 ROOT = "/api/v1/"
@@ -100,6 +102,12 @@ def refused(answer: Any, status: int, code: str) -> Any:
 def fields(problem: Any) -> dict[str, str]:
     """Field -> code of a problem document."""
     return {error["field"]: error["code"] for error in problem["errors"]}
+
+
+@functools.cache
+def document() -> Any:
+    """The OpenAPI description, which takes a second to make: to be read only."""
+    return json.loads(json.dumps(SchemaGenerator().get_schema(public=True), default=str))
 
 
 def resolve(document: Any, schema: Any) -> Any:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from drf_spectacular.generators import SchemaGenerator
-
 from ipam_site.data_folder import PROJECT
+from tests.edges import api as apis
 
 _METHODS = {"get", "post", "put", "patch", "delete"}
 _CALL = re.compile(r"((?:[A-Z]+\\\|)*[A-Z]+) (\S+?/?)(?:\?.*)?")
@@ -15,7 +14,7 @@ _CALL = re.compile(r"((?:[A-Z]+\\\|)*[A-Z]+) (\S+?/?)(?:\?.*)?")
 
 def _schema() -> set[tuple[str, str]]:
     found = set()
-    for path, operations in SchemaGenerator().get_schema(public=True)["paths"].items():
+    for path, operations in apis.document()["paths"].items():
         name = re.sub(r"\{[^}]*\}", "{}", path.removeprefix("/api/v1/"))
         found |= {(method.upper(), name) for method in operations if method in _METHODS}
     return found

@@ -103,27 +103,23 @@ signal.raise_signal(signal.SIGTERM)
     assert (done.stdout, "Exception ignored" in done.stderr) == ("stopped\n", True)
 
 
-def test_whenever_a_start_is_stopped_nothing_stays_behind() -> None:
-    with running_site.used() as data:
+def test_whenever_a_start_is_stopped_nothing_stays_behind_and_the_next_one_succeeds() -> None:
+    with running_site.folder() as data:
+        first = running_site.Site(data, "--no-demo")
+        eventually.until(lambda: first.pids("gunicorn"), 240)
+        _stopped(first)
         for seconds in (0.5, 1.0, 1.5, 2.0, 2.5):
             site = running_site.Site(data, "--no-demo")
             time.sleep(seconds)
-            children = site.descendants()
-            assert site.end(signal.SIGTERM) < 10
-            assert not running_site.alive(children), (seconds, site.output)
+            _stopped(site)
         site = running_site.Site(data, "--no-demo").wait_until_ready()
-        children = site.descendants()
-        assert site.end(signal.SIGTERM) < 10
-        assert not running_site.alive(children)
-
-
-def test_a_first_start_that_is_stopped_tells_the_password() -> None:
-    with running_site.folder() as data:
-        site = running_site.Site(data, "--no-demo")
-        eventually.until(lambda: site.pids("gunicorn"), 240)
-        site.end(signal.SIGTERM)
-        again = running_site.Site(data, "--no-demo").wait_until_ready()
         try:
-            assert running_site.Browser(again.url).login("admin", site.password)
+            assert running_site.Browser(site.url).login("admin", first.password)
         finally:
-            again.end()
+            _stopped(site)
+
+
+def _stopped(site: running_site.Site) -> None:
+    children = site.descendants()
+    assert site.end(signal.SIGTERM) < 10
+    assert not running_site.alive(children), site.output

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib import admin
-from drf_spectacular.generators import SchemaGenerator
 
 from tests.claims.access import answers, two_worlds
 from tests.claims.access.sweeping import alike, some
+from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
 SOME = 2  # texts, and as many ids
@@ -22,7 +22,7 @@ SOME = 2  # texts, and as many ids
 
 def api_filters() -> Iterator[tuple[str, str]]:
     """(path without parameters, name of a query parameter)"""
-    description = SchemaGenerator().get_schema(request=None, public=True)
+    description = apis.document()
     for path, operations in description["paths"].items():
         for parameter in operations.get("get", {}).get("parameters", []):
             if parameter["in"] == "query":
