@@ -61,7 +61,8 @@ def test_it_finds_parts_of_several_columns() -> None:
 
 def test_rare_parts_are_found_in_the_index(names: list[str]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE pools_observedobject")  # else the plan follows what others left there
+        # Else the plan follows the statistics that others have left.
+        cursor.execute("ANALYZE pools_observedobject")
         cursor.execute("SET LOCAL enable_seqscan = off")
     plan = name_parts.with_part(ObservedObject.objects.all(), "zrh-web").explain()
     assert "object_seen_ngrams" in plan
