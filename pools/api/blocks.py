@@ -160,8 +160,17 @@ class Blocks(_BlockView, generics.ListView):
 
     def get(self, request: Request) -> Response:
         """Blocks that are held or cooling."""
+        if (page := self._plain_page(request)) is not None:
+            return Response(page)
         keys = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(_read_blocks([key["pk"] for key in keys]))
+
+    def _plain_page(self, request: Request) -> dict[str, Any] | None:
+        """Return a page without filters and other orders; None for all else, also for wrong parameters."""
+        try:
+            return read_page(request)
+        except errors.InvalidInput:  # reported with all others
+            return None
 
 
 class BlockView(_BlockView):
@@ -236,23 +245,14 @@ class EndCooldown(_BlockView):
 # PostgreSQL writes the rows as JSON: for a page of 100, the ORM's conversions of addresses and times take
 # half of the request; for one block, its writing of the statement does (docs/performance.md).
 _BLOCK = statements.read_raw("pools/block_details")
-_PAGE = statements.read_raw("pools/block_page_by_token")
+_PAGE = statements.read_raw("pools/block_page")
 # Not with an array of one: PostgreSQL plans that anew each time, which takes three times as long as the rest.
-# OFFSET 0 has it look up each block by its id; without statistics it would read all blocks in use.
-_BLOCKS = """
-    SELECT COALESCE(json_agg(b.answer ORDER BY k.place), '[]')::text
-    FROM unnest($1::bigint[]) WITH ORDINALITY k (id, place)
-    CROSS JOIN LATERAL (
-        SELECT ipam_block_row(b, p.name, c.name) AS answer
-        FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
-        WHERE b.id = k.id AND b.state IN ('held', 'cooling') OFFSET 0) b
-"""
+_BLOCKS = "SELECT ipam_blocks($1::bigint[])::text"
 
 
 def read_block(block_id: int, *, bearer: Bearer | None = None) -> dict[str, Any] | None:
     """Return a block with its details, None if there is none; with a bearer also None unless the token may read it."""
-    digest, moment = (bearer.digest, bearer.moment.isoformat()) if bearer else (None, None)
-    row = prepared.fetch_text(_BLOCK, [block_id, digest, moment])
+    row = prepared.fetch_text(_BLOCK, [block_id, *_presented(bearer)])
     if not row:
         return None
     details = orjson.loads(row)
@@ -260,11 +260,13 @@ def read_block(block_id: int, *, bearer: Bearer | None = None) -> dict[str, Any]
     return answer | {name: value for name, value in details.items() if value}
 
 
-def read_page(request: HttpRequest, *, bearer: Bearer) -> dict[str, Any] | None:
-    """Return a page of all blocks as `Blocks` answers it, in one round trip.
+def read_page(
+    request: HttpRequest | Request, *, bearer: Bearer | None = None
+) -> dict[str, Any] | None:
+    """Return a page of all blocks in one round trip.
 
-    None for a request with other parameters than `limit` and the `cursor` of a `next` link, and for a token
-    that may not read all blocks. Raises InvalidInput.
+    None for a request with other parameters than `limit` and the `cursor` of a `next` link; with a bearer also
+    unless the token may read all blocks. Raises InvalidInput.
     """
     parameters = dict(request.GET.lists())
     limits, cursors = (parameters.pop(name, [""]) for name in ("limit", "cursor"))
@@ -278,9 +280,7 @@ def read_page(request: HttpRequest, *, bearer: Bearer) -> dict[str, Any] | None:
     backward, values = keyset.decode_cursor(cursors[0], "cursor") if cursors[0] else (False, [0])
     if backward or len(values) != 1 or type(values[0]) is not int or not 0 <= values[0] < 1 << 62:
         return None
-    text = prepared.fetch_text(
-        _PAGE, [bearer.digest, bearer.moment.isoformat(), values[0], limit + 1]
-    )
+    text = prepared.fetch_text(_PAGE, [values[0], limit + 1, *_presented(bearer)])
     if not text:
         return None
     rows = orjson.loads(text)
@@ -291,6 +291,10 @@ def read_page(request: HttpRequest, *, bearer: Bearer) -> dict[str, Any] | None:
         "previous": link(blocks[0], backward=True) if blocks and cursors[0] else None,
         "results": blocks,
     }
+
+
+def _presented(bearer: Bearer | None) -> tuple[str | None, str | None]:
+    return (bearer.digest, bearer.moment.isoformat()) if bearer else (None, None)
 
 
 def _read_blocks(ids: list[int]) -> list[block_fields.BlockAnswer]:

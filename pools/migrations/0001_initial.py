@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v47', 'ngrams.v47', 'pairs.v47'],
+            names=['clock.v48', 'ngrams.v48', 'pairs.v48'],
         ),
         pools.platform.tables.CreateTables(
             operations=[

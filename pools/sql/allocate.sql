@@ -293,3 +293,16 @@ BEGIN
           WHERE b.id > in_after AND b.state || '' <> 'available'
           ORDER BY b.id LIMIT in_size) k);
 END $$;
+
+-- The blocks in use with these ids, as an array of rows in the order of the ids. The plan is pinned, too: that of a
+-- table with a few rows would read all blocks for each id, until there are statistics.
+CREATE OR REPLACE FUNCTION ipam_blocks(in_ids bigint[])
+RETURNS json LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+  SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off AS $$
+BEGIN
+  RETURN (
+    SELECT coalesce(json_agg(ipam_block_row(b, p.name, c.name) ORDER BY k.place), '[]')
+    FROM unnest(in_ids) WITH ORDINALITY k (id, place)
+      JOIN pools_block b ON b.id = k.id AND b.state IN ('held', 'cooling')
+      JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id);
+END $$;

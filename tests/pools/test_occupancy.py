@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from pools.register import occupancy, previews
+from pools.register import occupancy, pool_cidrs, previews
 from pools.register import pools as pool_services
 from pools.register.allocator import allocation
 from pools.register.occupancy import UsedBlocks
@@ -112,5 +112,5 @@ def test_a_preview_tells_what_a_change_does_and_does_nothing() -> None:
     assert (preview.affected, [block.holder_id for block in preview.holders]) == (1, ["vm-a"])
     ((_, before, after),) = preview.lines
     assert (before.reserved, after.reserved) == (0, 126)
-    assert pool_services.families(pool)[4].cidrs[0].reserved == ()
+    assert pool_cidrs.families(pool)[4].cidrs[0].reserved == ()
     assert pool.cidrs.count() == 2

@@ -33,7 +33,6 @@ _BLANKS = re.compile(r"\s+")
 _ODD_BLANK = re.compile(r"[^\S ]")
 # Soft hyphens, marks of width, direction and byte order, which come with texts of web pages.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_SLASH = re.compile(r" */ *")
 _DECIMAL = re.compile("[0-9]{8,39}")
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 # IPv4 addresses that any host may have, with or without a prefix length.
@@ -149,7 +148,8 @@ def _is_yes(text: str) -> bool:
 
 def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     if kind == PREFIX:
-        text = _SLASH.sub("/", _decimal(values.get("prefix", "")))
+        address, slash, length = _decimal(values.get("prefix", "")).partition("/")
+        text = f"{address.rstrip(' ')}{slash}{length.lstrip(' ')}"
         mask = values.get("mask", "").removeprefix("/")
         row.cidr = addresses.parse_cidr(
             f"{text}/{mask}" if mask and "/" not in text else text,

@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v47', 'allocate.v47', 'observed_cidrs.v47', 'recovery.v47', 'event_log.v47', 'plan.v47', 'pgtrigger.v47', 'storage.v47'],
+            names=['rules.v48', 'allocate.v48', 'observed_cidrs.v48', 'recovery.v48', 'event_log.v48', 'plan.v48', 'pgtrigger.v48', 'storage.v48'],
         ),
     ]

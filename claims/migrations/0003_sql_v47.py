@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v47'),
+        ('pools', '0003_sql_v48'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v46', 'contradictions.v46', 'launchers.v46', 'workload_comparison.v46', 'storage.v46', 'event_log.v46', 'pgtrigger.v46'],
+            names=['memberships.v47', 'contradictions.v47', 'launchers.v47', 'workload_comparison.v47', 'storage.v47', 'event_log.v47', 'pgtrigger.v47'],
         ),
     ]
