@@ -22,16 +22,15 @@ Destination = Network | Cluster
 class DestinationField(forms.ChoiceField):
     """A menu of `network-1` and `cluster-1` while the networks are few, else a name: `prod/vlan10`, `prod`.
 
-    Its value is the network, the cluster, or "". `offer` says which ones there are; links to the form name
-    them as the menu does.
+    Its value is the network, the cluster, or "". `offer` says which ones there are, `look_among` for a name
+    alone; links to the form name them as the menu does.
     """
 
     widget = fields.select()
 
     def offer(self, request: HttpRequest) -> None:
         """Offer the networks that the user of the request may see, and their clusters."""
-        self._rows = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
-        self.are_many = scoped.NETWORKS.are_many(self._rows)
+        self.look_among(request)
         if self.are_many:
             self.widget = related.name_widget(
                 scoped.OFFERED_NETWORKS, placeholder=gettext("Cluster/network, or a cluster")
@@ -39,6 +38,11 @@ class DestinationField(forms.ChoiceField):
             return
         choices = list(self._menu())
         self.choices = [("", gettext("Choose a network")), *choices] if choices else []
+
+    def look_among(self, request: HttpRequest) -> None:
+        """Let `find` look among these networks, without making their menu."""
+        self._rows = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
+        self.are_many = scoped.NETWORKS.are_many(self._rows)
 
     @property
     def is_empty(self) -> bool:

@@ -292,7 +292,7 @@ def check(request: HttpRequest) -> HttpResponse:
     pages.require(request, "claims.add_vmimport")
     query = request.GET
     destination = DestinationField(required=False)
-    destination.offer(request)
+    destination.look_among(request)
     network = destination.find(query.get("where", "").strip())
     if not isinstance(network, Network):
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
