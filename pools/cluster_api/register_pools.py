@@ -16,7 +16,6 @@ from pools.register import pools as register_pools
 
 # Pods get blocks of their nodes; the other two categories demand an org and an env (`owner-is-named`).
 CATEGORIES = (Category.NODE, Category.VM)
-_HOST_SIZE = {4: 32, 6: 128}
 
 
 class PoolNotUsable(errors.Conflict):
@@ -43,7 +42,7 @@ class PoolBinding:
         address = ip_address(text)
         pool_object = self.pool_object
         cidr = next((cidr for cidr in self.cidrs if address in cidr), None)
-        default = cidr.prefixlen if cidr else _HOST_SIZE[address.version]
+        default = cidr.prefixlen if cidr else addresses.LONGEST_PREFIX[address.version]
         prefix = pool_object.prefix or default
         spec: dict[str, Any] = {"address": text, "prefix": prefix}
         gateway = pool_object.gateway
@@ -98,10 +97,10 @@ def _bind_one(
         raise PoolNotUsable(f"{pool} has both families: spec.family must be 4 or 6.")
     if family not in families:
         raise PoolNotUsable(f"{pool} has no IPv{family} addresses.")
-    if pool.mask_size(family) != _HOST_SIZE[family]:
+    if pool.mask_size(family) != addresses.LONGEST_PREFIX[family]:
         raise PoolNotUsable(
             f"{pool} has blocks of the mask size {pool.mask_size(family)}; a claim gets a single"
-            f" address, which needs the mask size {_HOST_SIZE[family]}."
+            f" address, which needs the mask size {addresses.LONGEST_PREFIX[family]}."
         )
     if pool_object.gateway is not None and pool_object.gateway.version != family:
         raise PoolNotUsable(f"spec.gateway {pool_object.gateway} is no IPv{family} address.")
@@ -114,10 +113,10 @@ def _check_prefix(
     prefix: int, pool: Pool, family: int, networks: Iterable[addresses.Network]
 ) -> None:
     """Raise PoolNotUsable for a prefix length with which an address of the pool would be none of a machine."""
-    if prefix > _HOST_SIZE[family]:
+    if prefix > addresses.LONGEST_PREFIX[family]:
         raise PoolNotUsable(f"spec.prefix {prefix} is longer than an IPv{family} address.")
     for cidr in networks:
-        if cidr.prefixlen < prefix < _HOST_SIZE[family] - 1:
+        if cidr.prefixlen < prefix < addresses.LONGEST_PREFIX[family] - 1:
             raise PoolNotUsable(
                 f"spec.prefix {prefix} divides {cidr} of {pool} into several networks, of which the first and"
                 " last addresses are no addresses of machines: use a pool with a CIDR for each network."

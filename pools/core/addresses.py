@@ -29,6 +29,7 @@ Interface = IPv4Interface | IPv6Interface
 
 LONGEST = 100  # characters; two full IPv6 addresses and a hyphen are 79
 BLANKS = " \t\r\n"
+LONGEST_PREFIX = {4: 32, 6: 128}  # of one address
 SHORTEST_PREFIX = {4: 8, 6: 8}  # anything shorter is a typing error, not a pool
 
 # No address of these networks can be assigned.

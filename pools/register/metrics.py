@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from django.conf import settings
 from django.db.models import Count
 
-from pools.core import metric_labels
+from pools.core import addresses, metric_labels
 from pools.models import AllocationRequest, Pool
 from pools.models.attributes import ATTRIBUTES
 from pools.models.requests import RequestState
@@ -21,7 +21,6 @@ _RATIO = BY_NAME["ipam_pool_utilization_ratio"]
 _BLOCK = BY_NAME["ipam_pool_block_addresses"]
 _QUEUE = BY_NAME["ipam_cooldown_queue_addresses"]
 _PENDING = BY_NAME["ipam_requests_pending"]
-_BITS = {4: 32, 6: 128}
 
 
 def values() -> Iterator[Value]:
@@ -50,10 +49,15 @@ def values() -> Iterator[Value]:
             mask_size = pool.mask_size(family)
             if mask_size is not None:
                 category = (*labels, ("category", pool.category), ("family", str(family)))
-                yield from _family_values(category, family_usage, 1 << (_BITS[family] - mask_size))
+                yield from _family_values(
+                    category, family_usage, 1 << (addresses.LONGEST_PREFIX[family] - mask_size)
+                )
                 queue = (*labels, ("family", str(family)))
                 yield Value(
-                    _QUEUE, queue, states(family_usage)["cooling"] << (_BITS[family] - mask_size)
+                    _QUEUE,
+                    queue,
+                    states(family_usage)["cooling"]
+                    << (addresses.LONGEST_PREFIX[family] - mask_size),
                 )
 
 

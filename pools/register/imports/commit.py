@@ -17,7 +17,7 @@ from typing import Any
 from django.db.models import F, Max
 
 from pools.core import blocks
-from pools.core.addresses import AddressRange
+from pools.core.addresses import LONGEST_PREFIX, AddressRange
 from pools.core.index_set import IndexSet
 from pools.core.register_import.attributes import Definitions
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
@@ -43,7 +43,6 @@ from pools.register.allocator import window
 from pools.register.imports import attributes, division, validation, vanished
 from pools.register.imports import rows as import_rows
 from pools.register.imports.draft_rows import DraftRow, read_rows
-from pools.register.imports.places import HOST
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -212,8 +211,8 @@ def _new_pool(
         space=spaces[first.cluster_id, first.space_name],
         name=first.pool_name,
         category=Category.VM,
-        mask_size_v4=HOST[4] if 4 in versions else None,
-        mask_size_v6=HOST[6] if 6 in versions else None,
+        mask_size_v4=LONGEST_PREFIX[4] if 4 in versions else None,
+        mask_size_v6=LONGEST_PREFIX[6] if 6 in versions else None,
         allow_first_ip=usable,
         allow_last_ip=usable,
         cooldown_seconds=register_import.cooldown_seconds,

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_network
 
+from pools.core.addresses import LONGEST_PREFIX
 from pools.core.register_import.parsing import HELD, POOL, RESERVED
 from pools.models import RegisterRow
-from pools.register.imports.places import HOST, Level, Place, edge_name, edges, judge
+from pools.register.imports.places import Level, Place, edge_name, edges, judge
 
 _SIZES = {4: 1 << 8, 6: 1 << 64}  # of a part
 _SHARED = ("register_import_id", "file", "line", "cluster_id", "space_name")
@@ -109,7 +110,7 @@ def _rows(place: Place) -> Iterator[RegisterRow]:
     if like is None:
         return
     version, address = like.first.version, type(like.first)
-    length = HOST[version] - (place.last - place.first).bit_length()
+    length = LONGEST_PREFIX[version] - (place.last - place.first).bit_length()
     cidr = ip_network(f"{address(place.first)}/{length}")
     part_of = str(around.cidr) if around else place.part_of
     row = _row(like, part_of, "prefix", POOL, str(cidr))

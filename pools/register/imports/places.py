@@ -10,7 +10,6 @@ from pools.core.register_import.parsing import POOL
 from pools.models import PoolCIDR, RegisterRow
 
 Space = tuple[int, str, int]  # cluster id, name of the address space, IP family
-HOST = {4: 32, 6: 128}
 
 
 @dataclass

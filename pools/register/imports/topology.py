@@ -12,11 +12,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pools.core.addresses import LONGEST_PREFIX
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
 from pools.models import Container, PoolCIDR, RegisterRecord, RegisterRow
 from pools.models.register_imports import RegisterTarget
 from pools.platform import database
-from pools.register.imports.places import HOST, Level, Place, Space, edge_name, edges, judge
+from pools.register.imports.places import Level, Place, Space, edge_name, edges, judge
 from pools.sql import statements
 
 Divide = Callable[
@@ -266,7 +267,7 @@ def _check_pool(row: RegisterRow, leaf: Place) -> None:
             f"{leaf.cidr} of the pool {pool} is being removed: nothing new is allocated from it"
         )
         judge(row, "conflict", "cidr_closed", message)
-    elif row.target == HELD and size != HOST[row.first.version]:
+    elif row.target == HELD and size != LONGEST_PREFIX[row.first.version]:
         message = f"the pool {pool} allocates blocks of /{size}, no single addresses"
         judge(row, "conflict", "mask_size", message)
 
