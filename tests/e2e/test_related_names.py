@@ -44,3 +44,10 @@ def test_names_are_suggested(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> N
     page.locator("[role=button]", has_text="Filters").press("Enter")
     field = page.locator("input[name=cluster]").first
     wait_for_names(field, "frank")
+
+
+def test_the_network_of_an_import_is_named(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(related, "MENU", 1)
+    visit.open("/admin/claims/vmimport/add/")
+    field = visit.page.locator("input[name=where]")
+    wait_for_names(field, "demo")
