@@ -166,6 +166,7 @@ def test_many_networks_are_named(many: Network) -> None:
     client = pages.browser()
     shown = pages.text(client.get(reverse(pages.NEW), {"network": many.pk}))
     assert 'value="edge/vlan10"' in shown
+    assert "name their cluster alone" in shown
     assert "<option" not in shown.partition('name="where"')[2].partition("</div>")[0]
     send(client, **pages.typed(many, where=" edge/vlan10 ", ips="10.1.0.5"))
     send(client, **pages.typed(many, ips="10.1.0.6"))  # as links and scripts have it
