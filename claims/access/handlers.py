@@ -13,9 +13,8 @@ from typing import Any
 from claims.access import cluster_owners
 from claims.core import resources, role_bindings
 from claims.core.workloads import projection
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import Handler, SyncContext, Write
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 
 
 class RoleBindings(Handler):

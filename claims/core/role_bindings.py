@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from claims.core.workloads import vm_objects
-
-Manifest = dict[str, Any]
+from pools.core.kubernetes.resources import Manifest
 
 USER, GROUP = "User", "Group"
 ROLES = {"ClusterRole", "Role"}

@@ -20,7 +20,6 @@ from claims.core import ippool
 from claims.core.resources import CLUSTER_UDN, IPPOOL, NAD, UDN
 from claims.entries import ippool_findings, ippool_sync, ippool_writes
 from claims.models import IPPool
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -29,7 +28,7 @@ from pools.clusters.reconcile.handler import (
     Write,
 )
 from pools.core import errors
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from pools.models.fields import Now

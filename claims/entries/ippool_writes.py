@@ -12,7 +12,6 @@ from typing import Any
 from claims.core import ippool, resources
 from claims.entries import ippool_sync, ippools
 from claims.models import IPPool
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import (
     MANAGER,
     STATUS_MANAGER,
@@ -22,6 +21,7 @@ from pools.clusters.reconcile.handler import (
 )
 from pools.core.kubernetes import differences, managed_fields
 from pools.core.kubernetes.differences import Structure
+from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
 from pools.models.observed import Severity
 

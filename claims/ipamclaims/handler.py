@@ -22,7 +22,6 @@ from claims.ipamclaims import findings as ipamclaim_findings
 from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
 from pools.clusters import recovery_mode
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import ingest as reconcile_ingest
 from pools.clusters.reconcile import watch_positions
 from pools.clusters.reconcile.handler import (
@@ -35,7 +34,7 @@ from pools.clusters.reconcile.handler import (
     Write,
 )
 from pools.core.kubernetes.differences import Structure
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from pools.platform import database

@@ -15,11 +15,10 @@ from claims.core.resources import IPAM_CLAIM
 from claims.models import IPAMClaim
 from pools.core import errors
 from pools.core.kubernetes import managed_fields
+from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.sql import statements
-
-Manifest = dict[str, Any]
 
 
 def claims_with_unwritten_status(cluster_id: int, manager: str) -> list[IPAMClaim]:

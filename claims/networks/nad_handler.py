@@ -19,7 +19,6 @@ from claims.models import NAD, Network
 from claims.networks import findings as network_findings
 from claims.networks import names as network_names
 from claims.networks import networks as services
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -28,7 +27,7 @@ from pools.clusters.reconcile.handler import (
     Write,
 )
 from pools.core import errors
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.core.observed import secondary_networks
 from pools.core.observed.uses import ObservedUses
 from pools.models import ObservedObject

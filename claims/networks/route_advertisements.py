@@ -8,11 +8,10 @@ from claims.core import resources
 from claims.core.networks import route_advertisements
 from claims.models import Network
 from claims.models.networks import NetworkKind
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import watch_positions
 from pools.clusters.reconcile.handler import Handler
 from pools.core import errors
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Connection, ObservedObject
 
 _KIND = resources.ROUTE_ADVERTISEMENTS.kind

@@ -21,7 +21,6 @@ from claims.models import Network
 from claims.networks import findings as network_findings
 from claims.networks import networks as services
 from claims.networks import pools
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import (
     MANAGER,
     Handler,
@@ -33,7 +32,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.differences import Structure
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.models.connections import Mode
 

@@ -14,9 +14,8 @@ from claims.core.workloads import attachments, projection
 from claims.core.workloads.attachments import Instance, Machine, Pod
 from claims.workloads import running
 from claims.workloads.running import WorkloadChanges
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import Handler, ParsedObject, SyncContext
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 
 

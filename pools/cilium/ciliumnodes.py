@@ -27,7 +27,6 @@ from pools.cilium.node_allocation import BlockRequest
 from pools.cilium.node_status import HOLDER, NodeStatus
 from pools.cilium.pod_pools import PodPools
 from pools.clusters import recovery_mode
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import watch_positions
 from pools.clusters.reconcile.handler import (
     STATUS_MANAGER,
@@ -41,6 +40,7 @@ from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.core.cilium.ciliumnode import NodeDemand
 from pools.core.kubernetes import resources
+from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from pools.observed import cidrs as observed_cidrs

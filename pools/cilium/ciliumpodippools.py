@@ -33,7 +33,6 @@ from pools.cilium import (
     pool_sync,
     pool_writes,
 )
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -47,6 +46,7 @@ from pools.core.cilium.podippool import PodIPPool
 from pools.core.kubernetes.resources import (
     CILIUM_POD_IP_POOL,
     CILIUM_POD_IP_POOL_V2ALPHA1,
+    Manifest,
     Resource,
 )
 from pools.models import ObservedObject, Pool, PoolCIDR

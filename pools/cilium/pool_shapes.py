@@ -14,12 +14,11 @@ from typing import Any
 
 from pools.cilium import pool_sync
 from pools.cilium.pool_writes import ServedShape
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import Shape
-from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL
+from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, Manifest
 from pools.models import ObservedObject, Pool
 from pools.models.pools import Category
 

@@ -11,7 +11,6 @@ from django.db import connection
 from django.db.models import Q
 
 from pools.cilium import pool_sync
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext, Write
 from pools.core import errors
 from pools.core.cilium import conversion, podippool
@@ -20,6 +19,7 @@ from pools.core.kubernetes import differences, managed_fields
 from pools.core.kubernetes.resources import (
     CILIUM_POD_IP_POOL,
     CILIUM_POD_IP_POOL_V2ALPHA1,
+    Manifest,
     Resource,
 )
 from pools.models import Cluster, ObservedObject, Pool

@@ -11,14 +11,13 @@ from typing import Any
 from pools.cluster_api import allocation
 from pools.cluster_api.observed import ObservedClaim
 from pools.cluster_api.register_pools import PoolBinding
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import MANAGER, STATUS_MANAGER, SyncContext, Write
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason, StatusForm
 from pools.core.cluster_api.contract import AddressClaim
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.differences import Structure
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.platform.outbound import faults
 
 STRUCTURE = Structure(

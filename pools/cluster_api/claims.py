@@ -18,7 +18,6 @@ from pools.cluster_api import allocation, claim_writes, listing, observed, regis
 from pools.cluster_api.claim_writes import Target
 from pools.cluster_api.observed import Observation, ObservedClaim
 from pools.cluster_api.register_pools import Bindings, PoolBinding
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     BUGS,
@@ -32,7 +31,7 @@ from pools.core import errors
 from pools.core.cluster_api import conditions, contract, resources
 from pools.core.cluster_api.conditions import Outcome, Reason
 from pools.core.cluster_api.contract import AddressClaim
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models.connections import ManagedResource
 from pools.platform import database, events
 from pools.platform.leases import LeaseLost

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract, resources
 from pools.core.cluster_api.contract import ObjectName
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 
 _METADATA = (
     "namespace",

@@ -11,13 +11,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
 from pools.cluster_api.allocation import HOLDER_KIND
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import watch_positions
 from pools.clusters.reconcile.handler import ObjectKey, SyncContext
 from pools.core import errors
 from pools.core.cluster_api import contract
 from pools.core.cluster_api.contract import AddressClaim, ObjectName, PoolKey, PoolObject
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Block, Cluster, Connection, ObservedObject
 from pools.models.blocks import BlockState
 

@@ -9,7 +9,6 @@ from functools import partial
 from pools.cluster_api import observed, register_pools
 from pools.cluster_api.claim_writes import STRUCTURE
 from pools.cluster_api.register_pools import PoolBinding
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import (
     STATUS_MANAGER,
     Handler,
@@ -21,7 +20,7 @@ from pools.core.cluster_api import conditions, contract, resources
 from pools.core.cluster_api.conditions import Outcome, Reason
 from pools.core.cluster_api.contract import PoolKey, PoolObject
 from pools.core.kubernetes import differences
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from pools.platform import database

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from pools.clusters import drift
-from pools.clusters.client.api_client import ClusterClient, Manifest
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import connecting, leases, registry, sync, writes
 from pools.clusters.reconcile.handler import Handler, SyncContext, Write
 from pools.core import errors
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.differences import FieldDifference
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Connection
 from pools.platform import events
 from pools.platform.outbound import faults

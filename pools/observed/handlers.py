@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -13,7 +12,7 @@ from pools.clusters.reconcile.handler import (
 )
 from pools.core import errors
 from pools.core.kubernetes import resources
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.core.observed import (
     calico,
     cluster_networks,

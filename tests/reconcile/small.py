@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pools.clusters.client import kubeconfig
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import connecting, leases, sync
 from pools.clusters.reconcile.handler import (
     Handler,
@@ -19,7 +18,7 @@ from pools.clusters.reconcile.handler import (
 )
 from pools.core import errors
 from pools.core.kubernetes import resources
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Connection, ObservedObject, SyncRun
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import leases, watch_events, watch_positions
 from pools.clusters.reconcile.handler import Handler
+from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import leases, watch_events, watch_positions
 from pools.clusters.reconcile.handler import SyncContext
 from pools.clusters.reconcile.watch_positions import Position
+from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection, SyncRun
 from pools.models.observed import Trigger
 from tests.kube.fake import FakeCluster

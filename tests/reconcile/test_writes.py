@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import SyncContext, Write
+from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection, Drift
 from pools.models.observed import Trigger
 from tests.kube.fake import FakeCluster

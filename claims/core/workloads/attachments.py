@@ -22,8 +22,7 @@ from claims.core import macs
 from claims.core.workloads import vm_objects
 from pools.core import errors, object_reader
 from pools.core.addresses import Interface
-
-Manifest = dict[str, Any]
+from pools.core.kubernetes.resources import Manifest
 
 POD_NETWORKS = "k8s.ovn.org/pod-networks"
 NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status"

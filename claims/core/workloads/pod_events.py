@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
 
-Manifest = dict[str, Any]
+from pools.core.kubernetes.resources import Manifest
 
 COMPONENT = "cadastre"
 _LONGEST_NAME = 253

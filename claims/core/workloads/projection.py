@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from claims.core.workloads import attachments
-
-Manifest = dict[str, Any]
+from pools.core.kubernetes.resources import Manifest
 
 # The kept fields: a field as a whole (None), or some keys of it.
 _Parts = Mapping[str, Any]

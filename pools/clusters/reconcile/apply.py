@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import comparison, differences, ingest, storage, writes
 from pools.clusters.reconcile.handler import Handler, ObjectKey, SyncContext, Write
 from pools.clusters.reconcile.sync_runs import LONGEST_PLAN, KindCounts
 from pools.clusters.reconcile.writes import WriteResult
 from pools.core.kubernetes.differences import FieldDifference
+from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
 from pools.platform.outbound import faults
 

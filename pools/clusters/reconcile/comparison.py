@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import ObjectKey
+from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.platform.outbound import faults

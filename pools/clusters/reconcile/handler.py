@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pools.clusters.client.api_client import ClusterClient, Manifest, Projection
+from pools.clusters.client.api_client import ClusterClient, Projection
 from pools.core.kubernetes.differences import POD_IP_POOL, Structure
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Cluster, Connection, ObservedObject
 from pools.models.observed import Severity
 from pools.platform import events

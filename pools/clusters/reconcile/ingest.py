@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import comparison, storage
 from pools.clusters.reconcile.handler import BUGS, Handler, ParsedObject, SyncContext
 from pools.core import errors
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.platform.leases import LeaseLost

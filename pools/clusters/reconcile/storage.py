@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import DataError, IntegrityError, connection, transaction
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import comparison
+from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
 from pools.platform import database
 

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pools.clusters.client.api_client import ClusterClient, Manifest, WatchEvent
+from pools.clusters.client.api_client import ClusterClient, WatchEvent
 from pools.clusters.reconcile import comparison, connecting
 from pools.clusters.reconcile.handler import BUGS
 from pools.clusters.reconcile.watch_positions import Position
 from pools.core import errors
-from pools.core.kubernetes.resources import Resource
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Connection
 
 SECONDS = 300  # duration of one watch request; then the next one starts

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
-from pools.clusters.client.api_client import ClusterClient, Manifest
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import (
     apply,
     comparison,
@@ -20,6 +20,7 @@ from pools.clusters.reconcile import (
 from pools.clusters.reconcile.handler import Handler, SyncContext, projection_for
 from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.clusters.reconcile.watch_positions import Position
+from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection, ObservedObject, SyncRun
 from pools.platform import database
 from pools.platform.leases import Lease

@@ -12,11 +12,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import BUGS, SyncContext, Write
 from pools.core import errors
 from pools.core.kubernetes import differences, managed_fields
 from pools.core.kubernetes.differences import FieldDifference
+from pools.core.kubernetes.resources import Manifest
 from pools.platform.outbound import faults
 
 ATTEMPTS = 5  # attempts after conflicts with other writers

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import quote
+
+Manifest = dict[str, Any]  # an object, as JSON
 
 
 @dataclass(frozen=True, order=True)
