@@ -8,10 +8,12 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
+from django.db import connection
 
 from pools.core import addresses
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Block, Cluster, Pool, PoolCIDR
+from pools.models.history import SEQUENCE
 from pools.platform import events
 from pools.register import clusters as cluster_services
 from pools.register import pools as pool_services
@@ -156,3 +158,9 @@ def row(block: BlockAnswer) -> Block:
 
 def user() -> Any:
     return get_user_model().objects.create(username=f"user-{next(_numbers)}")
+
+
+def number_events_from_one() -> None:
+    """A search and a count look through all numbers, also the millions that tests before have drawn."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT setval(%s, 1, false)", [SEQUENCE])

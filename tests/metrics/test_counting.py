@@ -17,6 +17,11 @@ ALLOCATED = {"category": "vm", "result": "allocated"}
 FAILED = {"category": "vm", "result": "failed"}
 
 
+@pytest.fixture(autouse=True)
+def _numbers(db: None) -> None:
+    factories.number_events_from_one()
+
+
 def test_what_happened_is_counted_once() -> None:
     pool = factories.pool("10.0.0.0/30", allow_first_ip=True, allow_last_ip=True)
     blocks = [factories.take(pool) for _ in range(4)]
