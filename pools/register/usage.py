@@ -94,7 +94,7 @@ def usage_by_cidr(cidrs: Iterable[PoolCIDR]) -> dict[int, Usage]:
     for reserved in ReservedRange.objects.filter(pool_cidr__in=chosen).order_by("first"):
         span = addresses.AddressRange(reserved.first, reserved.last)
         ranges[reserved.pool_cidr_id].append(span)
-    counts = _count_blocks_of_cidrs([row for row in chosen if row.pool_id not in large])
+    counts = _count_blocks_by_cidr([row for row in chosen if row.pool_id not in large])
     usages = {}
     for row in chosen:
         if row.pool_id in large:
@@ -108,6 +108,23 @@ def usage_by_cidr(cidrs: Iterable[PoolCIDR]) -> dict[int, Usage]:
         reserved_count = (usable if row.closed else usable - allocatable) - count.withheld
         usages[row.pk] = Usage(usable, count.held, count.cooling, reserved_count)
     return usages
+
+
+def _count_blocks_by_cidr(cidrs: list[PoolCIDR]) -> dict[int, _BlockCounts]:
+    """Return the counts of CIDRs: the only one of a family has those of its pool, which an index knows."""
+    families = PoolCIDR.objects.filter(pool__in={row.pool_id for row in cidrs}).order_by()
+    numbers = families.values_list("pool_id", "cidr__family").annotate(number=Count("*"))
+    alone = {(pool_id, family) for pool_id, family, number in numbers if number == 1}
+    by_pool = _count_blocks([pool_id for pool_id, _family in alone])
+    counts: dict[int, _BlockCounts] = defaultdict(_BlockCounts)
+    others = []
+    for row in cidrs:
+        family = row.cidr.version
+        if (row.pool_id, family) in alone:
+            counts[row.pk] = by_pool.get(row.pool_id, {}).get(family, _BlockCounts())
+        else:
+            others.append(row)
+    return counts | _count_blocks_of_cidrs(others) if others else counts
 
 
 def _count_blocks_of_cidrs(cidrs: list[PoolCIDR]) -> dict[int, _BlockCounts]:

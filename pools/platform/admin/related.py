@@ -107,7 +107,7 @@ class RelatedFilter(filters.ChoiceFilter):
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         if self.many:
-            yield _typed(self, changelist, dict(self.lookup_choices)[self.value() or ""])
+            yield _typed(self, changelist, str(dict(self.lookup_choices)[self.value() or ""]))
         else:
             yield from super().choices(changelist)
 
@@ -146,7 +146,9 @@ class NamesFilter(filters.ValuesFilter):
 def _typed(filter_: filters.ChoiceFilter, changelist: Any, shown: str) -> dict[str, Any]:
     """Return a choice that is a text field with suggestions."""
     name = str(filter_.parameter_name)
-    label = gettext(" By %(filter_title)s ") % {"filter_title": filter_.title}  # as Django's filters
+    label = gettext(" By %(filter_title)s ") % {
+        "filter_title": filter_.title
+    }  # as Django's filters
     form = SearchForm(name=name, label=label, data={name: shown})
     url = reverse("admin:list_names", args=[preferences.list_name(changelist.model_admin), name])
     form.fields[name].widget.attrs |= _suggested_from(url)
