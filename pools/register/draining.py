@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pools.core import addresses
 from pools.models import PoolCIDR
+from pools.platform import database
 from pools.register.allocator import window
+from pools.sql import statements
 
-MOST = 1000  # CIDRs with reserved ranges that are checked
+MOST = 1000  # CIDRs with many reserved addresses that are checked
 
 
 def reserved_ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
@@ -20,6 +22,11 @@ def is_reserved(cidr: PoolCIDR) -> bool:
 
 def draining_cidrs() -> list[PoolCIDR]:
     """Return the CIDRs that are reserved as a whole, in the order of their pools."""
-    rows = PoolCIDR.objects.filter(reserved_ranges__isnull=False).distinct()
+    candidates = [pk for (pk,) in database.rows(_CANDIDATES, [])]
+    rows = PoolCIDR.objects.filter(pk__in=candidates)
     rows = rows.select_related("pool__cluster").prefetch_related("reserved_ranges")
     return [cidr for cidr in rows.order_by("pool_id", "position", "id")[:MOST] if is_reserved(cidr)]
+
+
+# Most pools reserve a few addresses of each CIDR.
+_CANDIDATES = statements.read("pools/cidrs_with_many_reserved")
