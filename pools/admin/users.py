@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
+from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from pools.models import DirectoryAccount, TokenLevel, TokenScope
 from pools.platform import second_factor, sessions, tokens
@@ -85,9 +86,10 @@ class UserAdmin(_History, _Users):
         "is_staff",
         "is_superuser",
         "is_active",
-        "groups",
+        ("groups", RelatedDropdownFilter),  # a link for each of a thousand groups would have 800 kB
         "directory_account__source",
     )
+    list_filter_submit = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return (
