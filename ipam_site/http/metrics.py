@@ -129,7 +129,7 @@ def _error(status: int, **headers: str) -> http.HttpResponse:
 def render(*, open_metrics: bool = False) -> bytes:
     """Return all metrics, in the Prometheus text format 0.0.4 or in OpenMetrics.
 
-    Written here, because prometheus_client takes three times as long for the samples of thousands of pools.
+    Written here, because prometheus_client takes twice as long for the samples of thousands of pools.
     """
     write_number: Callable[[float], str] = floatToGoString
     lines: list[str] = []

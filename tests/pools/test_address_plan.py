@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+import psycopg
 import pytest
 from django.urls import reverse
 
 from pools.core import addresses, errors, free_prefixes
-from pools.models import AddressSpace, Cluster, Container, ObservedCIDR, PoolCIDR
+from pools.models import AddressSpace, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
 from pools.register import usage
 from pools.register.plan import containers, free_space, next_prefix, scopes, tree
 from tests import factories, people
@@ -294,3 +295,30 @@ def test_the_page_reads_the_first_pools_and_objects_of_a_cidr() -> None:
     (row,) = people.browser().get(reverse("admin:plan"), last).context["level"].rows
     assert [cidr.pool_id for cidr in row.pool_cidrs] == [made[-1].pk]
     assert (len(row.observed_cidrs), row.more_pool_cidrs, row.more_observed_cidrs) == (1, 0, 0)
+
+
+def test_the_only_cidr_of_a_family_is_counted_by_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = factories.pool("10.0.0.0/29", "fd00::/125", cooldown=600)
+    two = factories.pool("10.1.0.0/29", "10.2.0.0/29")
+    factories.give_back(factories.take(one, family=4))
+    factories.take(one, family=6)
+    factories.take(two, family=4)
+    sent: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def recorded(self: Any, query: Any, *values: Any, **options: Any) -> Any:
+        sent.append(str(query))
+        return execute(self, query, *values, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", recorded)
+
+    def counts(of: Pool) -> dict[str, tuple[int, int]]:
+        sent.clear()
+        rows = list(of.cidrs.select_related("pool"))
+        usages = usage.usage_by_cidr(rows)
+        return {str(row.cidr): (usages[row.pk].held, usages[row.pk].cooling) for row in rows}
+
+    assert counts(one) == {"10.0.0.0/29": (0, 1), "fd00::/125": (1, 0)}
+    assert not [query for query in sent if "BETWEEN place.low" in query]  # not by its addresses
+    assert counts(two) == {"10.1.0.0/29": (1, 0), "10.2.0.0/29": (0, 0)}
+    assert [query for query in sent if "BETWEEN place.low" in query]
