@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+
 from pools.core import addresses
 from pools.models import PoolCIDR
 from pools.platform import database
@@ -22,10 +26,18 @@ def is_reserved(cidr: PoolCIDR) -> bool:
 
 def draining_cidrs() -> list[PoolCIDR]:
     """Return the CIDRs that are reserved as a whole, in the order of their pools."""
-    candidates = [pk for (pk,) in database.rows(_CANDIDATES, [])]
-    rows = PoolCIDR.objects.filter(pk__in=candidates)
-    rows = rows.select_related("pool__cluster").prefetch_related("reserved_ranges")
-    return [cidr for cidr in rows.order_by("pool_id", "position", "id")[:MOST] if is_reserved(cidr)]
+    return [cidr for cidr in _candidates(None)[:MOST] if is_reserved(cidr)]
+
+
+def draining_pools(pool_ids: Iterable[int]) -> set[int]:
+    """Return the pools that have a CIDR which is reserved as a whole."""
+    return {cidr.pool_id for cidr in _candidates(list(pool_ids)) if is_reserved(cidr)}
+
+
+def _candidates(pool_ids: list[int] | None) -> QuerySet[PoolCIDR]:
+    ids = [pk for (pk,) in database.rows(_CANDIDATES, {"pools": pool_ids}, prepare=False)]
+    rows = PoolCIDR.objects.filter(pk__in=ids).order_by("pool_id", "position", "id")
+    return rows.select_related("pool__cluster").prefetch_related("reserved_ranges")
 
 
 # Most pools reserve a few addresses of each CIDR.

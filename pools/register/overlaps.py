@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
@@ -316,7 +316,11 @@ def read_networks(cluster_id: int | None = None) -> Iterator[Owned]:
 
 
 def _parse_row(row: tuple[Any, ...]) -> Owned:
-    return ip_network(row[0]), NetworkOwner(*row[1:])
+    return _parse_network(row[0]), NetworkOwner(*row[1:])
+
+
+# Many clusters have the same CIDRs; the broadcast address of a network is computed once, too.
+_parse_network: Callable[[str], addresses.Network] = functools.lru_cache(maxsize=20_000)(ip_network)
 
 
 def _by_name(row: tuple[Any, ...]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from pools.models.fields import Now
 from pools.platform import database
 from pools.sql import statements
 
+FIELDS = ("mask_size_v4", "mask_size_v6", "allow_first_ip", "allow_last_ip")  # of the pools
 LARGE = 50_000  # blocks in use; for larger pools, lists show the worker's last count
 
 
@@ -233,7 +234,7 @@ def _ranges(rows: QuerySet[ReservedRange]) -> dict[int, str]:
     """Return the reserved ranges of each CIDR by its id, as one text: `first-last first-last`."""
     texts = Concat(_host("first"), Value("-"), _host("last"), output_field=TextField())
     joined = rows.order_by().values_list("pool_cidr_id")
-    return dict(joined.annotate(texts=StringAgg(texts, Value(" "), order_by="first")))
+    return dict(joined.annotate(texts=StringAgg(texts, " ", order_by="first")))
 
 
 def _host(column: str) -> Func:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
-from pools.models import PoolCIDR
+from pools.models import Pool, PoolCIDR
 from pools.register import draining
-from tests import factories
+from tests import factories, people
 
 pytestmark = pytest.mark.django_db
 
@@ -29,5 +32,28 @@ def test_the_cidrs_that_ranges_cover_are_found(monkeypatch: pytest.MonkeyPatch) 
     covered = [cidr.pool.name for cidr in rows if draining.is_reserved(cidr)]
     assert {"an address of each block", "all usable", "one", "v6"} <= {*covered}
     assert [cidr.pool.name for cidr in draining.draining_cidrs()] == covered
+    pools = {pool.name: pool.pk for pool in Pool.objects.all()}
+    assert draining.draining_pools(pools.values()) == {pools[name] for name in covered}
+    assert draining.draining_pools([pools["few"], pools["one"]]) == {pools["one"]}
+    assert draining.draining_pools([]) == set()
     monkeypatch.setattr(draining, "MOST", 1)  # not that of the few reserved addresses
     assert [cidr.pool.name for cidr in draining.draining_cidrs()] == covered[:1]
+
+
+def test_lists_of_pools_read_the_ranges_of_few() -> None:
+    """Only of a pool that ranges may cover: most reserve a few addresses of each CIDR."""
+    factories.pool("10.0.0.0/24", name="few", reserved=["10.0.0.1-10.0.0.5"])
+    covered = factories.pool("10.1.0.0/30", name="covered", reserved=["10.1.0.1-10.1.0.2"])
+    cidr = factories.cidr(covered)
+    client = people.browser()
+    url = reverse("admin:pools_pool_changelist")
+    for query in ({}, {"state": "full"}, {"state": "active"}):
+        with CaptureQueriesContext(connection) as queries:
+            client.get(url, query)
+        read = [
+            sql
+            for entry in queries
+            if (sql := entry["sql"]).startswith('SELECT "pools_reservedrange"."id"')
+        ]
+        assert read
+        assert all(f'"pool_cidr_id" IN ({cidr.pk})' in sql for sql in read)
