@@ -74,7 +74,7 @@ class UserAdmin(_History, _Users):
     add_form = unfold_forms.UserCreationForm
     change_password_form = unfold_forms.AdminPasswordChangeForm
     list_display = (
-        "username",
+        columns.link("username", _("username"), ordering="username"),
         "email",
         Column("source", _("source"), _source),
         GROUPS,
@@ -90,6 +90,7 @@ class UserAdmin(_History, _Users):
         "directory_account__source",
     )
     list_filter_submit = True
+    list_display_links = None  # as for other lists: the table is a third of unfold's
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return (
@@ -216,7 +217,8 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 @admin.register(Group)
 class GroupAdmin(_History, _Groups):
-    pass
+    list_display = (columns.link("name", _("name"), ordering="name"),)
+    list_display_links = None
 
 
 _USERS = related.RelatedRows(lambda _request: User.objects.all(), ("username",))
