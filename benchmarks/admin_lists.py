@@ -1,7 +1,8 @@
-"""Every list and overview page of the admin site over a register with a million rows in each large table."""
+"""Every page of the admin site, and each list of REST, over a register with a million rows in each large table."""
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 from collections.abc import Iterator
@@ -14,11 +15,13 @@ from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR
 from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client, RequestFactory, override_settings
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
 from benchmarks import registers
+from claims.api import urls as claims_api
 from claims.models import IPPool, Network, VMImport, Workload
 from claims.workloads import results
+from pools.api import urls as pools_api
 from pools.models import Pool
 from pools.platform.admin import lists
 
@@ -119,7 +122,9 @@ def measure_pages() -> Iterator[dict[str, Any]]:
     client.force_login(user)
     times: dict[str, float] = {}
     with override_settings(ALLOWED_HOSTS=["*"]):
-        for url in (*_overview_urls(), *_list_urls(user)):
+        for url in dict.fromkeys(
+            (*_overview_urls(), *_list_urls(user), *_page_urls(), *_rest_urls())
+        ):
             times[url] = _median_ms(client, url)
             if times[url] > GOAL_MS:
                 yield {"name": "admin_page", "url": url, "ms": round(times[url])}
@@ -190,6 +195,29 @@ def _list_urls(user: Any) -> Iterator[str]:
         yield from (f"{url}?{urlencode([query])}" for query in queries)
 
 
+def _page_urls() -> Iterator[str]:
+    """Yield the other pages of each list, its export, and each page of its fourth row."""
+    for model, model_admin in admin.site._registry.items():
+        if not isinstance(model_admin, lists.ListAdmin):
+            continue
+        name = f"admin:{model._meta.label_lower.replace('.', '_')}"
+        row = model._default_manager.order_by("pk")[3:4].first()
+        wanted = [(page.name, []) for page in model_admin.list_pages]
+        wanted += [(page.name, [row.pk]) for page in model_admin.row_pages if row]
+        wanted += [("export", [])] if model_admin.exported else []
+        for page, ids in wanted:
+            with contextlib.suppress(NoReverseMatch):  # it needs one id more
+                yield reverse(f"{name}_{page}", args=ids)
+
+
+def _rest_urls() -> Iterator[str]:
+    """Yield the resources of REST without an argument: the first page of each list."""
+    for namespace, urls in (("api", pools_api), ("claims-api", claims_api)):
+        for pattern in urls.urlpatterns:
+            if not pattern.pattern.converters:
+                yield reverse(f"{namespace}:{pattern.name}")
+
+
 def _median_ms(client: Client, url: str) -> float:
     """Return the median of five; a slow page is loaded less often."""
     taken: list[float] = []
@@ -197,7 +225,7 @@ def _median_ms(client: Client, url: str) -> float:
         begun = time.perf_counter()
         answer = client.get(url)
         taken.append((time.perf_counter() - begun) * 1000)
-        if answer.status_code not in {200, 302}:
+        if answer.status_code >= 500:  # a form may need more than the row, and a button a POST
             raise RuntimeError(f"{url}: {answer.status_code}")
     return statistics.median(taken)
 

@@ -50,7 +50,8 @@ FROM generate_series(1, %(rows)s) AS n, benchmark_map AS m;
 
 INSERT INTO pools_allocationrequest (pool_id, demand, holder_kind, holder_id, org, env, state, attempts, last_error,
     created_at, next_try_at, block_ids)
-SELECT m.pools[1 + n % 20], '{}', 'instance', 'r-' || n, 'org-' || n % 1000, 'env-' || n % 5000,
+SELECT m.pools[1 + n % 20],
+    '{"holders": [["instance", "r", ""]], "families": [4], "count": 1, "org": "org", "env": "env", "cidr": null}', 'instance', 'r-' || n, 'org-' || n % 1000, 'env-' || n % 5000,
     CASE WHEN n % 1000 = 0 THEN 'pending' ELSE 'fulfilled' END, 1, 'The pool has no free block.', now(), now(), '{}'
 FROM generate_series(1, %(rows)s) AS n, benchmark_map AS m;
 

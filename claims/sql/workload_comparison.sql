@@ -15,7 +15,8 @@ $$;
 -- With `within`, only rows of this namespace are compared, as if no other namespace existed.
 --
 -- The statement compares a hundred thousand entries at once; each step leaves fewer rows for the next.
--- For a network without statistics the planner would choose nested loops, which would never end.
+-- For a network without statistics the planner would choose nested loops, which would never end. It would choose
+-- them, too, for a join with the addresses of an array, so that these are rows of their own before they are joined.
 CREATE OR REPLACE FUNCTION claims_compare_workloads(network bigint, within text DEFAULT NULL)
 RETURNS TABLE (
     section integer, item bigint, beside bigint, entry_id bigint, claim_id bigint,
@@ -42,12 +43,13 @@ LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
         SELECT * FROM e_left e WHERE NOT EXISTS (SELECT FROM e_vm WHERE item = e.id)),
     w_host AS MATERIALIZED (
         SELECT w.id, split_part(ip, '/', 1) AS host FROM w, unnest(w.ips) AS ip),
+    e_host AS MATERIALIZED (
+        SELECT e.id, split_part(ip, '/', 1) AS host FROM e_rest e, unnest(e.ips) AS ip),
     e_pair AS MATERIALIZED (
         SELECT item, beside, 'mac' AS by FROM e_mac
         UNION ALL SELECT item, beside, 'vm' FROM e_vm
         UNION ALL SELECT DISTINCT e.id, h.id, 'address'
-            FROM (SELECT id, split_part(ip, '/', 1) AS host FROM e_rest, unnest(ips) AS ip) e
-            JOIN w_host h ON h.host = e.host),
+            FROM e_host e JOIN w_host h ON h.host = e.host),
     c AS MATERIALIZED (
         SELECT id, mac, CASE WHEN ips = '{}' THEN ips_requested ELSE ips END AS ips, vm, namespace
         FROM claims_ipamclaim
@@ -62,12 +64,13 @@ LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
     c_vm AS MATERIALIZED (
         SELECT c.id AS item, w.id AS beside FROM c_left c
         JOIN w ON w.name = c.vm AND w.namespace = c.namespace AND w.kind = 'vmi'),
+    c_host AS MATERIALIZED (
+        SELECT c.id, split_part(ip, '/', 1) AS host FROM c_left c, unnest(c.ips) AS ip
+        WHERE NOT EXISTS (SELECT FROM c_vm WHERE item = c.id)),
     c_pair AS MATERIALIZED (
         SELECT item, beside, 'vm' AS by FROM c_vm
         UNION ALL SELECT DISTINCT c.id, h.id, 'address'
-            FROM (SELECT id, split_part(ip, '/', 1) AS host FROM c_left, unnest(ips) AS ip
-                WHERE NOT EXISTS (SELECT FROM c_vm WHERE item = c_left.id)) c
-            JOIN w_host h ON h.host = c.host
+            FROM c_host c JOIN w_host h ON h.host = c.host
             WHERE NOT EXISTS (SELECT FROM e_pair WHERE beside = h.id))
     SELECT 1, e.id, w.id, e.id, NULL::bigint, w.id, p.by, e.namespace, e.vm, w.namespace, w.name,
         CASE WHEN (w.mac IS NULL OR w.mac = e.mac)

@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
+from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from pools.models import DirectoryAccount, TokenLevel, TokenScope
 from pools.platform import second_factor, sessions, tokens
@@ -73,7 +74,7 @@ class UserAdmin(_History, _Users):
     add_form = unfold_forms.UserCreationForm
     change_password_form = unfold_forms.AdminPasswordChangeForm
     list_display = (
-        "username",
+        columns.link("username", _("username"), ordering="username"),
         "email",
         Column("source", _("source"), _source),
         GROUPS,
@@ -85,9 +86,11 @@ class UserAdmin(_History, _Users):
         "is_staff",
         "is_superuser",
         "is_active",
-        "groups",
+        ("groups", RelatedDropdownFilter),  # a link for each of a thousand groups would have 800 kB
         "directory_account__source",
     )
+    list_filter_submit = True
+    list_display_links = None  # as for other lists: the table is a third of unfold's
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return (
@@ -214,7 +217,8 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 @admin.register(Group)
 class GroupAdmin(_History, _Groups):
-    pass
+    list_display = (columns.link("name", _("name"), ordering="name"),)
+    list_display_links = None
 
 
 _USERS = related.RelatedRows(lambda _request: User.objects.all(), ("username",))

@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.lookups import In
 
 from pools.models import BlockEvent, Event, FailureEvent, Pool, PoolEvent
 from pools.platform import database
 
-MOST = 10_000  # ids of events in a statement
+MOST = 3000  # ids of events in a statement
 
 
 @dataclass(frozen=True)
@@ -79,4 +80,6 @@ def _events(reference: Reference, column_values: Collection[int]) -> Q:
         ids = list(events.values_list("pgh_id", flat=True)[: MOST + 1])
     if len(ids) <= MOST:
         return Q(pk__in=ids)
-    return Q(Exists(events.filter(pgh_id=OuterRef("id"))))
+    # Not EXISTS, for which PostgreSQL would read the whole table first.
+    row = reference.model.objects.filter(pgh_id=OuterRef("id"))
+    return Q(In(Subquery(row.values(reference.column)), sorted(column_values)))

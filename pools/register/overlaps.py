@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
@@ -266,27 +266,41 @@ def _matches(
     return kind is None or kind in overlap.kinds
 
 
-def find_overlapping_networks(network: addresses.Network) -> list[Owned]:
-    """Return the networks of all address spaces that overlap this network."""
+def find_overlapping_networks(
+    network: addresses.Network, *, most: int | None = None, other_than: int | None = None
+) -> list[Owned]:
+    """Return the networks of all address spaces that overlap this network, without those of a pool.
+
+    At most `most` of each table, the first by their addresses.
+    """
+    values = {"network": str(network), "most": most, "pool": other_than}
     with connection.cursor() as cursor:
-        cursor.execute(_OVERLAPPING, [str(network)])
+        cursor.execute(_OVERLAPPING, values)
         return [_parse_row(row) for row in sorted(cursor.fetchall(), key=_by_name)]
 
 
-_ALL_NETWORKS = """
+_NETWORKS_OF_POOLS = """
     SELECT p.cidr::text, s.cluster_id, k.name, s.name, o.category, o.id, o.name, '', '', ''
     FROM pools_poolcidr p JOIN pools_addressspace s ON s.id = p.space_id
     JOIN pools_cluster k ON k.id = s.cluster_id JOIN pools_pool o ON o.id = p.pool_id
-    UNION ALL
+"""
+_PREFIXES = """
     SELECT cluster_prefix::text, id, name, '', 'prefix', NULL, '', '', '', '' FROM pools_cluster
     WHERE cluster_prefix IS NOT NULL
-    UNION ALL
+"""
+_NETWORKS_OF_OBJECTS = """
     SELECT c.cidr::text, k.id, k.name, s.name, c.role, NULL, '', c.kind,
         CASE c.namespace WHEN '' THEN c.name ELSE c.namespace || '/' || c.name END, c.uid
     FROM pools_observedcidr c JOIN pools_addressspace s ON s.id = c.space_id
     JOIN pools_cluster k ON k.id = s.cluster_id
 """
-_OVERLAPPING = f"SELECT * FROM ({_ALL_NETWORKS}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
+_ALL_NETWORKS = f"{_NETWORKS_OF_POOLS} UNION ALL {_PREFIXES} UNION ALL {_NETWORKS_OF_OBJECTS}"
+_OVERLAPPING = f"""
+    ({_NETWORKS_OF_POOLS} WHERE p.cidr && %(network)s AND o.id IS DISTINCT FROM %(pool)s
+        ORDER BY p.cidr LIMIT %(most)s)
+    UNION ALL ({_PREFIXES} AND cluster_prefix && %(network)s ORDER BY cluster_prefix LIMIT %(most)s)
+    UNION ALL ({_NETWORKS_OF_OBJECTS} WHERE c.cidr && %(network)s ORDER BY c.cidr LIMIT %(most)s)
+"""
 _OF_CLUSTER = f"SELECT * FROM ({_ALL_NETWORKS}) AS every (cidr, cluster) WHERE cluster = %s"  # noqa: S608
 
 
@@ -302,7 +316,11 @@ def read_networks(cluster_id: int | None = None) -> Iterator[Owned]:
 
 
 def _parse_row(row: tuple[Any, ...]) -> Owned:
-    return ip_network(row[0]), NetworkOwner(*row[1:])
+    return _parse_network(row[0]), NetworkOwner(*row[1:])
+
+
+# Many clusters have the same CIDRs; the broadcast address of a network is computed once, too.
+_parse_network: Callable[[str], addresses.Network] = functools.lru_cache(maxsize=20_000)(ip_network)
 
 
 def _by_name(row: tuple[Any, ...]) -> tuple[str, ...]:

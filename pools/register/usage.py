@@ -9,10 +9,13 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Q
+from django.contrib.postgres.aggregates import StringAgg
+from django.db.models import Count, F, Func, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast, Concat
 
 from pools.core import addresses, blocks
 from pools.models import Block, Pool, PoolCIDR, PoolUsage, ReservedRange
@@ -21,6 +24,7 @@ from pools.models.fields import Now
 from pools.platform import database
 from pools.sql import statements
 
+FIELDS = ("mask_size_v4", "mask_size_v6", "allow_first_ip", "allow_last_ip")  # of the pools
 LARGE = 50_000  # blocks in use; for larger pools, lists show the worker's last count
 
 
@@ -90,11 +94,8 @@ def usage_by_cidr(cidrs: Iterable[PoolCIDR]) -> dict[int, Usage]:
     pools = {row.pool_id: row.pool for row in chosen}
     large = _last_counts_of_large_pools(list(pools.values()))
     usages_of_pools = usage_by_pool(pools[pool_id] for pool_id in large)
-    ranges: dict[int, list[addresses.AddressRange]] = defaultdict(list)
-    for reserved in ReservedRange.objects.filter(pool_cidr__in=chosen).order_by("first"):
-        span = addresses.AddressRange(reserved.first, reserved.last)
-        ranges[reserved.pool_cidr_id].append(span)
-    counts = _count_blocks_of_cidrs([row for row in chosen if row.pool_id not in large])
+    ranges = _ranges(ReservedRange.objects.filter(pool_cidr__in=chosen))
+    counts = _count_blocks_by_cidr([row for row in chosen if row.pool_id not in large])
     usages = {}
     for row in chosen:
         if row.pool_id in large:
@@ -103,11 +104,32 @@ def usage_by_cidr(cidrs: Iterable[PoolCIDR]) -> dict[int, Usage]:
         pool, count = row.pool, counts[row.pk]
         mask_size = pool.mask_size(row.cidr.version) or 0
         usable, allocatable = _count_sizes(
-            row.cidr, mask_size, pool.allow_first_ip, pool.allow_last_ip, tuple(ranges[row.pk])
+            str(row.cidr),
+            mask_size,
+            pool.allow_first_ip,
+            pool.allow_last_ip,
+            ranges.get(row.pk, ""),
         )
         reserved_count = (usable if row.closed else usable - allocatable) - count.withheld
         usages[row.pk] = Usage(usable, count.held, count.cooling, reserved_count)
     return usages
+
+
+def _count_blocks_by_cidr(cidrs: list[PoolCIDR]) -> dict[int, _BlockCounts]:
+    """Return the counts of CIDRs: the only one of a family has those of its pool, which an index knows."""
+    families = PoolCIDR.objects.filter(pool__in={row.pool_id for row in cidrs}).order_by()
+    numbers = families.values_list("pool_id", "cidr__family").annotate(number=Count("*"))
+    alone = {(pool_id, family) for pool_id, family, number in numbers if number == 1}
+    by_pool = _count_blocks([pool_id for pool_id, _family in alone])
+    counts: dict[int, _BlockCounts] = defaultdict(_BlockCounts)
+    others = []
+    for row in cidrs:
+        family = row.cidr.version
+        if (row.pool_id, family) in alone:
+            counts[row.pk] = by_pool.get(row.pool_id, {}).get(family, _BlockCounts())
+        else:
+            others.append(row)
+    return counts | _count_blocks_of_cidrs(others) if others else counts
 
 
 def _count_blocks_of_cidrs(cidrs: list[PoolCIDR]) -> dict[int, _BlockCounts]:
@@ -135,7 +157,7 @@ _COUNT_BLOCKS_OF_CIDRS = statements.read("pools/block_counts_of_cidrs")
 def _last_counts_of_large_pools(pools: list[Pool]) -> dict[int, dict[int, _BlockCounts]]:
     """Return the worker's last counts of the pools with more than LARGE blocks in use."""
     counts: dict[int, dict[int, _BlockCounts]] = defaultdict(dict)
-    for row in PoolUsage.objects.filter(pool__in=pools):
+    for row in PoolUsage.objects.filter(pool__in=[pool.pk for pool in pools]):
         counts[row.pool_id][row.family] = _BlockCounts(row.held, row.cooling, row.withheld)
     return {
         pool_id: defaultdict(_BlockCounts, families)
@@ -208,26 +230,27 @@ def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _BlockCounts
     return counted
 
 
-def _ranges(pools: list[Pool]) -> dict[int, list[addresses.AddressRange]]:
-    """Return reserved ranges by the id of their CIDR."""
-    ranges_by_cidr: dict[int, list[addresses.AddressRange]] = defaultdict(list)
-    rows = ReservedRange.objects.filter(pool__in=pools).order_by("pool_cidr_id", "first")
-    for pk, first, last in rows.values_list("pool_cidr_id", "first", "last"):
-        ranges_by_cidr[pk].append(addresses.AddressRange(first, last))
-    return ranges_by_cidr
+def _ranges(rows: QuerySet[ReservedRange]) -> dict[int, str]:
+    """Return the reserved ranges of each CIDR by its id, as one text: `first-last first-last`."""
+    texts = Concat(_host("first"), Value("-"), _host("last"), output_field=TextField())
+    joined = rows.order_by().values_list("pool_cidr_id")
+    return dict(joined.annotate(texts=StringAgg(texts, " ", order_by="first")))
+
+
+def _host(column: str) -> Func:
+    return Func(F(column), function="host", output_field=TextField())
 
 
 @functools.lru_cache(maxsize=20_000)
 def _count_sizes(
-    cidr: addresses.Network,
-    mask_size: int,
-    allow_first: bool,
-    allow_last: bool,
-    ranges: tuple[addresses.AddressRange, ...],
+    cidr: str, mask_size: int, allow_first: bool, allow_last: bool, ranges: str
 ) -> tuple[int, int]:
     """Return how many blocks of a CIDR are usable, and how many of them no range withholds."""
-    grid = blocks.Layout(cidr, mask_size, allow_first=allow_first, allow_last=allow_last)
-    return blocks.total(grid.usable()), blocks.total(grid.allocatable(ranges))
+    spans = [addresses.AddressRange(*map(ip_address, text.split("-"))) for text in ranges.split()]
+    grid = blocks.Layout(
+        ip_network(cidr), mask_size, allow_first=allow_first, allow_last=allow_last
+    )
+    return blocks.total(grid.usable()), blocks.total(grid.allocatable(spans))
 
 
 def _calculate_usages(
@@ -238,16 +261,16 @@ def _calculate_usages(
         for pool in pools
     }
     by_id = {pool.pk: pool for pool in pools}
-    ranges = _ranges(pools)
-    # Plain rows, because a scrape reads all pools at once.
-    cidrs = PoolCIDR.objects.filter(pool__in=pools).order_by()
+    ranges = _ranges(ReservedRange.objects.filter(pool__in=list(by_id)))
+    # Plain rows and texts, because a scrape reads all pools at once, and counts each CIDR's sizes once.
+    cidrs = PoolCIDR.objects.filter(pool__in=list(by_id)).order_by()
     for pk, pool_id, cidr, orphaned_at, pending in cidrs.values_list(
-        "pk", "pool_id", "cidr", "orphaned_at", "pending"
+        "pk", "pool_id", Cast("cidr", TextField()), "orphaned_at", "pending"
     ):
-        pool, family = by_id[pool_id], cidr.version
+        pool, family = by_id[pool_id], 6 if ":" in cidr else 4
         first, last = pool.allow_first_ip, pool.allow_last_ip
         usable, allocatable = _count_sizes(
-            cidr, pool.mask_size(family), first, last, tuple(ranges.get(pk, ()))
+            cidr, pool.mask_size(family) or 0, first, last, ranges.get(pk, "")
         )
         family_usage = usage[pool_id][family]
         usage[pool_id][family] = replace(

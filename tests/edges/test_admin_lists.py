@@ -183,6 +183,20 @@ def test_a_search_that_finds_nothing_reads_the_table_once() -> None:
     assert len([query for query in queries if "LIKE UPPER" in query["sql"]]) == 1
 
 
+def test_a_search_that_finds_many_counts_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = factories.cluster()
+    for org in "abc":
+        Environment.objects.create(cluster=cluster, org=org, env="prod")
+    monkeypatch.setattr(large_tables, "REACH", 2)
+    monkeypatch.setattr(EnvironmentAdmin, "list_per_page", 1)
+    with CaptureQueriesContext(connection) as queries:
+        answer = people.browser().get(reverse("admin:pools_environment_changelist"), {"q": "prod"})
+    assert (answer.context["cl"].result_count, answer.context["cl"].beyond) == (2, True)
+    searches = [query["sql"] for query in queries if "LIKE UPPER" in query["sql"]]
+    assert len(searches) == 2  # the ids, and the page
+    assert not any("COUNT(" in sql for sql in searches)
+
+
 @pytest.mark.parametrize("reach", [1, 10_000])
 def test_a_search_keeps_the_order_of_the_list(monkeypatch: pytest.MonkeyPatch, reach: int) -> None:
     cluster = factories.cluster()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
@@ -73,3 +73,16 @@ def test_an_administrator_changes_ordinary_users(client: Client) -> None:
     other = people.user(people.VIEWER)
     assert change(client, other, first_name="Ada").status_code == 302
     assert User.objects.get(pk=other.pk).first_name == "Ada"
+
+
+def test_many_groups_are_a_menu_of_names() -> None:
+    groups = [Group.objects.create(name=f"team-{number}") for number in range(3)]
+    member = people.user()
+    member.groups.add(groups[1])
+    browser = people.browser()
+    url = reverse("admin:auth_user_changelist")
+    page = browser.get(url)
+    assert f'<option value="{groups[2].pk}">team-2</option>' in page.content.decode()
+    assert f"groups__id__exact={groups[2].pk}" not in page.content.decode()  # no link for each
+    page = browser.get(url, {"groups__id__exact": groups[1].pk})
+    assert [user.pk for user in page.context["cl"].result_list] == [member.pk]

@@ -13,10 +13,12 @@ from pools.models import Pool
 from pools.platform.admin import related
 from pools.register import clusters
 from tests import factories, people
+from tests.claims import worlds
 from tests.claims.access import two_worlds
 
 pytestmark = pytest.mark.django_db
 BLOCKS = reverse("admin:pools_block_changelist")
+ENTRIES = reverse("admin:claims_entry_changelist")
 
 
 @pytest.fixture
@@ -117,3 +119,51 @@ def test_a_vm_owner_gets_names_of_their_own_networks() -> None:
     names = suggested(owner.browser(), "", "claims.entry", "network")
     assert names == ["prod/alpha-net", "prod/shared-net"]
     assert suggested(owner.browser(), "zulu", "claims.entry", "network") == []
+
+
+def add_entries(*namespaces: str) -> None:
+    ippool = worlds.ippool(worlds.network())
+    for number, namespace in enumerate(namespaces, 1):
+        worlds.entry(ippool, f"02:00:00:00:00:0{number}", vm="vm", namespace=namespace)
+
+
+@pytest.mark.parametrize(("most", "is_menu"), [(3, True), (2, False)])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("", 3), ("namespace=shop", 1), ("namespace=shop&namespace=web", 2), ("namespace=nope", 0)],
+)
+def test_a_filter_by_many_names_is_a_field(
+    monkeypatch: pytest.MonkeyPatch, most: int, is_menu: bool, query: str, found: int
+) -> None:
+    monkeypatch.setattr(related, "MENU", most)
+    add_entries("shop", "web", "web-2")
+    page = people.browser().get(f"{ENTRIES}?{query}")
+    assert len(page.context["cl"].result_list) == found
+    text = page.content.decode()
+    assert ('<option value="web-2"' in text) == is_menu
+    assert (reverse("admin:list_names", args=["claims.entry", "namespace"]) in text) == (
+        not is_menu
+    )
+
+
+def test_names_are_typed_with_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(related, "MENU", 2)
+    add_entries("shop", "web", "web-2")
+    client = people.browser()
+    page = client.get(ENTRIES, {"namespace": " web  shop "})
+    changelist = page.context["cl"]
+    assert {entry.namespace for entry in changelist.result_list} == {"shop", "web"}
+    assert [label for label, _query in changelist.active_filters()] == ["namespace: web, shop"]
+    assert 'value="web shop"' in page.content.decode()
+    assert client.get(ENTRIES, {"namespace": "web\0"}).status_code == 200
+    assert suggested(client, "eb", "claims.entry", "namespace") == ["web", "web-2"]
+    monkeypatch.setattr(related, "SUGGESTIONS", 1)
+    assert suggested(client, "", "claims.entry", "namespace") == ["shop"]
+
+
+def test_a_vm_owner_gets_names_of_their_own_namespaces() -> None:
+    owner = two_worlds.Owner()
+    two_worlds.add_foreign(owner)
+    names = suggested(owner.browser(), "", "claims.entry", "namespace")
+    assert names
+    assert not [name for name in names if "zulu" in name]

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+import psycopg
 import pytest
+from django.urls import reverse
 
 from pools.core import addresses, errors, free_prefixes
-from pools.models import AddressSpace, Cluster, Container, ObservedCIDR, PoolCIDR
+from pools.models import AddressSpace, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
 from pools.register import usage
 from pools.register.plan import containers, free_space, next_prefix, scopes, tree
-from tests import factories
+from tests import factories, people
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -268,3 +270,55 @@ def test_a_group_of_a_cluster_has_its_addresses_only() -> None:
     chosen = tree.LevelFilter(cluster=first)
     assert _grouped(level_filter=chosen) == ["10.0.1.0/24 grouped"]
     assert _grouped(level_filter=tree.LevelFilter(cluster=second)) == ["10.0.1.6/32", "10.0.1.7/32"]
+
+
+def test_the_page_reads_the_first_pools_and_objects_of_a_cidr() -> None:
+    made = [factories.pool("10.0.0.0/24", name=f"p-{number}") for number in range(7)]
+    ObservedCIDR.objects.bulk_create(
+        ObservedCIDR(
+            space=pool.space, kind="Service", namespace="shop", name=f"s-{pool.pk}", uid=f"{pool.pk}",
+            role="services", cidr="10.0.0.0/24",
+        )
+        for pool in made
+    )  # fmt: skip
+    page = people.browser().get(reverse("admin:plan"))
+    (row,) = page.context["level"].rows
+    assert [cidr.pool_id for cidr in row.pool_cidrs] == [pool.pk for pool in made[:5]]
+    assert (len(row.usages), len(row.observed_cidrs)) == (5, 5)
+    assert (row.more_pool_cidrs, row.more_observed_cidrs) == (2, 2)
+    text = page.content.decode()
+    assert "2 more pools" in text
+    assert "2 more objects" in text
+    (row,) = tree.read_level(scopes.fleet_scope()).rows  # as REST reads it
+    assert (len(row.pool_cidrs), row.more_pool_cidrs) == (7, 0)
+    last = {"cluster": made[-1].cluster_id}
+    (row,) = people.browser().get(reverse("admin:plan"), last).context["level"].rows
+    assert [cidr.pool_id for cidr in row.pool_cidrs] == [made[-1].pk]
+    assert (len(row.observed_cidrs), row.more_pool_cidrs, row.more_observed_cidrs) == (1, 0, 0)
+
+
+def test_the_only_cidr_of_a_family_is_counted_by_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = factories.pool("10.0.0.0/29", "fd00::/125", cooldown=600)
+    two = factories.pool("10.1.0.0/29", "10.2.0.0/29")
+    factories.give_back(factories.take(one, family=4))
+    factories.take(one, family=6)
+    factories.take(two, family=4)
+    sent: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def recorded(self: Any, query: Any, *values: Any, **options: Any) -> Any:
+        sent.append(str(query))
+        return execute(self, query, *values, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", recorded)
+
+    def counts(of: Pool) -> dict[str, tuple[int, int]]:
+        sent.clear()
+        rows = list(of.cidrs.select_related("pool"))
+        usages = usage.usage_by_cidr(rows)
+        return {str(row.cidr): (usages[row.pk].held, usages[row.pk].cooling) for row in rows}
+
+    assert counts(one) == {"10.0.0.0/29": (0, 1), "fd00::/125": (1, 0)}
+    assert not [query for query in sent if "BETWEEN place.low" in query]  # not by its addresses
+    assert counts(two) == {"10.1.0.0/29": (1, 0), "10.2.0.0/29": (0, 0)}
+    assert [query for query in sent if "BETWEEN place.low" in query]

@@ -99,3 +99,18 @@ def test_a_thousand_clusters_are_one_query_and_as_many_groups_as_there_are(
     with django_assert_num_queries(1):
         found = overlaps.find_overlaps()
     assert len(found) == groups
+
+
+def test_the_first_overlapping_networks_without_those_of_a_pool() -> None:
+    own = factories.pool("10.9.0.0/24", "10.0.0.0/24", name="own")
+    for name, cidr in (("c", "10.0.3.0/24"), ("a", "10.0.2.0/24"), ("b", "10.0.1.0/24")):
+        factories.pool(cidr, name=name)
+    factories.cluster(cluster_prefix=ip_network("fd00:10::/48"))
+
+    def found(**options: Any) -> list[str]:
+        rows = overlaps.find_overlapping_networks(ip_network("10.0.0.0/16"), **options)
+        return sorted(owner.pool for _network, owner in rows)
+
+    assert found() == ["a", "b", "c", "own"]
+    assert found(most=2) == ["b", "own"]  # by their addresses
+    assert found(most=2, other_than=own.pk) == ["a", "b"]

@@ -18,7 +18,7 @@ from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
 from claims.models import Entry, IndexEntry, IPPool, Workload
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
@@ -67,12 +67,11 @@ def _duplicate(_request: HttpRequest, rows: QuerySet[Entry], kind: str) -> Query
     return rows.filter(pk__in=flagged.values("entry_id"))
 
 
-def _namespace_choices(request: HttpRequest) -> list[tuple[str, str]]:
+def _namespaces(request: HttpRequest, most: int) -> list[str]:
     if scoped.request_scope(request).everything:
-        return [(name, name) for name in search.used_namespaces(scoped.MOST)]
+        return search.used_namespaces(most)
     names = scoped.rows(request, Entry).exclude(namespace="").order_by("namespace")
-    namespaces = names.values_list("namespace", flat=True).distinct()[: scoped.MOST]
-    return [(name, name) for name in namespaces]
+    return list(names.values_list("namespace", flat=True).distinct()[:most])
 
 
 def _mac(entry: Entry) -> SafeString:
@@ -137,7 +136,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         filters.custom(_("duplicates"), "duplicate", _DUPLICATES, _duplicate),
         scoped.cluster_filter("ippool__cluster_id"),
         scoped.network_filter("ippool__network_id"),
-        filters.by_value(_("namespace"), "namespace", _namespace_choices),
+        related.by_names(_("namespace"), "namespace", _namespaces),
         filters.by_value(_("source"), "source", tables.SOURCE_LABELS),
     )
     exported = (

@@ -36,7 +36,7 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
-from pools.register import clusters, event_filters, usage
+from pools.register import clusters, draining, event_filters, usage
 
 SHOWN_CIDRS = 50
 
@@ -134,14 +134,11 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    pools = list(
-        Pool.objects.filter(cluster=cluster).prefetch_related(
-            "cidrs__reserved_ranges", "cidrs__pool"
-        )
-    )
+    pools = list(Pool.objects.filter(cluster=cluster).prefetch_related("cidrs"))
     families = usage.usage_by_pool(pools)
+    drained = draining.draining_pools(families)
     rows = [
-        (pool, families[pool.pk], page.pool_state(families[pool.pk], list(pool.cidrs.all())))
+        (pool, families[pool.pk], page.pool_state(families[pool.pk], draining=pool.pk in drained))
         for pool in pools
     ]
     chosen_map = search_text.parse(request.GET.get("map", "")).network

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,6 +22,9 @@ from pools.register.plan import free_space, scopes, tree
 
 FLEET = _("Fleet")
 DEEPEST = 12  # levels that are indented
+MOST_OWNERS = (
+    5  # pools, and objects, of one CIDR: a fleet may have the same CIDR of pods in each cluster
+)
 
 
 class PlanForm(forms.Form):
@@ -51,7 +55,7 @@ def view(request: HttpRequest) -> HttpResponse:
     form = PlanForm(request.GET)
     form.is_valid()
     chosen = form.cleaned_data
-    scope = scopes.scope_of_space(chosen.get("space"))
+    scope = replace(scopes.scope_of_space(chosen.get("space")), most=MOST_OWNERS)
     level_filter = tree.LevelFilter(int(chosen.get("family") or 0) or None, chosen.get("cluster"))
     parent = _parse_network(request.GET.get("parent", ""))
     behind = _parse_network(request.GET.get("behind", ""))

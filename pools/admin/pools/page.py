@@ -80,7 +80,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         pool,
         title=pool.name,
         families=families,
-        state=pool_state(families, cidrs),
+        state=pool_state(families, draining=any(map(draining.is_reserved, cidrs))),
         forecasts={
             family: pool_forecasts.sentence(forecast)
             for family, forecast in forecasts.forecast_pool(pool, families).items()
@@ -107,11 +107,11 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
     )
 
 
-def pool_state(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
+def pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
     """Return full (a family has no free block), draining (a CIDR is fully reserved) or active."""
     if any(not counts.free for counts in families.values()):
         return "full"
-    return "draining" if any(draining.is_reserved(cidr) for cidr in cidrs) else "active"
+    return "draining" if draining else "active"
 
 
 def cidr_state(cidr: PoolCIDR) -> str:

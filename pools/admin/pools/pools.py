@@ -31,7 +31,7 @@ from pools.platform.admin import (
 from pools.platform.admin import pages as admin_pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.register import usage
+from pools.register import draining, usage
 from pools.register.utilization import forecasts
 
 CIDRS_SHOWN = 3
@@ -40,18 +40,18 @@ CIDRS_SHOWN = 3
 class PoolList(large_tables.BoundedList):
     def get_queryset(self, *arguments: Any, **options: Any) -> QuerySet[Pool]:
         rows = super().get_queryset(*arguments, **options)
-        return rows.prefetch_related("cidrs__reserved_ranges", "cidrs__pool")
+        return rows.prefetch_related("cidrs")
 
 
 def _by_state(_request: HttpRequest, rows: QuerySet[Pool], state: str) -> QuerySet[Pool]:
-    pools = list(rows.prefetch_related("cidrs__reserved_ranges", "cidrs__pool"))
-    families = usage.usage_by_pool(pools)
-    matching = [pool.pk for pool in pools if state in _states(families[pool.pk], pool)]
+    families = usage.usage_by_pool(rows.select_related(None).only(*usage.FIELDS))
+    drained = draining.draining_pools(families)
+    matching = [pk for pk in families if state in _states(families[pk], draining=pk in drained)]
     return rows.filter(pk__in=matching)
 
 
-def _states(families: dict[int, usage.Usage], pool: Pool) -> set[str]:
-    state = page.pool_state(families, list(pool.cidrs.all()))
+def _states(families: dict[int, usage.Usage], *, draining: bool) -> set[str]:
+    state = page.pool_state(families, draining=draining)
     high = any(counts.is_nearly_full for counts in families.values())
     return {state, "high"} if high else {state}
 
@@ -145,10 +145,11 @@ class PoolAdmin(attributes.AttributedList[Pool]):
     def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
         families = usage.usage_by_pool(rows)
         stored = forecasts.stored_forecasts(pool.pk for pool in rows)
+        drained = draining.draining_pools(families)
         for pool in rows:
             pool.shown_forecasts = stored.get(pool.pk, {})
             pool.shown_usage = families[pool.pk]
-            pool.shown_state = page.pool_state(families[pool.pk], list(pool.cidrs.all()))
+            pool.shown_state = page.pool_state(families[pool.pk], draining=pool.pk in drained)
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """Export one row per pool and IP family, with its counts."""

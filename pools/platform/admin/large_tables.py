@@ -49,6 +49,8 @@ class BoundedPaginator(paginator.Paginator[Any]):
 
     @cached_property
     def _counted(self) -> int:
+        if getattr(self.object_list, "are_many", False):  # the search has counted them
+            return REACH + 1
         if len(self.first_rows) <= self.per_page:  # a search without results reads the table once
             return len(self.first_rows)
         rows: Any = self.object_list
@@ -64,6 +66,7 @@ class BoundedList(ChangeList):
 
     most_exported = export.MOST
     many_matches = False  # a search found more rows than the list reaches
+    queryset: Any
     model_admin: ListAdmin[Any]
 
     def get_queryset(
@@ -78,6 +81,7 @@ class BoundedList(ChangeList):
         return rows if len(ids) > REACH else rows.filter(pk__in=ids)
 
     def get_results(self, request: HttpRequest) -> None:
+        self.queryset.are_many = self.many_matches
         with self._reading_many() if self.many_matches else contextlib.nullcontext():
             super().get_results(request)
             paginator = self.paginator

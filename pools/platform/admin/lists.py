@@ -234,7 +234,7 @@ class ListAdmin(Base[Row]):
         read = export.attribute_reader(*names)
         rows = queryset[: export.MOST]
         name = str(self.opts.verbose_name_plural)
-        if queryset[export.MOST : export.MOST + 1].exists():
+        if queryset.order_by()[export.MOST : export.MOST + 1].exists():  # whatever their order is
             name = f"{name}-first-{export.MOST}"
         return export.download(
             form, name, head, (read(row) for row in rows.iterator(chunk_size=2000))

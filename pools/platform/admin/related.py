@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
+from itertools import islice
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MENU = 200  # rows of a menu; it is on each page of the list
 SUGGESTIONS = 20
+MOST_NAMES = 5000  # values of a column in which suggestions are looked for
 
 
 @dataclass(frozen=True)
@@ -104,19 +106,53 @@ class RelatedFilter(filters.ChoiceFilter):
         return choices or [(text, text)]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        if not self.many:
+        if self.many:
+            yield _typed(self, changelist, str(dict(self.lookup_choices)[self.value() or ""]))
+        else:
             yield from super().choices(changelist)
-            return
-        name = str(self.parameter_name)
-        label = gettext(" By %(filter_title)s ") % {
-            "filter_title": self.title
-        }  # as Django's filters
-        shown = dict(self.lookup_choices)[self.value() or ""]
-        form = SearchForm(name=name, label=label, data={name: shown})
-        model_admin = changelist.model_admin
-        url = reverse("admin:list_names", args=[preferences.list_name(model_admin), name])
-        form.fields[name].widget.attrs |= _suggested_from(url)
-        yield {"form": form}
+
+    @classmethod
+    def suggest(cls, request: HttpRequest, text: str) -> list[str]:
+        return cls.related.suggest(cls.related.rows(request), text)
+
+
+class NamesFilter(filters.ValuesFilter):
+    """A filter by the values of a column: a menu while they are few, else names, typed with blanks between them."""
+
+    names: Callable[[HttpRequest, int], list[str]]
+    many = False
+
+    def lookups(self, request: HttpRequest, _admin: Any) -> list[tuple[str, str]]:
+        names = self.names(request, MENU + 1)
+        self.many = len(names) > MENU
+        if self.many:
+            self._values = " ".join(self._values).split()
+            names = self._values or [""]
+        return [(name, name) for name in names]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        if self.many:
+            yield _typed(self, changelist, " ".join(self._values))
+        else:
+            yield from super().choices(changelist)
+
+    @classmethod
+    def suggest(cls, request: HttpRequest, text: str) -> list[str]:
+        """Return the first names that contain a text, of the first that there are."""
+        names = (name for name in cls.names(request, MOST_NAMES) if text in name)
+        return list(islice(names, SUGGESTIONS))
+
+
+def _typed(filter_: filters.ChoiceFilter, changelist: Any, shown: str) -> dict[str, Any]:
+    """Return a choice that is a text field with suggestions."""
+    name = str(filter_.parameter_name)
+    label = gettext(" By %(filter_title)s ") % {
+        "filter_title": filter_.title
+    }  # as Django's filters
+    form = SearchForm(name=name, label=label, data={name: shown})
+    url = reverse("admin:list_names", args=[preferences.list_name(changelist.model_admin), name])
+    form.fields[name].widget.attrs |= _suggested_from(url)
+    return {"form": form}
 
 
 def _suggested_from(url: str) -> dict[str, str]:
@@ -143,13 +179,25 @@ def by_key(
     return by_row(title, parameter, related, filters.apply_key(lookup))
 
 
+def by_names(
+    title: StrOrPromise, parameter: str, names: Callable[[HttpRequest, int], list[str]]
+) -> type[NamesFilter]:
+    """Filter by the values of a column; `names` returns the first of them, up to a number."""
+    attributes = {
+        "title": title,
+        "parameter_name": parameter,
+        "names": staticmethod(names),
+        "lookup": parameter,
+    }
+    return type(f"{parameter.title()}Filter", (NamesFilter,), attributes)
+
+
 def names_view(request: HttpRequest, list_name: str, parameter: str) -> HttpResponse:
     """Return the names that a filter of a list offers for `q`, as JSON: `{"names": […]}`."""
     model_admin = preferences.list_or_404(request, list_name)
     for choice in model_admin.get_list_filter(request):
-        related = getattr(choice, "related", None)
-        if related is not None and choice.parameter_name == parameter:
-            return _names(request, related)
+        if hasattr(choice, "suggest") and choice.parameter_name == parameter:
+            return _names(request, partial(choice.suggest, request))
     raise Http404(gettext("There is no such filter."))
 
 
@@ -168,12 +216,12 @@ def offered_view(request: HttpRequest, offered: str) -> HttpResponse:
         raise Http404(gettext("There are no such names."))
     permission, related = _offered[offered]
     pages.require(request, permission)
-    return _names(request, related)
+    return _names(request, partial(related.suggest, related.rows(request)))
 
 
-def _names(request: HttpRequest, related: RelatedRows) -> HttpResponse:
+def _names(request: HttpRequest, suggest: Callable[[str], list[str]]) -> HttpResponse:
     text = request.GET.get("q", "")[: search_text.LONGEST]
-    return JsonResponse({"names": related.suggest(related.rows(request), text)})
+    return JsonResponse({"names": suggest(text)})
 
 
 def name_widget(offered: str, *, placeholder: str) -> forms.Widget:

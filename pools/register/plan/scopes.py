@@ -11,11 +11,15 @@ from pools.models import AddressSpace, Container
 
 @dataclass(frozen=True)
 class Scope:
-    """The address spaces whose CIDRs count, and whether containers of the fleet do."""
+    """The address spaces whose CIDRs count, and whether containers of the fleet do.
+
+    Of the CIDRs of pools, or of objects, that are equal, `most` are read with what has them; None: all.
+    """
 
     spaces: tuple[int, ...]
     fleet: bool
     space: AddressSpace | None = None  # None: the fleet
+    most: int | None = None
 
     @property
     def containers(self) -> Q:

@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network, summarize_address_range
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from pools.core import addresses, free_prefixes, overlaps
 from pools.core.observed.uses import Role
@@ -54,7 +56,7 @@ class PlanRow:
 
     A row that is `grouped` stands for the single addresses inside its CIDR, which nothing has as a whole.
     `share` is how much of it the CIDRs inside it cover, None without any. `usages` are those of
-    the CIDRs of pools.
+    the CIDRs of pools. `more_pool_cidrs` and `more_observed_cidrs` were left out, see Scope.most.
     """
 
     cidr: addresses.Network
@@ -67,6 +69,8 @@ class PlanRow:
     usages: list[usage.Usage] = field(default_factory=list)
     has_ranges: bool = False
     grouped: bool = False
+    more_pool_cidrs: int = 0
+    more_observed_cidrs: int = 0
     address_counts: list[AddressCount] = field(default_factory=list)
 
     @property
@@ -124,7 +128,7 @@ def read_level(
     or /64 with four or more single addresses and nothing else is one row.
     """
     shown = _narrow(scope, level_filter)
-    parent_row = _describe(scope, [parent])[0] if parent else None
+    parent_row = _describe(replace(scope, most=None), [parent])[0] if parent else None
     networks = _find_networks(
         shown,
         parent,
@@ -143,7 +147,7 @@ def read_level(
         )
     page = used[:limit]
     following = str(page[-1].broadcast_address) if len(used) > limit else ""
-    rows = _describe(scope, page)
+    rows = _describe(scope, page, shown.spaces)
     for row in rows:
         row.reserved_ranges = ranges.get(row.cidr, [])
         row.grouped = networks.get(row.cidr, False)
@@ -278,28 +282,47 @@ def _with_free_parts(
         yield from free_prefixes.split((position, last), parent.version)
 
 
-def _describe(scope: Scope, networks: Iterable[addresses.Network]) -> list[PlanRow]:
-    """Return rows of the networks with the objects that have them, by a few queries."""
+def _describe(
+    scope: Scope, networks: Iterable[addresses.Network], spaces: Iterable[int] | None = None
+) -> list[PlanRow]:
+    """Return rows of the networks with the objects that have them, by a few queries.
+
+    Those of other address spaces than `spaces` are left out.
+    """
+    spaces = scope.spaces if spaces is None else spaces
     rows = {network: PlanRow(network) for network in networks}
     texts = [str(network) for network in rows]
     containers = Container.objects.filter(scope.containers, cidr__in=texts)
     for container in containers.select_related("space__cluster"):
         rows[container.cidr].containers.append(container)
-    pool_cidrs = PoolCIDR.objects.filter(space__in=scope.spaces, cidr__in=texts)
-    for pool_cidr in pool_cidrs.select_related("pool__cluster").order_by("pk"):
-        rows[pool_cidr.cidr].pool_cidrs.append(pool_cidr)
-    observed_cidrs = ObservedCIDR.objects.filter(space__in=scope.spaces, cidr__in=texts)
-    for observed in observed_cidrs.select_related("space__cluster").order_by(
-        "space", "kind", "name"
+    pool_cidrs = PoolCIDR.objects.filter(space__in=spaces, cidr__in=texts)
+    for pool_cidr in _first(pool_cidrs.select_related("pool__cluster"), scope.most, "pk"):
+        row = rows[pool_cidr.cidr]
+        row.pool_cidrs.append(pool_cidr)
+        row.more_pool_cidrs = pool_cidr.number - len(row.pool_cidrs)
+    observed_cidrs = ObservedCIDR.objects.filter(space__in=spaces, cidr__in=texts)
+    for observed in _first(
+        observed_cidrs.select_related("space__cluster"), scope.most, "space", "kind", "name"
     ):
-        rows[observed.cidr].observed_cidrs.append(observed)
+        row = rows[observed.cidr]
+        row.observed_cidrs.append(observed)
+        row.more_observed_cidrs = observed.number - len(row.observed_cidrs)
     clusters = Cluster.objects.filter(
-        spaces__in=scope.spaces, spaces__name=AddressSpace.OWN, cluster_prefix__in=texts
+        spaces__in=spaces, spaces__name=AddressSpace.OWN, cluster_prefix__in=texts
     )
     for cluster in clusters:
         if cluster.cluster_prefix is not None:
             rows[cluster.cluster_prefix].clusters.append(cluster)
     return list(rows.values())
+
+
+def _first(rows: QuerySet[Any], most: int | None, *order: str) -> QuerySet[Any]:
+    """Return the first `most` rows of each CIDR, each with the number of all that have it."""
+    rows = rows.annotate(number=Window(Count("*"), partition_by="cidr"))
+    if most is not None:
+        place = Window(RowNumber(), partition_by="cidr", order_by=order)
+        rows = rows.annotate(place=place).filter(place__lte=most)
+    return rows.order_by(*order)
 
 
 def _of_cluster(scope: Scope, cluster: Cluster, rows: list[PlanRow]) -> list[PlanRow]:

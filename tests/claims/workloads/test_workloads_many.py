@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterator
 from ipaddress import ip_interface
 from typing import Any
 
 import psycopg
 import pytest
+from django.db import connection
 
 from claims.core.workloads.attachments import Attachment, Pod
 from claims.models import NAD, IndexEntry, Network, Workload
@@ -130,3 +133,27 @@ def test_of_pods_what_is_needed_is_kept(cluster: KubeVirt) -> None:
     (instance,) = cluster.kept("VirtualMachineInstance").values()
     assert instance["spec"]["domain"]["devices"]["interfaces"][0]["macAddress"] == MAC
     assert cluster.counted() == {"changed": 0, "written": 0, "failed": 0}
+
+
+def test_addresses_are_joined_by_hash() -> None:
+    """A nested loop over the entries without a workload would read all addresses for each of them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT prosrc FROM pg_proc WHERE proname = 'claims_compare_workloads'")
+        (statement,) = cursor.fetchone()
+        values = {"network": "1", "within": "NULL::text"}
+        for name, value in values.items():
+            statement = re.sub(rf"\b{name}\b", value, statement)
+        cursor.execute("SET LOCAL enable_nestloop = off")  # as the function does
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}")
+        ((plan,),) = cursor.fetchall()
+    root = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
+    loops = [node for node in _nodes(root) if node["Node Type"] == "Nested Loop"]
+    assert loops  # of each row with its own addresses
+    for loop in loops:
+        assert loop["Plans"][1]["Node Type"] == "Function Scan"
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from _nodes(part)
