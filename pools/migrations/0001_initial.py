@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v48', 'ngrams.v48', 'pairs.v48'],
+            names=['clock.v49', 'ngrams.v49', 'pairs.v49'],
         ),
         pools.platform.tables.CreateTables(
             operations=[

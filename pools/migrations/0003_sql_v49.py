@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v48', 'allocate.v48', 'observed_cidrs.v48', 'recovery.v48', 'event_log.v48', 'plan.v48', 'pgtrigger.v48', 'storage.v48'],
+            names=['rules.v49', 'allocate.v49', 'observed_cidrs.v49', 'recovery.v49', 'event_log.v49', 'plan.v49', 'pgtrigger.v49', 'storage.v49'],
         ),
     ]

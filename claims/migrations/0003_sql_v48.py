@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v48'),
+        ('pools', '0003_sql_v49'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v47', 'contradictions.v47', 'launchers.v47', 'workload_comparison.v47', 'storage.v47', 'event_log.v47', 'pgtrigger.v47'],
+            names=['memberships.v48', 'contradictions.v48', 'launchers.v48', 'workload_comparison.v48', 'storage.v48', 'event_log.v48', 'pgtrigger.v48'],
         ),
     ]
