@@ -46,8 +46,8 @@ for model in (User, Group, AuthToken):
     admin.site.unregister(model)
 
 
-class _History:
-    """Check the permission before the row is read.
+class _Account:
+    """Check the permission before the row is read, and keep names of related rows off the page of a deletion.
 
     Django reads the row first, so its answer tells an unauthorized user whether the row exists.
     """
@@ -57,6 +57,18 @@ class _History:
         if not model_admin.has_view_or_change_permission(request):
             raise PermissionDenied
         return model_admin.history_view(request, object_id, extra_context)
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
+        model_admin: Any = super()
+        row = model_admin.get_object(request, unquote(object_id))
+        title = {"title": gettext("Delete %(name)s?") % {"name": row}} if row else {}
+        return model_admin.delete_view(request, object_id, title | (extra_context or {}))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, Any, Any, Any]:
+        """Name the rows, and count what goes with them: the name of a session is the cookie of its browser."""
+        model_admin: Any = super()
+        _names, counts, lacking, protected = model_admin.get_deleted_objects(objs, request)
+        return [str(row) for row in objs], counts, lacking, protected
 
 
 GROUPS = Column("groups", _("groups"), lambda user: ", ".join(map(str, user.groups.all())))
@@ -68,7 +80,7 @@ def _source(user: User) -> str:
 
 
 @admin.register(User)
-class UserAdmin(_History, _Users):
+class UserAdmin(_Account, _Users):
     form = unfold_forms.UserChangeForm
     add_form = unfold_forms.UserCreationForm
     change_password_form = unfold_forms.AdminPasswordChangeForm
@@ -213,7 +225,7 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 
 @admin.register(Group)
-class GroupAdmin(_History, _Groups):
+class GroupAdmin(_Account, _Groups):
     pass
 
 

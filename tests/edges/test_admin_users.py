@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
+from pools.models import BrowserSession
 from tests import people
 
 pytestmark = pytest.mark.django_db
@@ -73,3 +74,15 @@ def test_an_administrator_changes_ordinary_users(client: Client) -> None:
     other = people.user(people.VIEWER)
     assert change(client, other, first_name="Ada").status_code == 302
     assert User.objects.get(pk=other.pk).first_name == "Ada"
+
+
+def test_a_deletion_shows_no_key_of_a_session(client: Client) -> None:
+    other = people.user(people.VIEWER)
+    browser = Client()
+    browser.force_login(other)
+    key = browser.cookies["sessionid"].value
+    page = client.get(reverse("admin:auth_user_delete", args=[other.pk])).content.decode()
+    assert f"Delete {other}? | Cadastre" in page
+    assert "Sessions: 1" in " ".join(page.split())
+    assert key not in page
+    assert key not in str(BrowserSession.objects.get(user=other))
