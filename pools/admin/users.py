@@ -282,20 +282,30 @@ class TokenForm(forms.Form):
 
 def _create(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST or None, user=request.user)
-    token = ""
+    token, call = "", ""
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
+        subject = values.get("limited_to") or tokens.ANYTHING
+        call = _first_call(values["user"], subject)
         # The token is in this response only: the register stores its digest.
         token = tokens.create(
             values["user"],
             validity=timedelta(days=values["days"]),
             level=values["level"],
-            subject=values.get("limited_to") or tokens.ANYTHING,
+            subject=subject,
             description=values["description"],
         )
+    title = gettext("Create API token")
     return pages.page(
-        request, "token.html", AuthToken, title=gettext("Create API token"), form=form, token=token
+        request, "token.html", AuthToken, title=title, form=form, token=token, call=call
     )
+
+
+def _first_call(user: User, subject: tokens.Subject) -> str:
+    """Return a list or object that a new token of the user may read."""
+    if subject.pool is not None:
+        return f"pools/{subject.pool.pk}/"
+    return "pools/" if user.has_perm("pools.view_pool") else "networks/"
 
 
 def _last_use(token: AuthToken) -> SafeString | str:
