@@ -91,7 +91,7 @@ class UserAdmin(_Account, _Users):
         GROUPS,
         "is_staff",
         "is_superuser",
-        "last_login",
+        columns.timestamp("last_login", _("last login"), ordering="last_login"),
     )
     list_filter = (
         "is_staff",
@@ -200,7 +200,9 @@ class UserAdmin(_Account, _Users):
         fieldsets = super().get_fieldsets(request, obj)
         if obj is None:
             return fieldsets
-        return [*fieldsets, (_("Second factor"), {"fields": ("factor",)})]
+        # Dates that nobody has to change; the list shows the last login.
+        shown = [part for part in fieldsets if "last_login" not in part[1]["fields"]]
+        return [*shown, (_("Second factor"), {"fields": ("factor",)})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         """Only superusers may grant superuser status and individual permissions."""

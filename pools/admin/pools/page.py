@@ -178,7 +178,7 @@ def _draw_map(
         grid,
         network,
         used=occupied.shares,
-        ranges=draining.reserved_ranges(cidr),
+        ranges=_withheld_ranges(cidr),
         exact=occupied.exact,
     )
     page = display.url_of(pool)
@@ -201,6 +201,13 @@ def _draw_map(
         parents=_parents(cidr.cidr, network),
         used_part=_used_part(cidr, network),
     )
+
+
+def _withheld_ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
+    """Return the reserved ranges; all of a CIDR from which nothing is allocated (usage.py counts it so, too)."""
+    if cidr.orphaned_at or cidr.pending:
+        return [addresses.AddressRange(cidr.cidr.network_address, cidr.cidr.broadcast_address)]
+    return draining.reserved_ranges(cidr)
 
 
 def _parents(whole: addresses.Network, network: addresses.Network) -> list[addresses.Network]:
