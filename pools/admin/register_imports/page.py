@@ -107,7 +107,7 @@ _KEYS = {"prefix": ("prefix", "mask"), "address": ("address",), "range": ("first
 
 def _registered_pools(rows: list[RegisterRow]) -> dict[int, str]:
     """Return the pools of the rows whose CIDR is registered, by the row: their names need not be those of the import."""
-    ids = {row.number: row.pool_cidr_id for row in rows if row.status in _REGISTERED}
+    ids = {row.number: row.pool_cidr_id or 0 for row in rows if row.status in _REGISTERED}
     names = dict(PoolCIDR.objects.filter(pk__in=ids.values()).values_list("pk", "pool__name"))
     return {number: names[cidr_id] for number, cidr_id in ids.items() if cidr_id in names}
 
