@@ -41,13 +41,13 @@ def test_a_list_is_called_as_in_the_menu(name: str, group: str, title: str) -> N
 
 @pytest.mark.parametrize(
     ("name", "heading"),
-    [("plan", "Address space › Address plan"), ("nodes", "Clusters › Nodes"), ("find", "Find")],
+    [("plan", "Address space > Address plan"), ("nodes", "Clusters > Nodes"), ("find", "Find")],
 )
 def test_a_page_stands_in_its_group_of_the_menu(name: str, heading: str) -> None:
     page = people.browser().get(reverse(f"admin:{name}")).content.decode()
     shown = re.search(r"<h1.*?</h1>", page, re.DOTALL)
     assert shown is not None
-    words = re.sub(r"<[^>]+>", " ", shown[0].replace("chevron_right", "›"))
+    words = re.sub(r"<[^>]+>", " ", shown[0].replace("chevron_right", ">"))
     assert " ".join(words.split()) == heading
 
 

@@ -196,7 +196,7 @@ def _draw_map(
     return DrawnMap(
         cidr=cidr,
         view=built,
-        svg=maps.svg(built, href=href),
+        svg=maps.label_rows(maps.svg(built, href=href), [cell.network for cell in built.cells]),
         rows=maps.runs(built),
         parents=_parents(cidr.cidr, network),
         used_part=_used_part(cidr, network),
