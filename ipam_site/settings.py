@@ -253,7 +253,8 @@ if IPAM_ROLE not in _STATEMENT_TIMEOUT_MS:
 IPAM_SERVERS_FROM = (
     "DATABASE_URL"
     if env.secret("DATABASE_URL")
-    else f"{IPAM_DATA}/connections.json, which a running `make run` writes; DATABASE_URL overrides it"
+    else f"{IPAM_DATA}/connections.json, which a running `make run` writes;"
+    " IPAM_DATA names another data folder, DATABASE_URL overrides it"
 )
 # Without a URL, commands that need no database still run; others get "connection refused".
 _NOWHERE = "postgresql://127.0.0.1:1/cadastre"

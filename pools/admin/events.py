@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
@@ -166,7 +167,7 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponse:
         request,
         "event.html",
         Event,
-        title=event.type,
+        title=capfirst(str(_label(event))),
         event=event,
         pool=Pool.objects.select_related("cluster").filter(pk=event.pool_id or 0).first(),
         cluster=Cluster.objects.filter(pk=event.cluster_id or 0).first(),

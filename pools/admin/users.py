@@ -47,8 +47,8 @@ for model in (User, Group, AuthToken):
     admin.site.unregister(model)
 
 
-class _History:
-    """Check the permission before the row is read.
+class _Account:
+    """Check the permission before the row is read, and keep names of related rows off the page of a deletion.
 
     Django reads the row first, so its answer tells an unauthorized user whether the row exists.
     """
@@ -58,6 +58,18 @@ class _History:
         if not model_admin.has_view_or_change_permission(request):
             raise PermissionDenied
         return model_admin.history_view(request, object_id, extra_context)
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
+        model_admin: Any = super()
+        row = model_admin.get_object(request, unquote(object_id))
+        title = {"title": gettext("Delete %(name)s?") % {"name": row}} if row else {}
+        return model_admin.delete_view(request, object_id, title | (extra_context or {}))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, Any, Any, Any]:
+        """Name the rows, and count what goes with them: the name of a session is the cookie of its browser."""
+        model_admin: Any = super()
+        _names, counts, lacking, protected = model_admin.get_deleted_objects(objs, request)
+        return [str(row) for row in objs], counts, lacking, protected
 
 
 GROUPS = Column("groups", _("groups"), lambda user: ", ".join(map(str, user.groups.all())))
@@ -69,7 +81,7 @@ def _source(user: User) -> str:
 
 
 @admin.register(User)
-class UserAdmin(_History, _Users):
+class UserAdmin(_Account, _Users):
     form = unfold_forms.UserChangeForm
     add_form = unfold_forms.UserCreationForm
     change_password_form = unfold_forms.AdminPasswordChangeForm
@@ -80,7 +92,7 @@ class UserAdmin(_History, _Users):
         GROUPS,
         "is_staff",
         "is_superuser",
-        "last_login",
+        columns.timestamp("last_login", _("last login"), ordering="last_login"),
     )
     list_filter = (
         "is_staff",
@@ -191,7 +203,9 @@ class UserAdmin(_History, _Users):
         fieldsets = super().get_fieldsets(request, obj)
         if obj is None:
             return fieldsets
-        return [*fieldsets, (_("Second factor"), {"fields": ("factor",)})]
+        # Dates that nobody has to change; the list shows the last login.
+        shown = [part for part in fieldsets if "last_login" not in part[1]["fields"]]
+        return [*shown, (_("Second factor"), {"fields": ("factor",)})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         """Only superusers may grant superuser status and individual permissions."""
@@ -216,7 +230,7 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 
 @admin.register(Group)
-class GroupAdmin(_History, _Groups):
+class GroupAdmin(_Account, _Groups):
     list_display = (columns.link("name", _("name"), ordering="name"),)
     list_display_links = None
 
@@ -274,20 +288,30 @@ class TokenForm(forms.Form):
 
 def _create(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST or None, user=request.user)
-    token = ""
+    token, call = "", ""
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
+        subject = values.get("limited_to") or tokens.ANYTHING
+        call = _first_call(values["user"], subject)
         # The token is in this response only: the register stores its digest.
         token = tokens.create(
             values["user"],
             validity=timedelta(days=values["days"]),
             level=values["level"],
-            subject=values.get("limited_to") or tokens.ANYTHING,
+            subject=subject,
             description=values["description"],
         )
+    title = gettext("Create API token")
     return pages.page(
-        request, "token.html", AuthToken, title=gettext("Create API token"), form=form, token=token
+        request, "token.html", AuthToken, title=title, form=form, token=token, call=call
     )
+
+
+def _first_call(user: User, subject: tokens.Subject) -> str:
+    """Return a list or object that a new token of the user may read."""
+    if subject.pool is not None:
+        return f"pools/{subject.pool.pk}/"
+    return "pools/" if user.has_perm("pools.view_pool") else "networks/"
 
 
 def _last_use(token: AuthToken) -> SafeString | str:

@@ -22,6 +22,10 @@ class BrowserSession(AbstractBaseSession):
     class Meta(AbstractBaseSession.Meta):
         default_permissions = ()
 
+    def __str__(self) -> str:
+        """Name the session without its key, which is the cookie of the browser."""
+        return f"{self.user} until {self.expire_date:%Y-%m-%d %H:%M}"
+
 
 class DirectorySource(models.TextChoices):
     OIDC = "oidc", _("OpenID Connect")

@@ -12,7 +12,7 @@ document.addEventListener("DOMContentLoaded", () => {
 function enableArrowKeys(map) {
   const cells = Array.from(map.children);
   const columns = Number(map.dataset.columns);
-  const name = map.parentElement.querySelector(".cad-map-name");
+  const name = map.closest(".cad-map-block").querySelector(".cad-map-name");
   const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
   const showName = (event) => {
     const title = event.target.closest("a, g")?.querySelector("title");

@@ -37,10 +37,7 @@ def _confirm(url: str, data: dict[str, str]) -> Any:
 
 
 def test_entries_move_to_another_namespace(entries: list[Entry]) -> None:
-    data = {
-        "change_namespace": "on", "namespace": "bank", "change_note": "on", "note": "moved",
-        "vm": "ignored", "reason": "merger",
-    }  # fmt: skip
+    data = {"namespace": "bank", "note": "moved", "reason": "merger"}
     assert _confirm(_url("entry_bulk_edit", entries[:2]), data).status_code == 302
     moved = Entry.objects.filter(namespace="bank", note="moved").order_by("pk")
     assert list(moved.values_list("mac", "vm")) == [(MACS[0], "vm-10"), (MACS[1], "vm-11")]

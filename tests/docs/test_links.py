@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 
@@ -69,3 +70,7 @@ def test_every_page_of_docs_is_in_its_index() -> None:
         for link in pages.relative_links((docs / "README.md").read_text())
     }
     assert set(docs.rglob("*.md")) - linked - {docs / "README.md"} == set()
+
+
+def test_the_program_that_pages_and_the_first_start_call_is_executable() -> None:
+    assert os.access(pages.ROOT / "manage.py", os.X_OK)

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+_NAMELESS = """() => [...document.querySelectorAll('button, a[href]')]
+    .filter(e => e.checkVisibility() && !e.textContent.trim() && !e.ariaLabel && !e.title && !e.querySelector('[title]'))
+    .map(e => e.outerHTML.slice(0, 100))"""
+
 PASSWORD = "a password of the tests"
 ROLES = ("administrator", "operator", "viewer", "vm-owner", "")  # "": nobody is logged in
 OF_A_PATTERN = {"administrator": 2, "vm-owner": 2}  # pages opened; of other roles one
@@ -118,6 +122,7 @@ class Crawl:
             if not answer.ok:
                 self.complaints.append(f"{path}: {answer.status}")
             return []
+        self.complaints += [f"{path}: no text: {tag}" for tag in self.page.evaluate(_NAMELESS)]
         return [
             (parts.path + (f"?{parts.query}" if parts.query else ""), is_download)
             for href, is_download in self.page.evaluate(_LINKS)

@@ -109,3 +109,25 @@ def test_no_list_scrolls_sideways(visit: Visit) -> None:
     for name in names:
         visit.open(f"/admin/{name}/")
         assert not visit.page.evaluate(scrolls), name
+
+
+def test_a_list_of_lines_has_no_frame(visit: Visit) -> None:
+    visit.open("/admin/find/?q=globex")
+    frame = "list => [getComputedStyle(list).borderTopWidth, getComputedStyle(list).display]"
+    assert visit.page.locator("ul.cad-list").first.evaluate(frame) == ["0px", "grid"]
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_a_row_on_a_phone_has_the_headings_of_the_table(visit: Visit) -> None:
+    visit.open("/admin/pools/block/")
+    cell = visit.page.locator("#result_list td[data-label='Address or block']").first
+    assert cell.evaluate("cell => getComputedStyle(cell, '::before').textTransform") == "none"
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_the_address_plan_fits_a_phone(visit: Visit) -> None:
+    visit.open("/admin/address-plan/?parent=10.0.0.0/8")
+    assert visit.page.evaluate("document.querySelector('.cad-scroll').scrollWidth") <= 390
+    box = visit.page.get_by_role("link", name="Add pool").first.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390 - 16

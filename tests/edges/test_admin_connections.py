@@ -193,4 +193,9 @@ def test_who_may(fake: FakeCluster, cluster: Cluster, name: str, role: str) -> N
 
 @pytest.mark.parametrize("name", ["test", "pause", "resume", "reconcile"])
 def test_what_changes_something_is_no_link(cluster: Cluster, name: str) -> None:
-    assert people.browser().get(url(name, cluster)).status_code == 405
+    answer = people.browser().get(url(name, cluster))
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    page = reverse("admin:pools_cluster_change", args=[cluster.pk])
+    assert re.search(
+        rf'Use the button on this page: <a [^>]*href="{page}"', answer.content.decode()
+    )

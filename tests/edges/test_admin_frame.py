@@ -9,6 +9,7 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
+from pools.models import Event
 from pools.platform.admin import large_tables, lists
 from tests import factories, people
 
@@ -36,6 +37,38 @@ def test_a_list_is_called_as_in_the_menu(name: str, group: str, title: str) -> N
     assert heading is not None
     assert f">{group}</span>" in heading[0]
     assert re.search(rf">\s*{title}\s*</a", heading[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"),
+    [("plan", "Address space > Address plan"), ("nodes", "Clusters > Nodes"), ("find", "Find")],
+)
+def test_a_page_stands_in_its_group_of_the_menu(name: str, heading: str) -> None:
+    page = people.browser().get(reverse(f"admin:{name}")).content.decode()
+    shown = re.search(r"<h1.*?</h1>", page, re.DOTALL)
+    assert shown is not None
+    words = re.sub(r"<[^>]+>", " ", shown[0].replace("chevron_right", ">"))
+    assert " ".join(words.split()) == heading
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("pools_syncrun", "Sync runs"),
+        ("pools_observedobject", "Cluster objects"),
+        ("claims_clusterowner", "VM owners from clusters"),
+    ],
+)
+def test_a_list_that_the_menu_lacks_has_its_name_as_title(name: str, title: str) -> None:
+    page = people.browser().get(reverse(f"admin:{name}_changelist")).content.decode()
+    assert re.search(rf"<title>\s*{title} \| Cadastre\s*</title>", page)
+
+
+def test_the_page_of_an_event_is_called_as_in_the_list() -> None:
+    factories.pool("10.0.0.0/24")
+    event = Event.objects.filter(type="pool.cidr_added").latest("pk")
+    page = people.browser().get(reverse("admin:pools_event_change", args=[event.pk])).content
+    assert re.search(r"<title>\s*CIDR added \| Cadastre\s*</title>", page.decode())
 
 
 def test_the_filters_that_hold_are_told() -> None:

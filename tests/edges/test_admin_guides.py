@@ -69,7 +69,8 @@ def test_the_demand_of_a_node(cluster: Cluster) -> None:
 def test_preflight(cluster: Cluster) -> None:
     page = _page("preflight", cluster=cluster.pk)
     assert "the cluster is not connected" in page
-    assert "cilium-config could not be read" in page
+    assert page.count("cilium-config could not be read") == 1
+    assert "Native routing, Routes to pod CIDRs, " in page
     assert "IPv6 mask size" in page
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import html
+import json
+import re
 
 import pytest
 from django.urls import reverse
 
 from pools.clusters import connections
+from pools.models.pools import Category
 from pools.platform import events
 from tests import factories, people
+from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 
 pytestmark = pytest.mark.django_db
@@ -50,3 +54,20 @@ def test_as_a_cluster_takes_it(fake: FakeCluster) -> None:
 
 def test_a_pool_that_is_no_manifest() -> None:
     assert "Only pools of the category pod CIDR" in _page(factories.pool("10.20.0.0/24").pk)
+
+
+@pytest.mark.parametrize("category", Category.values)
+def test_the_pool_takes_the_allocation_that_its_page_prints(category: str) -> None:
+    cidrs = {
+        "ipv4": ["203.0.113.0/28"],
+        "node": ["2001:db8::/64"],
+        "instance": ["2001:db8::/64"],
+        "pod": ["10.20.0.0/16", "fd00::/104"],
+        "vm": ["10.20.0.0/24"],
+    }
+    mask = {4: 24, 6: 120} if category == "pod" else None
+    pool = factories.pool(*cidrs[category], category=category, mask=mask)
+    body = re.search(r"-d '([^']+)'", _page(pool.pk))
+    assert body is not None
+    blocks = apis.Api("operator").create(f"pools/{pool.pk}/allocations/", json.loads(body[1]))
+    assert len(blocks["blocks"]) == len(cidrs[category])

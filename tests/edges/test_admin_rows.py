@@ -10,7 +10,8 @@ import pytest
 from django.urls import reverse
 
 from pools.core import errors
-from pools.models import AllocationRequest, Block, Cluster, Environment
+from pools.models import AllocationRequest, Block, Cluster, Environment, PoolCIDR
+from pools.models.fields import Now
 from pools.register.allocator import requests
 from tests import factories, people
 
@@ -98,6 +99,27 @@ def test_a_free_block_of_the_map_leads_to_its_form() -> None:
     for exact, family in (("10.0.0.6/32", "4"), ("fd00::7/128", "6")):
         shown = people.browser().get(f"{form}?exact={exact}").context["form"]
         assert (shown["exact"].value(), shown["family"].value()) == (exact, family)
+
+
+def test_each_row_of_a_map_names_its_first_address() -> None:
+    pool = factories.pool("10.0.0.0/25")
+    labels = r'<div class="cad-map-labels" aria-hidden="true">(.*?)</div>'
+    shown = re.search(labels, text(change(pool)))
+    assert shown is not None
+    assert re.findall(r"<span>(.*?)</span>", shown[1]) == [f"10.0.0.{n}" for n in (0, 32, 64, 96)]
+    shown = re.search(labels, text(change(pool.cluster)))
+    assert shown is not None
+    assert re.findall(r"<span>(.*?)</span>", shown[1])[1] == "10.0.0.32"
+
+
+@pytest.mark.parametrize("values", [{"pending": "addition"}, {"orphaned_at": Now()}])
+def test_the_map_of_a_cidr_that_allocates_nothing_has_no_free_block(values: Any) -> None:
+    pool = factories.pool("10.0.0.0/24", category="pod", mask=28)
+    PoolCIDR.objects.update(**values)
+    answer = people.browser().get(change(pool))
+    (drawn,) = answer.context["maps"]
+    assert (drawn.view.totals["reserved"], drawn.view.totals["free"]) == (16, 0)
+    assert reverse("admin:pools_pool_allocate", args=[pool.pk]) + "?exact" not in str(drawn.svg)
 
 
 def test_free_blocks_near_an_address_lead_there_too() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
@@ -33,6 +35,21 @@ def test_a_token_is_shown_once_and_then_never() -> None:
         assert token not in text
         assert row.token_key not in text.replace(row.pk, "")
     assert answer["Cache-Control"]
+
+
+@pytest.mark.parametrize("limit", ["", "cluster", "pool", "vm-owner"])
+def test_the_printed_request_is_answered(limit: str) -> None:
+    pool = factories.pool("10.20.0.0/24")
+    names = {"cluster": pool.cluster.name, "pool": f"{pool.cluster.name}/{pool.name}"}
+    client = people.browser()
+    owner = people.user()
+    owner.groups.add(Group.objects.get(name="vm-owner" if limit == "vm-owner" else "viewer"))
+    data = {"user": owner.pk, "days": 7, "level": "read", "limited_to": names.get(limit, "")}
+    page = client.post(reverse("admin:knox_authtoken_create"), data).content.decode()
+    printed = re.search(r'Token (cad_\w+)" http://testserver(/api/v1/[\w/]+)<', page)
+    assert printed is not None
+    answer = Client().get(printed[2], headers={"Authorization": f"Token {printed[1]}"})
+    assert answer.status_code == 200, answer.content
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "3651", "x", ""])

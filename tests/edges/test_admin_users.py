@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
+from pools.models import BrowserSession
 from tests import people
 
 pytestmark = pytest.mark.django_db
@@ -86,3 +87,15 @@ def test_many_groups_are_a_menu_of_names() -> None:
     assert f"groups__id__exact={groups[2].pk}" not in page.content.decode()  # no link for each
     page = browser.get(url, {"groups__id__exact": groups[1].pk})
     assert [user.pk for user in page.context["cl"].result_list] == [member.pk]
+
+
+def test_a_deletion_shows_no_key_of_a_session(client: Client) -> None:
+    other = people.user(people.VIEWER)
+    browser = Client()
+    browser.force_login(other)
+    key = browser.cookies["sessionid"].value
+    page = client.get(reverse("admin:auth_user_delete", args=[other.pk])).content.decode()
+    assert f"Delete {other}? | Cadastre" in page
+    assert "Sessions: 1" in " ".join(page.split())
+    assert key not in page
+    assert key not in str(BrowserSession.objects.get(user=other))

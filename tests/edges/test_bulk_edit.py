@@ -50,26 +50,25 @@ def test_a_preview_and_then_all_rows_with_one_reason() -> None:
     assert list(events.values_list("reason", flat=True)) == ["new policy"] * 2
 
 
-def test_only_ticked_fields_are_read() -> None:
+def test_a_field_is_changed_if_it_is_filled_in_and_emptied_if_it_is_ticked() -> None:
     rows = _pools()
-    Pool.objects.update(description="old")
+    Pool.objects.update(description="old", owner="net")
     browser = people.browser()
-    data = {
-        "cooldown_seconds": "soon",
-        "change_description": "on",
-        "description": "",
-        "reason": "x",
-    }
+    data = {"cooldown_seconds": " ", "change_description": "on", "description": "", "reason": "x"}
+    data["add_tags"] = "edge"
     assert _confirm(browser, _choose(browser, rows), data).status_code == 302
-    assert set(Pool.objects.values_list("description", "cooldown_seconds")) == {("", 0)}
+    assert list(Pool.objects.values_list("description", "cooldown_seconds", "owner", "tags")) == [
+        ("", 0, "net", ["edge"])
+    ] * len(rows)
 
 
 @pytest.mark.parametrize(
     ("data", "field", "says"),
     [
-        ({"reason": "x"}, "__all__", "Tick at least one"),
+        ({"reason": "x"}, "__all__", "Fill in or tick"),
         ({"change_cooldown_seconds": "on", "reason": "x"}, "cooldown_seconds", "Enter a value"),
         ({**DAY, "cooldown_seconds": "soon"}, "cooldown_seconds", "24 hours"),
+        ({"cooldown_seconds": "soon", "reason": "x"}, "cooldown_seconds", "24 hours"),
         ({**DAY, "reason": ""}, "reason", "required"),
     ],
 )

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext, ngettext_lazy
@@ -118,6 +119,7 @@ class VMImportPages(imports.ImportPages[VMImport]):
                 "row": row,
                 "status": self.row_badge(row.status),
                 "vm": row.vm or row.source_vm,
+                "link": reverse("admin:find", query={"q": row.vm}) if row.written else "",
                 "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
                 "mac": row.mac or row.source_mac,
                 "ips": row.ips or row.source_ips,
@@ -278,6 +280,8 @@ def _share_notes(lines: list[dict[str, Any]]) -> list[tuple[str, int]]:
     shared, numbers = tables.shared_texts(note["message"] for note in notes)
     for note in notes:
         note["number"] = numbers.get(note["message"], 0)
+    for line in lines:
+        line["reasons"].sort(key=lambda reason: bool(reason.get("number")))
     return shared
 
 

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST
 
 from pools.admin.clusters import connect_form
 from pools.clusters import connection_test, connections, fleet
@@ -120,7 +119,7 @@ def terms(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
 
 
-@require_POST
+@pages.post_only
 def test(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Test the connection now; nothing changes."""
     examination = connection_test.test_connection(_connection(cluster), registry.resources())
@@ -134,12 +133,12 @@ def test(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
 
 
-@require_POST
+@pages.post_only
 def pause(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return _set_paused(request, cluster, paused=True)
 
 
-@require_POST
+@pages.post_only
 def resume(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     return _set_paused(request, cluster, paused=False)
 
@@ -154,7 +153,7 @@ def _set_paused(request: HttpRequest, cluster: Cluster, *, paused: bool) -> Http
     return pages.done(request, message % {"cluster": cluster}, cluster)
 
 
-@require_POST
+@pages.post_only
 def reconcile(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Request a sync run now."""
     with pages.errors_as_messages(request):

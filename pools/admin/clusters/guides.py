@@ -239,8 +239,14 @@ _TITLES = {
 
 
 def with_titles(findings: Iterable[PreflightFinding]) -> list[tuple[str, PreflightFinding]]:
-    """Return each finding with the label of its rule."""
-    return [(str(_TITLES.get(finding.rule, finding.rule)), finding) for finding in findings]
+    """Return each finding with the labels of the rules that have the same result, observation and advice."""
+    first: dict[tuple[Any, ...], PreflightFinding] = {}
+    titles: dict[tuple[Any, ...], list[str]] = {}
+    for finding in findings:
+        text = (finding.result, finding.observation, finding.advice)
+        first.setdefault(text, finding)
+        titles.setdefault(text, []).append(str(_TITLES.get(finding.rule, finding.rule)))
+    return [(", ".join(titles[text]), finding) for text, finding in first.items()]
 
 
 class OverlapForm(forms.Form):

@@ -8,8 +8,8 @@ from django.contrib import admin
 from django.db.models import Q
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from pools.admin.clusters.field import cluster_filter
 from pools.models import SyncRun
@@ -46,7 +46,7 @@ def duration(run: SyncRun) -> str:
 def counts(run: SyncRun) -> SafeString:
     """Return one line per kind: `CiliumNode 40, 2, 0, 0`, with the error if the whole kind failed.
 
-    Kinds without objects share the last line.
+    Kinds without objects are counted in the last line, which names them on hover.
     """
     lines, empty = [], []
     for kind, kind_counts in sorted(run.kinds.items()):
@@ -66,8 +66,12 @@ def counts(run: SyncRun) -> SafeString:
             lines,
         ),
         format_html(
-            '<span class="cad-sub">{}</span>',
-            gettext("no objects: %(kinds)s") % {"kinds": ", ".join(empty)},
+            '<span class="cad-dim" title="{}">{}</span>',
+            ", ".join(empty),
+            ngettext(
+                "%(number)s kind without objects", "%(number)s kinds without objects", len(empty)
+            )
+            % {"number": len(empty)},
         )
         if empty
         else "",
@@ -75,7 +79,7 @@ def counts(run: SyncRun) -> SafeString:
 
 
 OUTCOME = Column("outcome", _("outcome"), outcome)
-COUNTS = Column("counts", _("seen, changed, written, failed"), counts)
+COUNTS = Column("counts", _("observed, changed, written, failed"), counts)
 
 
 @admin.register(SyncRun)

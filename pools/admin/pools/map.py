@@ -6,7 +6,7 @@ divided into at most 1,024 equal cells; the counts of a cell sum to its capacity
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 
@@ -200,6 +200,18 @@ def svg(view: View, *, href: Href) -> SafeString:
         columns,
         min(1, round(columns / COLUMNS, 3)),
         drawn,
+    )
+
+
+def label_rows(drawing: SafeString, networks: Sequence[addresses.Network]) -> SafeString:
+    """Return the drawing of cells of these networks with the first address of each row beside it."""
+    labels = format_html_join(
+        "", "<span>{}</span>", ((network.network_address,) for network in networks[::COLUMNS])
+    )
+    return format_html(
+        '<div class="cad-map-rows"><div class="cad-map-labels" aria-hidden="true">{}</div>{}</div>',
+        labels,
+        drawing,
     )
 
 

@@ -178,7 +178,7 @@ def _draw_map(
         grid,
         network,
         used=occupied.shares,
-        ranges=draining.reserved_ranges(cidr),
+        ranges=_withheld_ranges(cidr),
         exact=occupied.exact,
     )
     page = display.url_of(pool)
@@ -196,11 +196,18 @@ def _draw_map(
     return DrawnMap(
         cidr=cidr,
         view=built,
-        svg=maps.svg(built, href=href),
+        svg=maps.label_rows(maps.svg(built, href=href), [cell.network for cell in built.cells]),
         rows=maps.runs(built),
         parents=_parents(cidr.cidr, network),
         used_part=_used_part(cidr, network),
     )
+
+
+def _withheld_ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
+    """Return the reserved ranges; all of a CIDR from which nothing is allocated (usage.py counts it so, too)."""
+    if cidr.orphaned_at or cidr.pending:
+        return [addresses.AddressRange(cidr.cidr.network_address, cidr.cidr.broadcast_address)]
+    return draining.reserved_ranges(cidr)
 
 
 def _parents(whole: addresses.Network, network: addresses.Network) -> list[addresses.Network]:

@@ -26,6 +26,15 @@ _NAMES = {
     podippool.Shape.V2ALPHA1.value: _("CiliumPodIPPool, cilium.io/v2alpha1"),
     exports.HELM: _("Helm values, autoCreateCiliumPodIPPools"),
 }
+# Bodies that the pool takes: an instance and a public IPv4 address need their owner.
+_NODE = {"holder": {"kind": "node", "id": "worker-1"}}
+_DEMANDS = {
+    Category.POD: _NODE,
+    Category.NODE: _NODE,
+    Category.INSTANCE: {"holder": {"kind": "instance", "id": "i-1"}, "org": "acme", "env": "shop"},
+    Category.IPV4: {"holder": {"kind": "env", "id": "shop"}, "org": "acme"},
+    Category.VM: {"holder": {"kind": "vm", "id": "web-1"}},
+}
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,7 @@ def _render_for_cluster(pool: Pool, cluster: Cluster) -> RenderedManifest:
 
 
 def _calls(pool: Pool, here: str) -> list[tuple[str, str]]:
-    allocation = json.dumps({"holder": {"kind": "instance", "id": "i-1"}})
+    allocation = json.dumps(_DEMANDS[Category(pool.category)])
     head = 'curl -H "Authorization: Token $TOKEN"'  # no text: a command
     return [
         (gettext("Read this pool"), f"{head} {here}/api/v1/pools/{pool.pk}/"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
@@ -14,7 +15,7 @@ from django_stubs_ext import StrOrPromise
 from pools import tasks
 from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
-from pools.models import RegisterImport, RegisterRow
+from pools.models import PoolCIDR, RegisterImport, RegisterRow
 from pools.models.register_imports import RowStatus
 from pools.platform.admin import display, imports, pages
 from pools.register.imports import drafts
@@ -43,7 +44,8 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
         return {"register_import": row}
 
     def lines(self, row: RegisterImport, rows: list[RegisterRow]) -> dict[str, Any]:
-        return {"rows": [_line(line) for line in rows]}
+        pools = _registered_pools(rows)
+        return {"rows": [_line(line, pools) for line in rows]}
 
     def undo_effects(self, row: RegisterImport, effect: dict[str, int]) -> list[str]:
         effects = []
@@ -99,16 +101,28 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
 
 PAGES = RegisterImportPages()
 
+_REGISTERED = (RowStatus.CHANGED, RowStatus.UNCHANGED)
 _KEYS = {"prefix": ("prefix", "mask"), "address": ("address",), "range": ("first", "last")}
 
 
-def _line(row: RegisterRow) -> dict[str, Any]:
+def _registered_pools(rows: list[RegisterRow]) -> dict[int, str]:
+    """Return the pools of the rows whose CIDR is registered, by the row: their names need not be those of the import."""
+    ids = {row.number: row.pool_cidr_id or 0 for row in rows if row.status in _REGISTERED}
+    names = dict(PoolCIDR.objects.filter(pk__in=ids.values()).values_list("pk", "pool__name"))
+    return {number: names[cidr_id] for number, cidr_id in ids.items() if cidr_id in names}
+
+
+def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
     keys = _KEYS[row.kind]
     place = "-".join(filter(None, (row.texts.get(name, "") for name in keys if name != "mask")))
+    shown = place if row.first is None else _place(row)
+    found = str(row.first) if row.kind == "range" else shown
     return {
         "row": row,
+        "pool": pools.get(row.number, row.pool_name),
+        "link": reverse("admin:find", query={"q": found}) if row.written else "",
         "status": PAGES.row_badge(row.status),
-        "place": place if row.first is None else _place(row),
+        "place": shown,
         "target": row.get_target_display() if row.target else "",
         "space": row.space_name,
         "bad": row.status in imports.BAD,

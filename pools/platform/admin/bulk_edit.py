@@ -30,9 +30,9 @@ _TICK = "change_"
 
 
 class BulkForm(forms.Form):
-    """The fields that can be set for all rows, each with a tick; a field without its tick is not read.
+    """The fields that can be set for all rows, each with a tick: a field is set if it is filled in or ticked.
 
-    `clearable` names the text fields that may be set to nothing.
+    `clearable` names the text fields that may be set to nothing, by the tick alone.
     """
 
     clearable: frozenset[str] = frozenset()
@@ -52,25 +52,25 @@ class BulkForm(forms.Form):
         return ((self[name], self[f"{_TICK}{name}"]) for name in self._names)
 
     def clean(self) -> dict[str, Any]:
-        ticked = [name for name in self._names if self.cleaned_data.get(f"{_TICK}{name}")]
         for name in self._names:
-            if name not in ticked:
+            if not self._is_set(name):
                 self.errors.pop(name, None)
             elif name in self.clearable:
                 self.cleaned_data[name] = self.cleaned_data.get(name) or ""
             elif self.cleaned_data.get(name) is None and name not in self.errors:
                 self.add_error(name, gettext("Enter a value."))
-        if self._names and not ticked:
-            self.add_error(None, gettext("Tick at least one field to change."))
+        if self._names and not any(map(self._is_set, self._names)):
+            self.add_error(None, gettext("Fill in or tick at least one field to change."))
         return self.cleaned_data
 
+    def _is_set(self, name: str) -> bool:
+        text = self[name].data
+        filled = text.strip() if isinstance(text, str) else text
+        return bool(filled or self.cleaned_data.get(f"{_TICK}{name}"))
+
     def changes(self) -> dict[str, Any]:
-        """Return the values of the ticked fields."""
-        return {
-            name: self.cleaned_data[name]
-            for name in self._names
-            if self.cleaned_data.get(f"{_TICK}{name}")
-        }
+        """Return the values of the fields that are set."""
+        return {name: self.cleaned_data[name] for name in self._names if self._is_set(name)}
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class BulkEdit:
     """A change of several rows of a list.
 
     `rows` returns the rows that a user may choose. `change` calls the service with a row, the values of
-    the ticked fields and the author, and returns the changed row, or None if it was deleted. `show`
+    the fields that are set and the author, and returns the changed row, or None if it was deleted. `show`
     returns a value as text.
     """
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import display_for_field, display_for_value, lookup_field
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from unfold.templatetags import unfold_list
 
@@ -30,7 +31,7 @@ def table(cl: Any) -> dict[str, Any]:
     """Return what the template of the table needs: headings and, for each row of a changelist, its cells."""
     headings = list(_headings(cl))
     columns = [
-        (column, _kind(column), heading["text"])
+        (column, _kind(column), capfirst(heading["text"]))
         for column, heading in zip(cl.list_display, headings, strict=True)
     ]
     return {

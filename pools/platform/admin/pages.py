@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +11,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -56,6 +57,21 @@ def page(
         {**frame, "title": title, **_subject(about), **context},
         status=status,
     )
+
+
+def post_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Answer other methods than POST with 405 and a link to the row: a sign-in leads to the address of a button."""
+
+    @functools.wraps(view)
+    def check(request: HttpRequest, row: Model) -> HttpResponse:
+        if request.method == "POST":
+            return view(request, row)
+        title, text = gettext("Nothing was done"), gettext("Use the button on this page:")
+        answer = page(request, "error.html", row, title=title, status=405, text=text)
+        answer.headers["Allow"] = "POST"
+        return answer
+
+    return check
 
 
 def _subject(about: type[Model] | Model | None) -> dict[str, Any]:

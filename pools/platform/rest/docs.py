@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 class Docs(SpectacularSwaggerSplitView):
     """The view with a separate start script, because the content security policy refuses inline scripts."""
 
+    title = "API reference | Cadastre"
     url_name = "api:schema"
     template_name = "cadastre/api_docs.html"
     # OPTIONS would render the page's template, which needs the page's context.

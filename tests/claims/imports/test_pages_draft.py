@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -78,6 +80,7 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     assert "provisioned" in shown
     link = reverse("claims-api:import-manifest", args=[of.pk])
     assert f'href="{link}"' in shown
+    assert re.findall(r'href="/admin/find/\?q=([^"]+)">', shown) == ["web-01", "db"]
     assert A in client.get(link).content.decode()
     assert "1 new record is deleted. 1 changed record gets its previous values." in shown
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]

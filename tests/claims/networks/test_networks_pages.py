@@ -181,6 +181,7 @@ def test_applying_says_what_is_written(browser: Client) -> None:
     made = Network.objects.get()
     assert made.applied
     edit = reverse("admin:claims_network_edit", args=[made.pk])
+    assert 'class="cad-button">Save</button>' in browser.get(edit).content.decode()
     browser.post(edit, {"description": "new", "namespaces": "a\nb", "applied": "on"})
     made.refresh_from_db()
     assert made.description == "new"
