@@ -1,6 +1,6 @@
--- Return the CIDRs whose reserved ranges may cover them: a range of n addresses touches at most n / size + 2 blocks,
+-- Return the CIDRs of pools, NULL for all, whose reserved ranges may cover them: a range of n addresses touches at most n / size + 2 blocks,
 -- and two blocks of a CIDR may be unusable. For IPv6, whose sizes no integer holds, all that have ranges.
--- $1 pools bigint[]: NULL for all pools
+-- $1 pools bigint[]
 SELECT cidr.id
 FROM pools_reservedrange AS reserved
 JOIN pools_poolcidr AS cidr ON cidr.id = reserved.pool_cidr_id
