@@ -62,10 +62,11 @@ $(DEV): requirements-dev.lock | $(PY)
 
 # --- the product ----------------------------------------------------------------------------------
 
-# Files of pages with a hash in their names, so that browsers keep them (settings.py: STATIC_ROOT).
+# Files of pages with a hash in their names, so that browsers keep them (settings.py: STATIC_ROOT). Older ones stay: a
+# site that runs since before an update still names them.
 $(STATIC)/staticfiles.json: $(RUNTIME) $(shell find static -type f)
 	@echo "Collecting the files of the pages …"
-	@STATIC_ROOT=$(abspath $(STATIC)) $(bare) $(PY) manage.py collectstatic --no-input --clear --verbosity 0
+	@STATIC_ROOT=$(abspath $(STATIC)) $(bare) $(PY) manage.py collectstatic --no-input --verbosity 0
 
 run: $(STATIC)/staticfiles.json
 	@exec env STATIC_ROOT="$(abspath $(STATIC))" $(PY) manage.py up --port $(PORT) --host $(HOST) --data "$(DATA)" \
