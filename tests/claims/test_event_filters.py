@@ -8,7 +8,7 @@ from claims.models import Network
 from claims.networks import pools
 from pools.models import Cluster, Event, Pool
 from pools.register import event_filters
-from tests import factories
+from tests import factories, stale
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db
@@ -39,3 +39,22 @@ def test_the_filters_find_what_the_columns_say(monkeypatch: pytest.MonkeyPatch, 
         event.table for event in event_filters.of_pools(Event.objects.all(), [network.pool_id])
     }
     assert {"entryevent", "ipamclaimevent"} <= tables
+
+
+def test_the_newest_events_of_many_read_their_own_rows_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not the whole table of events, of which there may be millions."""
+    monkeypatch.setattr(event_filters, "MOST", 0)
+    network = worlds.network()
+    pools.sync_pool(network, author=factories.BY)
+    network = Network.objects.get(pk=network.pk)
+    ippool = worlds.ippool(network)
+    for number in range(2, 202):
+        mac = f"02:00:00:00:00:{number:02x}"
+        worlds.entry(ippool, mac, f"10.0.0.{number}/24", vm=f"vm-{number}")
+    stale.sql("ANALYZE")
+    of_pool = event_filters.of_pools(Event.objects.all(), [network.pool_id]).order_by("-id")
+    before = stale.read()
+    assert len(of_pool[:20]) == 20
+    assert stale.since(before).get("claims_entryevent", 0) <= 100
