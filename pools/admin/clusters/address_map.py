@@ -14,8 +14,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
-from pools.admin.pools import map as maps
-from pools.admin.pools.map import COLUMNS, SIDE, STEP
+from pools.admin.pools.map import COLUMNS, SIDE, STEP, label_rows
 from pools.core import addresses, overlaps
 from pools.core.observed.uses import Role
 from pools.models import Cluster
@@ -137,7 +136,7 @@ def _view(view: addresses.Network, networks: Iterable[Owned]) -> MapView:
             cell.clashing = True
     colors = [cell.color for cell in cells]
     legend = [(name, LABELS[name], colors.count(name)) for name in LABELS if name in colors]
-    drawing = maps.label_rows(_draw(view, cells), [cell.network for cell in cells])
+    drawing = label_rows(_draw(view, cells), [cell.network for cell in cells])
     return MapView(view, length, drawing, legend)
 
 

@@ -22,9 +22,8 @@ from pools.register.plan import free_space, scopes, tree
 
 FLEET = _("Fleet")
 DEEPEST = 12  # levels that are indented
-MOST_OWNERS = (
-    5  # pools, and objects, of one CIDR: a fleet may have the same CIDR of pods in each cluster
-)
+# Pools, and objects, of one CIDR: a fleet may have the same CIDR of pods in each cluster.
+MOST_OWNERS = 5
 
 
 class PlanForm(forms.Form):
