@@ -1,7 +1,8 @@
 # Everything sets itself up: python3 (3.11 or newer) and make are enough.
 #   make run              the product on http://127.0.0.1:8000   (PORT=8123 DATA=folder DEMO=0 HOST=…)
 #                         https with TLS_CERT=chain.pem TLS_KEY=key.pem [TLS_CLIENT_CA=ca.pem]
-#   make test             all checks and all tests
+#   make test             all checks, and the tests that take ten minutes
+#   make test-all         all checks and all tests
 
 PORT ?= 8000
 HOST ?= 127.0.0.1
@@ -25,11 +26,11 @@ STATIC := $(VENV)/static
 bare = env -u DATABASE_URL -u DEBUG -u IPAM_HTTPS IPAM_DATA=/nonexistent
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check check-types check-rest fmt test-core test-database test-cluster test-e2e test-ha screenshots bench chaos clean lock sbom prometheus-rule chart helm release-schema freeze-sql squash-migrations messages
+.PHONY: help run test tests test-all test-exhaustive check check-types check-rest fmt test-core test-database test-cluster test-e2e test-ha screenshots bench chaos clean lock sbom prometheus-rule chart helm release-schema freeze-sql squash-migrations messages
 
 help:
-	@sed -n '2,4s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, bench, chaos, clean, helm, lock, sbom, prometheus-rule, chart, release-schema, freeze-sql, squash-migrations, messages"
+	@sed -n '2,6s/^# \{0,3\}//p' Makefile
+	@echo "also: check, fmt, test-core, test-exhaustive, test-database, test-e2e, test-cluster, bench, chaos, clean, helm, lock, sbom, prometheus-rule, chart, release-schema, freeze-sql, squash-migrations, messages"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -109,11 +110,21 @@ $(HELM_PROGRAMS): tests/deploy/helm/requirements.txt tests/deploy/helm/program.p
 
 helm: $(HELM_PROGRAMS)
 
-tests: $(DEV) $(HELM_PROGRAMS)
-	$(PY) -m pytest -n $(JOBS) $(SHARED) --ignore=tests/concurrent --ignore=tests/ha $(ARGS)
-	$(PY) -m pytest tests/concurrent
+# ARGS="--slowest-files 20" prints which files take the time.
+QUICK := not exhaustive
+REST := exhaustive or property
+tests: $(DEV)
+	$(PY) -m pytest -n $(JOBS) $(SHARED) -m "$(QUICK)" --ignore=tests/concurrent --ignore=tests/ha $(ARGS)
+	$(PY) -m pytest tests/concurrent -m "$(QUICK)" $(ARGS)
 
 test: check tests
+
+# What `make test` leaves out, and its properties once more with 300 examples each.
+test-exhaustive: $(DEV) $(HELM_PROGRAMS)
+	$(PY) -m pytest -n $(JOBS) $(SHARED) -m "$(REST)" --hypothesis-profile=thorough --ignore=tests/concurrent --ignore=tests/ha $(ARGS)
+	$(PY) -m pytest tests/concurrent -m "$(REST)" $(ARGS)
+
+test-all: test test-exhaustive
 
 # What the database does, for a run on another PostgreSQL (TEST_POSTGRES_BIN).
 test-database: $(DEV)

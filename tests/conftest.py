@@ -4,8 +4,8 @@ TEST_DATABASE_URL uses a server that is there already; TEST_POSTGRES_BIN starts 
 programs (`/usr/lib/postgresql/15/bin`) in the same way. TEST_POOLER, a PgBouncer (`/usr/sbin/pgbouncer`), lets
 the tests' own connections lead through it, in transaction mode.
 
-Hypothesis tries the same examples in every run, so that a red build is red again; vary them with a
-seed: `pytest tests/core --hypothesis-profile=explore`.
+Hypothesis tries the same examples in every run, so that a red build is red again: 25 of each property, 300 with
+`--hypothesis-profile=thorough`. Vary them with a seed: `pytest tests/core --hypothesis-profile=explore`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pytest
 from django.conf import settings
 
 from pools.platform import garbage
-from tests import schedule, servers
+from tests import schedule, servers, slowest_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,9 +57,10 @@ if not _POOLER:
     )
 
 # Before any test is collected: `@settings(…)` takes what it does not say from the profile of then.
-hypothesis.settings.register_profile(
-    "suite", deadline=None, max_examples=150, derandomize=True, database=None
-)
+for _name, _examples in {"suite": 25, "thorough": 300}.items():
+    hypothesis.settings.register_profile(
+        _name, deadline=None, max_examples=_examples, derandomize=True, database=None
+    )
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=5000, database=None)
 hypothesis.settings.load_profile("suite")
 
@@ -78,6 +79,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the answers of tests/edges/test_api_recorded.py anew",
     )
+    slowest_files.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--slowest-files"):
+        config.pluginmanager.register(slowest_files.Stopwatch())
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if count := config.getoption("--slowest-files"):
+        slowest_files.write_summary(terminalreporter, count)
+
+
+def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) -> bool | None:
+    """Files of exhaustive tests are not even read where no such test is to run."""
+    if config.getoption("markexpr") != "not exhaustive" or not collection_path.is_file():
+        return None
+    return schedule.is_exhaustive(collection_path) or None
 
 
 def pytest_collection_finish() -> None:
@@ -94,7 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ids = collections.Counter(item.nodeid for item in items)
     if twice := [name for name, count in ids.items() if count > 1]:
         raise pytest.UsageError(f"pytest-xdist would run one test of each of these ids: {twice}")
-    items.sort(key=lambda item: schedule.is_short(item.path))
+    schedule.mark(items)
     skip = pytest.mark.skip(reason="needs --with-e2e")
     skip_real = pytest.mark.skip(reason="needs --real")
     for item in items:

@@ -1,28 +1,54 @@
-"""Which process of a test run takes which files, and when (pytest-xdist, `--dist loadfile`)."""
+"""Which tests are exhaustive, and which process of a run takes which files, and when (`--dist loadfile`)."""
 
 from __future__ import annotations
 
+import collections
 import functools
 import pathlib
 import re
 from typing import Any
 
+import hypothesis
+import pytest
 from xdist.scheduler import LoadFileScheduling
 
 _HERE = pathlib.Path(__file__).parent
-# Files that take a minute and more come first: one of them at the end would run alone.
-_LONG = (
-    "failure/", "security/", "deploy/image/", "deploy/test_o", "deploy/test_up", "edges/test_up",
-    "edges/test_api_recorded", "edges/test_api_fuzz", "edges/test_webhook_tls", "claims/access/test_sweep", "signon/",
+# Files that start sites, build images, sweep, fuzz or wait, or take more than 20 seconds of processor time: `make test`
+# leaves them out. Single tests of other files carry the marker themselves.
+EXHAUSTIVE = (
+    "claims/access/test_sweep", "concurrent/test_history_over_http", "concurrent/test_mutants",
+    "deploy/helm/", "deploy/image/", "deploy/test_frozen_sql", "deploy/test_o", "deploy/test_up",
+    "edges/test_api_fuzz", "edges/test_api_recorded", "edges/test_external_servers", "edges/test_up_",
+    "edges/test_webhook_tls", "failure/test_getting_on", "failure/test_postgres_stops",
+    "failure/test_redis_sentinel", "failure/test_restore_drill", "security/test_limits_under_load",
+    "security/test_slow_clients", "security/test_turns", "signon/test_ldap", "signon/test_provider",
 )  # fmt: skip
 # The arguments of tests that ask for what is started once for their folder.
 _SHARED = re.compile(
-    r"\b(?:target: Target|site: (?:sites\.)?Site|upgrade: (?:conftest\.)?Upgrade)\b"
+    r"\b(?:running: RunningTarget|site: (?:sites\.)?Site|upgrade: (?:conftest\.)?Upgrade)\b"
 )
 
 
-def is_short(path: pathlib.Path) -> bool:
-    return not path.relative_to(_HERE).as_posix().startswith(_LONG)
+def is_exhaustive(file: pathlib.Path) -> bool:
+    return file.relative_to(_HERE).as_posix().startswith(EXHAUSTIVE)
+
+
+def mark(items: list[pytest.Item]) -> None:
+    """Mark exhaustive tests, and those of properties, which `make test-exhaustive` runs with more examples.
+
+    Of a sample all but each n-th set of parameters are exhaustive.
+    Exhaustive tests come first: a long file at the end of a run would run alone.
+    """
+    places: collections.Counter[tuple[pathlib.Path, str]] = collections.Counter()
+    for item in items:
+        test = (item.path, getattr(item, "originalname", item.name))
+        sample = item.get_closest_marker("sample")
+        if is_exhaustive(item.path) or (sample and places[test] % sample.args[0]):
+            item.add_marker("exhaustive")
+        places[test] += 1
+        if isinstance(item, pytest.Function) and hypothesis.is_hypothesis_test(item.obj):
+            item.add_marker("property")
+    items.sort(key=lambda item: item.get_closest_marker("exhaustive") is None)
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]

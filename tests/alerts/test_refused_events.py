@@ -136,6 +136,7 @@ def test_an_event_that_is_always_refused_is_given_up_and_shown(receiver: Receive
     assert not Alert.objects.filter(code="webhook_events_behind", ended_at=None).exists()
 
 
+@pytest.mark.exhaustive
 def test_a_receiver_that_refuses_everything_loses_nothing(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_receiver_that_refuses_for_a_moment_gets_all_in_order(receiver: Receiv
     assert not Delivery.objects.exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("status", [302, 408, 410, 429, 500, 503])
 def test_an_unavailable_receiver_loses_nothing_and_gets_all_in_order(
     receiver: Receiver, status: int
@@ -218,6 +220,7 @@ def test_what_is_set_aside_waits_while_the_target_is_disabled(receiver: Receiver
     assert set_aside().state == "delivered"
 
 
+@pytest.mark.exhaustive
 def test_alerts_that_are_refused_hold_up_neither_new_alerts_nor_events(receiver: Receiver) -> None:
     target, _secret = receiver.target(event_types=["pool.changed"])
     for number in range(12):

@@ -108,6 +108,7 @@ def test_the_overview_tells_whom_it_concerns() -> None:
     assert line not in page("view_alert", "view_pool", url="admin:index")
 
 
+@pytest.mark.exhaustive
 def test_the_number_of_queries_does_not_grow_with_what_is_wrong(
     django_assert_max_num_queries,
 ) -> None:  # type: ignore[no-untyped-def]

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests import schedule
 from tests.docs import pages
 
 PAGE = "docs/rules.md"
@@ -134,6 +135,28 @@ def _exists(place: str, files: dict[str, str], root: pathlib.Path) -> bool:
     )
 
 
+def is_exhaustive(test: str, text: str) -> bool:
+    """Return True if `make test` leaves the test out: by the path of its file, or by a marker in it."""
+    path, _, name = test.partition("::")
+    if path.removeprefix("tests/").startswith(schedule.EXHAUSTIVE):
+        return True
+    for node in ast.parse(text).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
+                marks = [value]
+            case ast.FunctionDef(name=function) if function == name:
+                marks = node.decorator_list
+            case _:
+                continue
+        # A parameter with the marker is not the whole test.
+        if any(
+            "mark.exhaustive" in ast.unparse(mark) and "parametrize" not in ast.unparse(mark)
+            for mark in marks
+        ):
+            return True
+    return False
+
+
 def complaints(root: pathlib.Path = pages.ROOT, files: dict[str, str] | None = None) -> list[str]:
     """Return one line for each thing that is wrong."""
     files = tracked_files(root) if files is None else files
@@ -151,6 +174,10 @@ def complaints(root: pathlib.Path = pages.ROOT, files: dict[str, str] | None = N
             if not re.fullmatch(r"tests/[\w/]+\.py::test_\w+", test)
             or not _exists(test, files, root)
         ]
+        if rule.tests and all(
+            is_exhaustive(test, files.get(test.partition("::")[0], "")) for test in rule.tests
+        ):
+            found.append(f"{PAGE}: `{rule.name}` has no test that `make test` runs")
         found += [
             f"{PAGE}: `{rule.name}` is enforced by {place}, which does not exist"
             for place in rule.places

@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pools.admin.pools import map as maps
@@ -46,7 +46,6 @@ def test_the_number_of_cells_and_their_sum(cidr: str, mask: int, cells: int, cap
     assert sum(view.totals.values()) == capacity == view.totals["free"]
 
 
-@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_counts_agree_with_one_look_at_each_block(data: st.DataObject) -> None:
     length = data.draw(st.integers(16, 24))

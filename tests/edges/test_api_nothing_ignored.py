@@ -37,6 +37,7 @@ def made(kept: None) -> everything.Everything:
     return everything.create()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("path", "names"), list(_patches()))
 def test_each_field(path: str, names: list[str], made: everything.Everything) -> None:
     case = requests.API.get(f"PATCH {path}", requests.Case())

@@ -48,6 +48,7 @@ def _last(api: apis.Api, url: str) -> str:
     return at.rpartition(apis.ROOT)[2]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ordering", ["id", "-id", "cidr", "-cidr"])
 @pytest.mark.parametrize("limit", [7, 10, 49, 50])
 def test_every_row_once_forwards_and_back(api: apis.Api, ordering: str, limit: int) -> None:

@@ -72,6 +72,7 @@ def _code(answer: Any) -> tuple[int, str, str]:
     return answer.status_code, document["code"], problems[0]["field"] if problems else ""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ALL)
 def test_every_kind_is_written_read_filtered_and_recorded(api: apis.Api, kind: str) -> None:
     place = _places(api)[kind]
@@ -258,6 +259,7 @@ def test_metrics_have_the_labels_of_the_setting(api: apis.Api, settings: Any) ->
     assert orphans == [{"cluster": "prod", **added}]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ALL)
 def test_forms_lists_filters_and_exports_have_them(api: apis.Api, kind: str) -> None:
     places = _places(api)
@@ -307,6 +309,7 @@ def test_a_filter_offers_the_most_frequent_values_and_the_chosen_ones(api: apis.
     assert changelist.result_count == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ALL)
 def test_several_rows_are_changed_at_once(api: apis.Api, kind: str) -> None:
     places = _places(api)
@@ -348,6 +351,7 @@ def test_the_form_of_a_pool_saves_them(api: apis.Api) -> None:
     assert 'href="https://w.example" rel="noopener noreferrer"' in page
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ALL)
 def test_a_form_of_before_a_definition_changed_loses_no_value(api: apis.Api, kind: str) -> None:
     place = _places(api)[kind]

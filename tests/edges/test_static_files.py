@@ -25,6 +25,7 @@ print(json.dumps({"url": url, "status": answer.status_code, **answer.headers}))
 """
 
 
+@pytest.mark.exhaustive
 def test_collected_files_are_kept_for_a_year(tmp_path: Path) -> None:
     environment = {
         name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "DEBUG"}

@@ -127,6 +127,7 @@ def test_a_taken_port_is_refused(site: running_site.Site) -> None:
     assert "choose another PORT" in done.stderr
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
     [

@@ -189,6 +189,7 @@ def _put_objects(fake: FakeCluster) -> None:
     fake.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": config, "data": {}})
 
 
+@pytest.mark.exhaustive
 def test_observing_takes_what_the_role_grants(fake: FakeCluster) -> None:
     granted = _granted(OBSERVE)
     _live(fake, OBSERVE, [])
@@ -207,6 +208,7 @@ def _managed_resources() -> list[str]:
     ]
 
 
+@pytest.mark.exhaustive
 def test_managing_takes_what_the_role_grants(fake: FakeCluster) -> None:
     granted = _granted(MANAGE)
     _live(fake, MANAGE, _managed_resources())

@@ -91,6 +91,7 @@ def cluster(site: Site) -> Iterator[None]:
             assert site.ask("DELETE", _CONNECTION).status == 204
 
 
+@pytest.mark.exhaustive
 def test_they_delay_neither_another_receiver_nor_a_sync_run(
     site: Site, made: Receivers, cluster: None
 ) -> None:
@@ -132,6 +133,7 @@ def test_messages_arrive_without_redis_scheduler_and_workers(site: Site, made: R
     assert len(receiver.received) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_task_of_the_release_before_is_still_run(site: Site, made: Receivers) -> None:
     """Its beat sends this message, and its watchers send no webhooks."""
     _, target = made.add("ops")

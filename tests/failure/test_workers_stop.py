@@ -49,6 +49,7 @@ def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
     assert site.one(_EVENTS, used["id"], "allocated") == 2
 
 
+@pytest.mark.exhaustive
 def test_two_beats_and_tripled_messages_change_nothing_more(site: Site) -> None:
     pool = site.pool("tripled", "10.21.0.1/32", cooldown=1)
     environment = {
@@ -89,6 +90,7 @@ def _triple(site: Site) -> None:
     assert tripled
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_takes_nothing_is_seen(site: Site) -> None:
     """Not one that has nothing to do: messages wait for it."""
     data = site.running.data

@@ -96,6 +96,7 @@ def _nothing_is_lost(
     assert Connection.objects.get(pk=world.connection.pk).failures == 0
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_nothing_is_released(
@@ -108,6 +109,7 @@ def test_nothing_is_released(
     _nothing_is_lost(world, calm, clock, code, _impatient(world) if slow else None)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_write_that_fails_is_done_by_the_next_pass(
     name: str, world: CiliumWorld, calm: FakeCluster, clock: Clock

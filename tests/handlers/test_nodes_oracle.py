@@ -166,7 +166,7 @@ def _block(pool: str, number: int) -> str:
 @example([("ask", "n1", "a", 15), ("go", "n1", "", 0), ("ask", "n3", "a", 12)])
 @given(st.lists(STEPS, max_size=14))
 @settings(
-    max_examples=25,
+    max_examples=min(25, settings.default.max_examples // 5),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

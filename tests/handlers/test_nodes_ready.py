@@ -101,6 +101,7 @@ def test_nor_is_anybody_served_while_the_pools_cannot_be_listed(world: World) ->
     assert world.error("n1") == ""
 
 
+@pytest.mark.exhaustive
 def test_cold_start_with_many_nodes(world: World) -> None:
     world.pool("b", "10.8.0.0/14")
     for number in range(700):

@@ -140,6 +140,7 @@ def _poisoned(plural: str, poison: Poison) -> Manifest:
     return new
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("plural", "name", "poison"), CASES, ids=[f"{plural}: {name}" for plural, name, _ in CASES]
 )

@@ -176,11 +176,12 @@ class Elsewhere(World):
     managed_resources = (ManagedResource.POD_CIDRS,)
 
 
+@pytest.mark.property
 @pytest.mark.django_db
 @pytest.mark.parametrize("machine", [World, Managed, Elsewhere])
 def test_any_sequence_converges(machine: type[World]) -> None:
     settings = hypothesis.settings(
-        max_examples=8,
+        max_examples=min(8, hypothesis.settings.default.max_examples // 12),
         stateful_step_count=25,
         deadline=None,
         derandomize=True,

@@ -12,6 +12,7 @@ from ipaddress import ip_network
 from typing import Any
 
 import hypothesis
+import pytest
 from django.db import connection, transaction
 from hypothesis import stateful
 from hypothesis import strategies as st
@@ -241,7 +242,7 @@ class BlockRegister(Register):
 
 def _run(machine: type[Register]) -> None:
     settings = hypothesis.settings(
-        max_examples=12,
+        max_examples=min(12, hypothesis.settings.default.max_examples // 8),
         stateful_step_count=25,
         deadline=None,
         derandomize=True,
@@ -254,13 +255,16 @@ def _run(machine: type[Register]) -> None:
     connection.check_constraints()
 
 
+@pytest.mark.property
 def test_ipv4_addresses() -> None:
     _run(Register)
 
 
+@pytest.mark.property
 def test_ipv6_addresses() -> None:
     _run(IPv6Register)
 
 
+@pytest.mark.property
 def test_ipv6_blocks() -> None:
     _run(BlockRegister)

@@ -1,4 +1,4 @@
-"""One running site for the attacks."""
+"""What the attacks are made at: the site in this process, or one that runs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,31 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
+from django.test import override_settings
 
 from tests import running_site
-from tests.security.target import Target
+from tests.security.target import RunningTarget, Target, create_people
+
+# What only protects stored passwords would take most of the time of a test that signs in.
+_QUICK_HASH = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="module")
+def people(kept: None) -> Iterator[dict[str, str]]:
+    with override_settings(PASSWORD_HASHERS=_QUICK_HASH):
+        yield create_people()
+
+
+@pytest.fixture(scope="module")
+def target(people: dict[str, str]) -> Target:
+    return Target(people)
 
 
 @pytest.fixture(scope="package")
-def target() -> Iterator[Target]:
+def running() -> Iterator[RunningTarget]:
     with running_site.used() as data, tempfile.TemporaryDirectory() as folder:
-        found = Target(data, pathlib.Path(folder))
+        made = RunningTarget(data, pathlib.Path(folder))
         try:
-            yield found
+            yield made
         finally:
-            found.up.end()
+            made.up.end()

@@ -1,4 +1,8 @@
-"""A running site over HTTPS as an attacker meets it, with people of each kind and something to attack."""
+"""The site over HTTPS as an attacker meets it, with people of each kind and something to attack.
+
+`Target` is the site in this process; `RunningTarget` is one of its own processes, for what only these have: logs,
+cookies by the settings of HTTPS, workers that take messages.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +14,48 @@ import re
 import ssl
 import urllib.parse
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import psycopg
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test import Client
+from knox.models import AuthToken
 
+from claims.access import memberships
 from ipam_site import data_folder
+from pools.platform import events
+from pools.register import clusters
 from tests import running_site
 from tests.kube.certificates import Authority
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 PASSWORD = "correct horse battery 7"  # of the people below
 _MAKER = "administrator"
-_PEOPLE = """
-from django.contrib.auth.models import Group, User
-from knox.models import AuthToken
-from datetime import timedelta
-from claims.access import memberships
-from pools.platform import events
-from pools.register import clusters
-author = events.Author(actor="setup", source="command")
-prod = clusters.create("prod", author=author)
-for role in ("viewer", "operator", "administrator", "vera"):
-    user = User.objects.create_user(role, password={password!r}, is_staff=True)
-    if role == "vera":
-        memberships.create(prod, ["alpha"], author=author, user=user)
-    else:
-        user.groups.add(Group.objects.get(name=role))
-    print("token", role, AuthToken.objects.create(user)[1])
-print("token", "expired", AuthToken.objects.create(user, expiry=timedelta(seconds=-1))[1])
+_PRINT_TOKENS = """
+from tests.security import target
+for person, token in target.create_people().items():
+    print("token", person, token)
 """
+
+
+def create_people() -> dict[str, str]:
+    """Create the cluster prod, a user of each role and vera, who owns its namespace alpha; the token of each."""
+    author = events.Author(actor="setup", source="command")
+    prod = clusters.create("prod", author=author)
+    tokens = {}
+    for role in ("viewer", "operator", "administrator", "vera"):
+        user = User.objects.create_user(role, password=PASSWORD, is_staff=True)
+        if role == "vera":
+            memberships.create(prod, ["alpha"], author=author, user=user)
+        else:
+            user.groups.add(Group.objects.get(name=role))
+        tokens[role] = AuthToken.objects.create(user)[1]
+    tokens["expired"] = AuthToken.objects.create(user, expiry=timedelta(seconds=-1))[1]
+    return tokens
 
 
 @dataclass(frozen=True)
@@ -57,17 +75,10 @@ class Answer:
 class Target:
     """`tokens` by person, and the people's `PASSWORD`."""
 
-    def __init__(self, data: pathlib.Path, folder: pathlib.Path) -> None:
-        authority = Authority()
-        certificate, key = authority.server().files(folder, "server")
-        self.up = running_site.Site(
-            data, "--no-demo", f"--tls-cert={certificate}", f"--tls-key={key}",
-            env={"ACCESS_LOG": "1"},
-        ).wait_until_ready()  # fmt: skip
-        self.origin = f"https://127.0.0.1:{self.up.port}"
-        self._context = ssl.create_default_context(cadata=authority.pem)
-        printed = self.up.command("shell", "-c", _PEOPLE.format(password=PASSWORD))
-        self.tokens = dict(re.findall(r"token (\w+) (\S+)", printed))
+    origin = "https://testserver"
+
+    def __init__(self, tokens: dict[str, str]) -> None:
+        self.tokens = tokens
 
     def ask(
         self, method: str, path: str, body: Any = None, *, token: str = "", **headers: str
@@ -80,6 +91,52 @@ class Target:
         if body is not None and not isinstance(body, bytes | str):
             content = json.dumps(body)
             names.setdefault("Content-Type", "application/json")
+        return self._send(method, path, content, names)
+
+    def rest(self, method: str, path: str, body: Any = None, token: str = _MAKER) -> Answer:
+        return self.ask(method, f"/api/v1/{path}", body, token=token)
+
+    def _send(self, method: str, path: str, content: Any, names: dict[str, str]) -> Answer:
+        client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+        kind = names.pop("Content-Type", "application/octet-stream")
+        response: Any = client.generic(
+            method, path, content or b"", kind, secure=True, headers=names
+        )
+        headers = http.client.HTTPMessage()
+        for name, value in response.items():
+            headers[name] = value
+        for cookie in response.cookies.values():
+            headers["Set-Cookie"] = cookie.OutputString()
+        streamed = b"".join(response.streaming_content) if response.streaming else None
+        return Answer(response.status_code, headers, streamed or response.content)
+
+    def dump(self) -> str:
+        """Every row of every table, as a stolen backup has them."""
+
+        def rows_of(statement: str) -> list[Any]:
+            cursor.execute(statement)
+            return cursor.fetchall()
+
+        with connection.cursor() as cursor:
+            return _dump(rows_of)
+
+
+class RunningTarget(Target):
+    """A site that runs, over TLS; requests name it by its address."""
+
+    def __init__(self, data: pathlib.Path, folder: pathlib.Path) -> None:
+        authority = Authority()
+        certificate, key = authority.server().files(folder, "server")
+        self.up = running_site.Site(
+            data, "--no-demo", f"--tls-cert={certificate}", f"--tls-key={key}",
+            env={"ACCESS_LOG": "1"},
+        ).wait_until_ready()  # fmt: skip
+        self.origin = f"https://127.0.0.1:{self.up.port}"
+        self._context = ssl.create_default_context(cadata=authority.pem)
+        printed = self.up.command("shell", "-c", _PRINT_TOKENS)
+        super().__init__(dict(re.findall(r"token (\w+) (\S+)", printed)))
+
+    def _send(self, method: str, path: str, content: Any, names: dict[str, str]) -> Answer:
         caller = http.client.HTTPSConnection(
             "127.0.0.1", self.up.port, timeout=120, context=self._context
         )
@@ -90,27 +147,26 @@ class Target:
         finally:
             caller.close()
 
-    def rest(self, method: str, path: str, body: Any = None, token: str = _MAKER) -> Answer:
-        return self.ask(method, f"/api/v1/{path}", body, token=token)
-
     def dump(self) -> str:
-        """Every row of every table, as a stolen backup has them."""
         url = data_folder.connections(self.up.data)["database_url"]
-        found = []
         with psycopg.connect(url) as database:
-            tables = database.execute(
-                "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p')"
-                " AND relnamespace = 'public'::regnamespace"
-            ).fetchall()
-            for (table,) in tables:
-                rows = database.execute(f'SELECT to_jsonb(t)::text FROM "{table}" t')  # type: ignore[call-overload]
-                found += [row[0] for row in rows.fetchall()]
-        return "\n".join(found)
+            return _dump(lambda statement: database.execute(statement).fetchall())  # type: ignore[call-overload]
 
     def logs(self) -> str:
         """All that any process of the site wrote."""
         written = [log.read_text() for log in (self.up.data / "logs").iterdir()]
         return self.up.output + "".join(written)
+
+
+def _dump(rows_of: Callable[[str], list[Any]]) -> str:
+    tables = rows_of(
+        "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p')"
+        " AND relnamespace = 'public'::regnamespace"
+    )
+    rows = [
+        row for (table,) in tables for row in rows_of(f'SELECT to_jsonb(t)::text FROM "{table}" t')
+    ]
+    return "\n".join(text for (text,) in rows)
 
 
 class Visitor:

@@ -6,26 +6,26 @@ import psycopg
 
 from ipam_site import data_folder
 from tests.kube import certificates, kubeconfigs
-from tests.security.target import Target
+from tests.security.target import RunningTarget
 
 CANARY = "canary-credential-5d1f0a77"
 
 
-def test_no_door_gives_it_back_and_a_copied_row_opens_nothing(target: Target) -> None:
+def test_no_door_gives_it_back_and_a_copied_row_opens_nothing(running: RunningTarget) -> None:
     authority = certificates.Authority().pem
     answers = []
     for name, token in (("sealed-a", CANARY), ("sealed-b", "another-credential")):
-        target.rest("POST", "clusters/", {"name": name})
+        running.rest("POST", "clusters/", {"name": name})
         config = kubeconfigs.text("https://10.255.255.1:6443", authority, token=token)
         place = f"clusters/{name}/connection/"
-        made = target.rest("PUT", place, {"kubeconfig": config, "offline": True})
+        made = running.rest("PUT", place, {"kubeconfig": config, "offline": True})
         assert made.status == 201, made.text
-        answers += [made, target.rest("GET", place), target.rest("GET", f"clusters/{name}/")]
-    answers += [target.rest("GET", "events/?limit=100"), target.rest("GET", "clusters/")]
+        answers += [made, running.rest("GET", place), running.rest("GET", f"clusters/{name}/")]
+    answers += [running.rest("GET", "events/?limit=100"), running.rest("GET", "clusters/")]
     assert not [answer for answer in answers if CANARY in answer.text]
-    assert CANARY not in target.dump()
-    assert CANARY not in target.logs()
-    with psycopg.connect(data_folder.connections(target.up.data)["database_url"]) as database:
+    assert CANARY not in running.dump()
+    assert CANARY not in running.logs()
+    with psycopg.connect(data_folder.connections(running.up.data)["database_url"]) as database:
         columns = database.execute(
             "SELECT column_name FROM information_schema.columns"
             " WHERE table_name = 'pools_connection' AND column_name LIKE '%sealed%'"
@@ -37,5 +37,5 @@ def test_no_door_gives_it_back_and_a_copied_row_opens_nothing(target: Target) ->
                 "  WHERE cluster_id = (SELECT id FROM pools_cluster WHERE name = 'sealed-a'))"
                 " WHERE cluster_id = (SELECT id FROM pools_cluster WHERE name = 'sealed-b')"
             )
-    answer = target.rest("POST", "clusters/sealed-b/connection/test/", {})
+    answer = running.rest("POST", "clusters/sealed-b/connection/test/", {})
     assert "stored credential is not that of" in answer.text, answer.text

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.claims.access import answers
 from tests.security.target import Target, Visitor
+
+pytestmark = pytest.mark.django_db
 
 
 def test_no_page_of_the_admin_takes_a_forged_post(target: Target) -> None:

@@ -11,7 +11,9 @@ import yaml
 
 from tests import eventually
 from tests.kube import certificates, kubeconfigs
-from tests.security.target import Target
+from tests.security.target import RunningTarget, Target
+
+pytestmark = pytest.mark.django_db
 
 CA = certificates.Authority().pem
 PLACE = "clusters/prod/connection/"
@@ -70,21 +72,21 @@ def test_no_address_of_this_machine_is_reached(target: Target, canary: socket.so
         canary.accept()
 
 
-def test_no_message_goes_to_this_machine(target: Target, canary: socket.socket) -> None:
+def test_no_message_goes_to_this_machine(running: RunningTarget, canary: socket.socket) -> None:
     """The address is judged when it is dialled: a name may lead elsewhere by then."""
     port = canary.getsockname()[1]
-    assert target.rest("POST", "webhook-targets/", {"name": "n", "url": "http://x/"}).status == 400
+    assert running.rest("POST", "webhook-targets/", {"name": "n", "url": "http://x/"}).status == 400
     for name, url in (
         ("a", f"https://127.0.0.1:{port}/"),
         ("b", f"https://[::ffff:7f00:1]:{port}/"),
     ):
-        made = target.rest("POST", "webhook-targets/", {"name": f"probe-{name}", "url": url})
+        made = running.rest("POST", "webhook-targets/", {"name": f"probe-{name}", "url": url})
         if made.status == 400:
             continue
         place = f"webhook-targets/{made.json()['id']}/"
-        assert target.rest("POST", f"{place}test/").status == 202
+        assert running.rest("POST", f"{place}test/").status == 202
         eventually.until(
-            lambda at=place: target.rest("GET", f"{at}deliveries/").json()["results"][0][
+            lambda at=place: running.rest("GET", f"{at}deliveries/").json()["results"][0][
                 "last_error"
             ]
         )

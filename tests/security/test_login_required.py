@@ -1,26 +1,12 @@
-"""Rule `login-required`."""
+"""Rule `login-required`: what is open shows nothing. Who may open what is tests/security/test_policy.py's."""
 
 from __future__ import annotations
 
-from tests.claims.access import answers
-from tests.security import policy
+import pytest
+
 from tests.security.target import Target
 
-FOR_ANYBODY = {line.route for line in policy.lines() if line.role == "anybody"}
-
-
-def test_a_stranger_reaches_nothing(target: Target) -> None:
-    for address in answers.addresses():
-        path = address.filled(*(1 for _ in address.names))
-        answer = target.ask("GET", path)
-        where = (path, answer.status)
-        if address.route in FOR_ANYBODY:
-            assert answer.status in {200, 302, 405}, where
-        elif address.route.startswith("/admin/"):
-            assert answer.status == 302, where
-            assert answer.headers["Location"].startswith("/admin/"), where
-        else:
-            assert answer.status in {401, 405}, where
+pytestmark = pytest.mark.django_db
 
 
 def test_what_is_for_anybody_names_no_object(target: Target) -> None:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests import eventually
-from tests.security.target import Target
+from tests.security.target import RunningTarget, Target
+
+pytestmark = pytest.mark.django_db
 
 CANARY = "canary-word-b7e2c9"
 
 
-def test_what_callers_send_wrongly_is_in_no_log(target: Target) -> None:
-    token = target.tokens["viewer"]
-    target.ask("GET", "/api/v1/pools/", Authorization=f"Bearer {CANARY}")
-    target.ask("POST", "/api/v1/pools/", f'{{"password": "{CANARY}", ', token="administrator")
-    target.ask("POST", "/admin/login/", f"username=admin&password={CANARY}")
-    target.ask("GET", "/api/v1/nowhere/", Cookie=f"sessionid={CANARY}")
-    target.ask("GET", f"/api/v1/pools/?token={token}", token="viewer")
+def test_what_callers_send_wrongly_is_in_no_log(running: RunningTarget) -> None:
+    token = running.tokens["viewer"]
+    running.ask("GET", "/api/v1/pools/", Authorization=f"Bearer {CANARY}")
+    running.ask("POST", "/api/v1/pools/", f'{{"password": "{CANARY}", ', token="administrator")
+    running.ask("POST", "/admin/login/", f"username=admin&password={CANARY}")
+    running.ask("GET", "/api/v1/nowhere/", Cookie=f"sessionid={CANARY}")
+    running.ask("GET", f"/api/v1/pools/?token={token}", token="viewer")
     last = "/api/v1/nowhere/the-last-one/"
-    target.ask("GET", last)
-    eventually.until(lambda: last in target.logs())
-    logged = target.logs()
+    running.ask("GET", last)
+    eventually.until(lambda: last in running.logs())
+    logged = running.logs()
     assert CANARY not in logged
-    assert not [person for person, kept in target.tokens.items() if kept in logged]
+    assert not [person for person, kept in running.tokens.items() if kept in logged]
 
 
 def test_metrics_are_for_those_who_may_and_name_nobody(target: Target) -> None:

@@ -10,7 +10,7 @@ import redis
 
 from ipam_site import data_folder
 from tests import eventually
-from tests.security.target import Target
+from tests.security.target import RunningTarget
 
 
 class Bomb:
@@ -23,9 +23,11 @@ class Bomb:
         return os.system, (f"touch {self._marker}",)
 
 
-def test_a_pickled_message_is_thrown_away_unread(target: Target, tmp_path: pathlib.Path) -> None:
+def test_a_pickled_message_is_thrown_away_unread(
+    running: RunningTarget, tmp_path: pathlib.Path
+) -> None:
     marker = tmp_path / "was-here"
-    url = data_folder.connections(target.up.data)["redis_url"]
+    url = data_folder.connections(running.up.data)["redis_url"]
     with kombu.Connection(url) as broker, broker.Producer() as producer:
         producer.publish(
             ((Bomb(marker),), {}, {}), routing_key="ipam.default", serializer="pickle",
@@ -33,6 +35,6 @@ def test_a_pickled_message_is_thrown_away_unread(target: Target, tmp_path: pathl
         )  # fmt: skip
     with redis.Redis.from_url(url) as server:
         eventually.until(lambda: not server.llen("ipam.default"))
-    eventually.until(lambda: "ContentDisallowed" in target.logs())
+    eventually.until(lambda: "ContentDisallowed" in running.logs())
     assert not marker.exists()
-    assert target.ask("GET", "/readyz").status == 200
+    assert running.ask("GET", "/readyz").status == 200

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.security.target import Target
+
+pytestmark = pytest.mark.django_db
 
 
 def _holder(name: str) -> dict[str, Any]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from tests.security.target import Target, Visitor
+import pytest
+
+from tests.security.target import RunningTarget, Target, Visitor
+
+pytestmark = pytest.mark.django_db
 
 
-def test_cookies_are_for_this_site_over_tls_only(target: Target) -> None:
-    visitor = Visitor(target)
+def test_cookies_are_for_this_site_over_tls_only(running: RunningTarget) -> None:
+    visitor = Visitor(running)
     given = visitor.ask("GET", "/admin/login/").headers.get_all("Set-Cookie", [])
     given += visitor.login("viewer").headers.get_all("Set-Cookie", [])
     assert {line.partition("=")[0] for line in given} >= {"csrftoken", "sessionid"}

@@ -8,6 +8,8 @@ import pytest
 
 from tests.security.target import Target
 
+pytestmark = pytest.mark.django_db
+
 PLACES = (
     "pools/", "clusters/", "memberships/", "networks/", "ippools/", "ipamclaims/", "waves/",
     "webhook-targets/", "checks/", "references/",

@@ -15,9 +15,6 @@ from pools.core import errors
 from tests import effort
 from tests.claims.imports import corpus
 
-SAME = hypothesis.settings(
-    deadline=None, max_examples=150, derandomize=True, database=None
-)  # the same examples in every run
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CELL = st.one_of(
     st.text("0123456789abcdefABCDEF.:/-,;|% \t\n'\"=\u00a0\u200b\u0661\u00b2", max_size=40),
@@ -90,19 +87,16 @@ def _can_be_told(problems: Sequence[errors.FieldProblem]) -> None:
         assert len(problem.value) <= errors.VALUE_SHOWN
 
 
-@SAME
 @hypothesis.given(st.binary() | ANY_TEXT.map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_bytes(content: bytes) -> None:
     _survives(lambda: formats.open_file("x", content))
 
 
-@SAME
 @hypothesis.given(ANY_TEXT | st.lists(st.lists(CELL, max_size=4).map(" ".join)).map("\n".join))
 def test_pasted_texts(text: str) -> None:
     _survives(lambda: formats.from_text(text))
 
 
-@SAME
 @hypothesis.given(
     HEADERS, st.lists(st.lists(CELL, max_size=15), max_size=6), st.sampled_from(",;\t")
 )
@@ -111,7 +105,6 @@ def test_tables(header: list[str], rows: list[list[str]], delimiter: str) -> Non
     _survives(lambda: formats.open_file("x", text.encode("utf-8", "surrogatepass")))
 
 
-@SAME
 @hypothesis.given(JSON_LIKE, st.sampled_from(["vms", "rows", "items", ""]))
 def test_documents(value: object, under: str) -> None:
     _survives(lambda: formats.open_file("x", corpus.to_json({under: value} if under else value)))
@@ -122,7 +115,6 @@ def test_documents(value: object, under: str) -> None:
     )
 
 
-@SAME
 @hypothesis.given(st.lists(CELL, min_size=1, max_size=3), st.lists(CELL, max_size=3))
 def test_cells(texts: list[str], prefixes: list[str]) -> None:
     found = cells.parse_addresses(*texts, prefixes=prefixes)

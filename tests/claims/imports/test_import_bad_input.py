@@ -192,7 +192,7 @@ _good = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(_good | _row | _json, max_size=6), st.sampled_from(["ippool", "ipamclaims"]))
 def test_whatever_rows_come(network: Network, rows: list[Any], target: str) -> None:
     api = _API.setdefault(network.pk, apis.Api("operator"))
@@ -217,7 +217,7 @@ def test_whatever_rows_come(network: Network, rows: list[Any], target: str) -> N
 _API: dict[int, apis.Api] = {}
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.binary(max_size=300)
     | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace"))
