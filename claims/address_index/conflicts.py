@@ -20,13 +20,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef
 
 from claims.address_index import own_addresses
 from claims.address_index.changed_keys import ChangedKeys
+from claims.core.macs import parse_mac
 from claims.models import IndexEntry, IPPool, Network
+from pools.core import errors
 from pools.platform import database
 from pools.sql import statements
 
@@ -152,12 +155,46 @@ def entry_duplicates(
     """Return the duplicates among the MAC entries of an IPPool, for its conditions.
 
     The result is (MACs with the number of their entries, addresses with the MACs of their entries),
-    sorted, at most `limit` of each.
+    sorted, at most `limit` of each. Entries of the cluster's object that cannot be used count, too.
     """
     values = {"network": ippool.network_id, "limit": limit}
     macs = [(str(mac), count) for mac, count in database.rows(_MACS, values)]
     ips = [(address, list(entry_macs)) for address, entry_macs in database.rows(_IPS, values)]
-    return macs, ips
+    if ippool.problems:
+        macs, ips = _with_unusable(ippool, dict(macs), dict(ips))
+    return macs[:limit], ips[:limit]
+
+
+def _with_unusable(
+    ippool: IPPool, counts: dict[str, int], macs_by_address: dict[str, list[str]]
+) -> tuple[list[tuple[str, int]], list[tuple[str, list[str]]]]:
+    """Add to the duplicates those of entries that cannot be used, which the index does not have."""
+    unusable = [(problem["mac"], problem.get("hosts", ())) for problem in ippool.problems]
+    hosts = {host for _, entry_hosts in unusable for host in entry_hosts}
+    rows = IndexEntry.objects.filter(network=ippool.network_id, entry__isnull=False)
+    for address, mac in rows.filter(address__in=hosts).values_list("address", "mac"):
+        macs_by_address.setdefault(str(address), []).append(str(mac))
+    keys = Counter(_canonical_mac(key) for key, _ in unusable)
+    for mac, count in (
+        rows.filter(mac__in=keys).values_list("mac").annotate(Count("entry", distinct=True))
+    ):
+        keys[str(mac)] += count
+    for key, entry_hosts in unusable:
+        for host in entry_hosts:
+            macs_by_address.setdefault(host, []).append(_canonical_mac(key))
+    counts |= {mac: count for mac, count in keys.items() if count > 1}
+    shared = {host: sorted(set(macs)) for host, macs in macs_by_address.items()}
+    return sorted(counts.items()), sorted(
+        ((host, macs) for host, macs in shared.items() if len(macs) > 1),
+        key=lambda pair: (":" in pair[0], int(ip_address(pair[0]))),
+    )
+
+
+def _canonical_mac(key: str) -> str:
+    try:
+        return parse_mac(key)
+    except errors.InvalidInput:
+        return key
 
 
 def count_entry_duplicates(ippool: IPPool) -> tuple[int, int]:

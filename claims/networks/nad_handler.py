@@ -62,6 +62,11 @@ class NetworkAttachmentDefinitions(Handler):
             _row(parsed_object, network)
             for parsed_object, network in _with_networks(context, parsed_objects)
         ]
+        changed_namespaces = {
+            nad.namespace
+            for nad in desired_rows
+            if nad.uid not in former_nads or _key(former_nads[nad.uid]) != _key(nad)
+        }
         for nad in desired_rows:
             if nad.uid in former_nads and _key(former_nads[nad.uid]) == _key(nad):
                 del former_nads[nad.uid]
@@ -73,6 +78,7 @@ class NetworkAttachmentDefinitions(Handler):
             update_fields=["uid", "role", "allow_persistent_ips", "subnets", "config"],
         )
         _define(context, network_ids | {nad.network_id for nad in desired_rows})
+        _ingest_vms_again(context, changed_namespaces)
         cidrs.store(
             context.cluster,
             self.kind,
@@ -82,6 +88,7 @@ class NetworkAttachmentDefinitions(Handler):
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         nad_rows = _cluster_nads(context).filter(uid__in=[row.uid for row in rows])
         network_ids = set(nad_rows.values_list("network_id", flat=True))
+        _ingest_vms_again(context, set(nad_rows.values_list("namespace", flat=True)))
         nad_rows.delete()
         _define(context, network_ids)
         cidrs.forget(context.cluster, self.kind, rows)
@@ -97,6 +104,12 @@ class NetworkAttachmentDefinitions(Handler):
 
 def _cluster_nads(context: SyncContext) -> QuerySet[NAD]:
     return NAD.objects.filter(network__cluster=context.cluster)
+
+
+def _ingest_vms_again(context: SyncContext, namespaces: set[str]) -> None:
+    """Mark the VMs of namespaces whose NADs changed: their templates may name other networks now."""
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=resources.VM.kind)
+    rows.filter(namespace__in=namespaces, problem_code="").update(pending=True)
 
 
 def _key(nad: NAD) -> tuple[int, str, str]:

@@ -44,6 +44,7 @@ checked AS MATERIALIZED (
         p.mac IS NOT NULL AND (EXISTS (
             SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.mac = p.mac AND q.id <> p.id
+              AND (q.holds OR p.workload_id IS NULL)
               AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                          q.entry_id, q.claim_id, q.namespace, q.vm))
           OR EXISTS (
@@ -52,6 +53,7 @@ checked AS MATERIALIZED (
         p.address IS NOT NULL AND (EXISTS (
             SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.address = p.address AND q.id <> p.id
+              AND (q.holds OR p.workload_id IS NULL)
               AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))

@@ -30,17 +30,20 @@ WITH p AS (
 conflicts AS (
     SELECT p.owner, 'mac' AS kind, p.mac::text AS value, q.id
         FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.mac = p.mac
-        WHERE q.id <> p.id AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
+        WHERE q.id <> p.id AND (q.holds OR p.workload_id IS NULL)
+            AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                          q.entry_id, q.claim_id, q.namespace, q.vm)
     UNION
     SELECT p.owner, 'ip', host(p.address), q.id
         FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.address = p.address
-        WHERE q.id <> p.id AND claims_addresses_contradict(
+        WHERE q.id <> p.id AND (q.holds OR p.workload_id IS NULL)
+            AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
 SELECT DISTINCT f.owner, f.kind, f.value,
     CASE WHEN q.entry_id IS NOT NULL THEN 'entry'
-         WHEN q.claim_id IS NOT NULL THEN 'ipamclaim' ELSE 'workload' END AS type,
+         WHEN q.claim_id IS NOT NULL THEN 'ipamclaim'
+         WHEN w.kind = 'vm' THEN 'vm_template' ELSE 'workload' END AS type,
     COALESCE(q.entry_id, q.claim_id, q.workload_id) AS owner_id,
     COALESCE(i.name, c.name, w.name), n.cluster_id, q.namespace, q.vm, q.mac::text
 FROM conflicts f JOIN claims_indexentry q USING (id) JOIN claims_network n ON n.id = q.network_id

@@ -48,7 +48,7 @@ def titles(client: Client, text: str) -> set[str]:
     }
 
 
-ALL = {"MAC entries", "Claims", "Running workloads"}
+ALL = {"MAC entries", "Claims", "Workloads"}
 
 
 @pytest.mark.parametrize(
