@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v50'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v49', 'contradictions.v49', 'launchers.v49', 'workload_comparison.v49', 'storage.v49', 'event_log.v49', 'pgtrigger.v49'],
+            app='pools',
+            names=['rules.v51', 'allocate.v51', 'observed_cidrs.v51', 'recovery.v51', 'event_log.v51', 'plan.v51', 'pgtrigger.v51', 'storage.v51'],
         ),
     ]

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v51'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v50', 'allocate.v50', 'observed_cidrs.v50', 'recovery.v50', 'event_log.v50', 'plan.v50', 'pgtrigger.v50', 'storage.v50'],
+            app='claims',
+            names=['memberships.v50', 'contradictions.v50', 'launchers.v50', 'workload_comparison.v50', 'storage.v50', 'event_log.v50', 'pgtrigger.v50'],
         ),
     ]
