@@ -12,6 +12,8 @@ Unknown values never conflict: an entry without a VM and a claim without a MAC m
 Addresses in reserved subnets do not conflict either, because OVN-Kubernetes reserves these subnets for
 VMs that request an address in them; the pages show a note instead.
 
+Localnet networks on one physical network and VLAN are one segment: the index entries of both conflict.
+
 `recheck` updates the flags `duplicate_mac` and `duplicate_ip` of index entries after a change,
 `recheck_network` those of a whole network.
 """
@@ -19,7 +21,7 @@ VMs that request an address in them; the pages show a note instead.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any
 
@@ -28,6 +30,7 @@ from django.db.models import Count, Exists, OuterRef
 from claims.address_index import own_addresses
 from claims.address_index.changed_keys import ChangedKeys
 from claims.core.macs import parse_mac
+from claims.core.networks import udn
 from claims.models import IndexEntry, IPPool, Network
 from pools.core import errors
 from pools.platform import database
@@ -56,9 +59,13 @@ def recheck(changed_keys: ChangedKeys) -> None:
         for network, network_addresses in changed_keys.addresses.items()
         for address in network_addresses
     ]
-    own_parameters = _own_parameters(
-        Network.objects.filter(pk__in=changed_keys.networks).select_related("pool")
-    )
+    networks = list(Network.objects.filter(pk__in=changed_keys.networks).select_related("pool"))
+    for network, peer in shared_networks(networks):
+        macs += [(peer, mac) for mac in sorted(changed_keys.macs.get(network, ()))]
+        addresses += [(peer, address) for address in changed_keys.addresses.get(network, ())]
+    peer_ids = {pk for pk, _ in (*macs, *addresses)} - {network.pk for network in networks}
+    networks += Network.objects.filter(pk__in=peer_ids).select_related("pool")
+    own_parameters = _own_parameters(networks)
     _analyze_grown(changed_keys)
     # In batches, so that no statement exceeds the statement timeout of web requests.
     for first in range(0, max(len(macs), len(addresses)), _BATCH):
@@ -72,7 +79,18 @@ def recheck(changed_keys: ChangedKeys) -> None:
             **own_parameters,
         }
         database.fetch(_UPDATE_OF_KEYS, values)
-    _count(changed_keys.networks)
+    _count([network.pk for network in networks])
+
+
+def shared_networks(networks: Sequence[Network]) -> list[tuple[int, int]]:
+    """Return the pairs of a network and another one on the same physical network and VLAN."""
+    ids = [network.pk for network in networks if network.topology == udn.LOCALNET]
+    return [(pk, peer) for pk, peer in database.rows(_SHARED, {"networks": ids})] if ids else []
+
+
+_SHARED = """
+    SELECT network, claims_shared_networks(network) FROM unnest(%(networks)s::bigint[]) AS network
+"""
 
 
 def _analyze_grown(changed_keys: ChangedKeys) -> None:
@@ -174,27 +192,26 @@ def _with_unusable(
     rows = IndexEntry.objects.filter(network=ippool.network_id, entry__isnull=False)
     for address, mac in rows.filter(address__in=hosts).values_list("address", "mac"):
         macs_by_address.setdefault(str(address), []).append(str(mac))
-    keys = Counter(_canonical_mac(key) for key, _ in unusable)
-    for mac, count in (
-        rows.filter(mac__in=keys).values_list("mac").annotate(Count("entry", distinct=True))
-    ):
-        keys[str(mac)] += count
+    macs = Counter(mac for key, _ in unusable if (mac := _mac_or_none(key)))
+    counted = rows.filter(mac__in=list(macs)).values_list("mac")
+    for mac, count in counted.annotate(Count("entry", distinct=True)):
+        macs[str(mac)] += count
     for key, entry_hosts in unusable:
         for host in entry_hosts:
-            macs_by_address.setdefault(host, []).append(_canonical_mac(key))
-    counts |= {mac: count for mac, count in keys.items() if count > 1}
-    shared = {host: sorted(set(macs)) for host, macs in macs_by_address.items()}
+            macs_by_address.setdefault(host, []).append(_mac_or_none(key) or key)
+    counts |= {mac: count for mac, count in macs.items() if count > 1}
+    shared = {host: sorted(set(names)) for host, names in macs_by_address.items()}
     return sorted(counts.items()), sorted(
-        ((host, macs) for host, macs in shared.items() if len(macs) > 1),
+        ((host, names) for host, names in shared.items() if len(names) > 1),
         key=lambda pair: (":" in pair[0], int(ip_address(pair[0]))),
     )
 
 
-def _canonical_mac(key: str) -> str:
+def _mac_or_none(key: str) -> str | None:
     try:
         return parse_mac(key)
     except errors.InvalidInput:
-        return key
+        return None
 
 
 def count_entry_duplicates(ippool: IPPool) -> tuple[int, int]:

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
+from claims.address_index import conflicts
 from claims.core import resources
-from claims.core.networks import nads
+from claims.core.networks import nads, udn
 from claims.core.networks.nads import Attachment
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
@@ -79,6 +80,7 @@ class NetworkAttachmentDefinitions(Handler):
         )
         _define(context, network_ids | {nad.network_id for nad in desired_rows})
         _ingest_vms_again(context, changed_namespaces)
+        _recheck_localnets(network_ids | {nad.network_id for nad in desired_rows})
         cidrs.store(
             context.cluster,
             self.kind,
@@ -91,6 +93,7 @@ class NetworkAttachmentDefinitions(Handler):
         _ingest_vms_again(context, set(nad_rows.values_list("namespace", flat=True)))
         nad_rows.delete()
         _define(context, network_ids)
+        _recheck_localnets(network_ids)
         cidrs.forget(context.cluster, self.kind, rows)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:  # noqa: ARG002  # NADs are not written
@@ -98,6 +101,7 @@ class NetworkAttachmentDefinitions(Handler):
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from network_findings.nad_findings(context)
+        yield from network_findings.shared_segments(context)
         yield from observed_findings.find_problems(context, self.kind)
         yield from observed_findings.find_clashes(context, self.kind)
 
@@ -110,6 +114,14 @@ def _ingest_vms_again(context: SyncContext, namespaces: set[str]) -> None:
     """Mark the VMs of namespaces whose NADs changed: their templates may name other networks now."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=resources.VM.kind)
     rows.filter(namespace__in=namespaces, problem_code="").update(pending=True)
+
+
+def _recheck_localnets(network_ids: set[int]) -> None:
+    """Find the duplicates of localnet networks anew, which may share a segment since their NADs changed."""
+    changed = Network.objects.filter(pk__in=network_ids, topology=udn.LOCALNET)
+    localnets = Network.objects.filter(cluster__in=changed.values("cluster"), topology=udn.LOCALNET)
+    for network in localnets.select_related("pool"):
+        conflicts.recheck_network(network)
 
 
 def _key(nad: NAD) -> tuple[int, str, str]:
