@@ -92,7 +92,7 @@ def test_the_start_page_says_what_is_wrong(blue: Network) -> None:
     Network.objects.filter(pk=blue.pk).update(topology="layer3")
     text = alerts(client)
     for words in (
-        "is claimed twice", "MAC address has two entries", "1 claim ", "cannot hold static VMs",
+        "address is used twice", "MAC address is used twice", "1 claim ", "cannot hold static VMs",
         "1 IPPool names a network that cluster",
     ):  # fmt: skip
         assert words in text, text

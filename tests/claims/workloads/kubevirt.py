@@ -62,7 +62,9 @@ class KubeVirt(Ovn):
         rows = ObservedObject.objects.filter(cluster=self.cluster, kind=kind)
         return dict(rows.values_list("name", "manifest"))
 
-    def vm(self, name: str, status: str = "Running", *, namespace: str = NAMESPACE, mac: str = MAC) -> Manifest:
+    def vm(
+        self, name: str, status: str = "Running", *, namespace: str = NAMESPACE, mac: str = MAC
+    ) -> Manifest:
         return self.put(
             {
                 "apiVersion": "kubevirt.io/v1",

@@ -130,7 +130,9 @@ def test_an_entry_of_another_vm_whose_ippool_is_gone(cluster: KubeVirt) -> None:
     memberships.create(network.cluster, ["default"], author=BY, user=owner.user)
     assert "duplicate_mac" in results(network, owner)["default/web"][1]
     answer = owner("GET", f"networks/{network.pk}/workloads/").content.decode()
-    assert "shop" not in answer  # who may not see the other one is told that it is used, not by whom
+    assert (
+        "shop" not in answer
+    )  # who may not see the other one is told that it is used, not by whom
 
 
 def test_a_refused_request_makes_nothing_a_duplicate(cluster: KubeVirt) -> None:
