@@ -433,6 +433,8 @@ IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 IPAM_LEAK_GRACE_SECONDS = env.integer("IPAM_LEAK_GRACE_SECONDS", 900, minimum=0)
 # Allow allocations of instance and public IPv4 addresses without org, env and the matching holder.
 IPAM_ALLOW_UNOWNED_ALLOCATIONS = env.boolean("IPAM_ALLOW_UNOWNED_ALLOCATIONS", False)
+# Number of addresses up to which VM owners may request more in a namespace of a cluster; 0 sets no limit.
+IPAM_VM_OWNER_QUOTA = env.integer("IPAM_VM_OWNER_QUOTA", 0, minimum=0)
 # Thresholds of alerts. Utilization of a pool in per cent; the blocks that cool, in per cent of the pool; how
 # far below its threshold a share must be to end its alert.
 IPAM_ALERT_WARNING_PERCENT = env.integer("IPAM_ALERT_WARNING_PERCENT", 80, minimum=1)

@@ -12,6 +12,8 @@ Unknown values never conflict: an entry without a VM and a claim without a MAC m
 Addresses in reserved subnets do not conflict either, because OVN-Kubernetes reserves these subnets for
 VMs that request an address in them; the pages show a note instead.
 
+Localnet networks on one physical network and VLAN are one segment: the index entries of both conflict.
+
 `recheck` updates the flags `duplicate_mac` and `duplicate_ip` of index entries after a change,
 `recheck_network` those of a whole network.
 """
@@ -19,14 +21,18 @@ VMs that request an address in them; the pages show a note instead.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef
 
 from claims.address_index import own_addresses
 from claims.address_index.changed_keys import ChangedKeys
+from claims.core.macs import parse_mac
+from claims.core.networks import udn
 from claims.models import IndexEntry, IPPool, Network
+from pools.core import errors
 from pools.platform import database
 from pools.sql import statements
 
@@ -53,9 +59,13 @@ def recheck(changed_keys: ChangedKeys) -> None:
         for network, network_addresses in changed_keys.addresses.items()
         for address in network_addresses
     ]
-    own_parameters = _own_parameters(
-        Network.objects.filter(pk__in=changed_keys.networks).select_related("pool")
-    )
+    networks = list(Network.objects.filter(pk__in=changed_keys.networks).select_related("pool"))
+    for network, peer in shared_networks(networks):
+        macs += [(peer, mac) for mac in sorted(changed_keys.macs.get(network, ()))]
+        addresses += [(peer, address) for address in changed_keys.addresses.get(network, ())]
+    peer_ids = {pk for pk, _ in (*macs, *addresses)} - {network.pk for network in networks}
+    networks += Network.objects.filter(pk__in=peer_ids).select_related("pool")
+    own_parameters = _own_parameters(networks)
     _analyze_grown(changed_keys)
     # In batches, so that no statement exceeds the statement timeout of web requests.
     for first in range(0, max(len(macs), len(addresses)), _BATCH):
@@ -69,7 +79,18 @@ def recheck(changed_keys: ChangedKeys) -> None:
             **own_parameters,
         }
         database.fetch(_UPDATE_OF_KEYS, values)
-    _count(changed_keys.networks)
+    _count([network.pk for network in networks])
+
+
+def shared_networks(networks: Sequence[Network]) -> list[tuple[int, int]]:
+    """Return the pairs of a network and another one on the same physical network and VLAN."""
+    ids = [network.pk for network in networks if network.topology == udn.LOCALNET]
+    return [(pk, peer) for pk, peer in database.rows(_SHARED, {"networks": ids})] if ids else []
+
+
+_SHARED = """
+    SELECT network, claims_shared_networks(network) FROM unnest(%(networks)s::bigint[]) AS network
+"""
 
 
 def _analyze_grown(changed_keys: ChangedKeys) -> None:
@@ -152,12 +173,45 @@ def entry_duplicates(
     """Return the duplicates among the MAC entries of an IPPool, for its conditions.
 
     The result is (MACs with the number of their entries, addresses with the MACs of their entries),
-    sorted, at most `limit` of each.
+    sorted, at most `limit` of each. Entries of the cluster's object that cannot be used count, too.
     """
     values = {"network": ippool.network_id, "limit": limit}
     macs = [(str(mac), count) for mac, count in database.rows(_MACS, values)]
     ips = [(address, list(entry_macs)) for address, entry_macs in database.rows(_IPS, values)]
-    return macs, ips
+    if ippool.problems:
+        macs, ips = _with_unusable(ippool, dict(macs), dict(ips))
+    return macs[:limit], ips[:limit]
+
+
+def _with_unusable(
+    ippool: IPPool, counts: dict[str, int], macs_by_address: dict[str, list[str]]
+) -> tuple[list[tuple[str, int]], list[tuple[str, list[str]]]]:
+    """Add to the duplicates those of entries that cannot be used, which the index does not have."""
+    unusable = [(problem["mac"], problem.get("hosts", ())) for problem in ippool.problems]
+    hosts = {host for _, entry_hosts in unusable for host in entry_hosts}
+    rows = IndexEntry.objects.filter(network=ippool.network_id, entry__isnull=False)
+    for address, mac in rows.filter(address__in=hosts).values_list("address", "mac"):
+        macs_by_address.setdefault(str(address), []).append(str(mac))
+    macs = Counter(mac for key, _ in unusable if (mac := _mac_or_none(key)))
+    counted = rows.filter(mac__in=list(macs)).values_list("mac")
+    for mac, count in counted.annotate(Count("entry", distinct=True)):
+        macs[str(mac)] += count
+    for key, entry_hosts in unusable:
+        for host in entry_hosts:
+            macs_by_address.setdefault(host, []).append(_mac_or_none(key) or key)
+    counts |= {mac: count for mac, count in macs.items() if count > 1}
+    shared = {host: sorted(set(names)) for host, names in macs_by_address.items()}
+    return sorted(counts.items()), sorted(
+        ((host, names) for host, names in shared.items() if len(names) > 1),
+        key=lambda pair: (":" in pair[0], int(ip_address(pair[0]))),
+    )
+
+
+def _mac_or_none(key: str) -> str | None:
+    try:
+        return parse_mac(key)
+    except errors.InvalidInput:
+        return None
 
 
 def count_entry_duplicates(ippool: IPPool) -> tuple[int, int]:

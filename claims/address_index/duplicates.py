@@ -28,7 +28,7 @@ _MAX_SHOWN = 20  # occurrences of one value
 class Occurrence:
     """Another occurrence of a MAC or an address.
 
-    `type` is entry, ipamclaim, workload, gateway, infrastructure, reserved_range, reserved_subnet,
+    `type` is entry, ipamclaim, workload, vm_template, gateway, infrastructure, reserved_range, reserved_subnet,
     block (the address is held in the network's pool by another holder), or `other` if the user may not
     see the occurrence. `name` is that of the IPPool, the claim, the workload, the range or the holder.
     """
@@ -62,9 +62,31 @@ class Duplicate:
         return fields | {"note": True} if self.note else fields
 
 
+_TYPE_NAMES = {"ipamclaim": "IPAMClaim", "vm_template": "template of the VM"}
+
+
+def describe(duplicate: Duplicate) -> str:
+    """Return a sentence about a duplicate, which names nobody whom the user may not see."""
+    names = [
+        f"the {_TYPE_NAMES.get(occurrence.type, occurrence.type.replace('_', ' '))} "
+        + "/".join(filter(None, (occurrence.namespace, occurrence.vm or occurrence.name)))
+        for occurrence in duplicate.occurrences
+        if occurrence.type != "other"
+    ]
+    if len(names) < len(duplicate.occurrences):
+        names.append("another owner")
+    kind = "The MAC address" if duplicate.kind == MAC else "The address"
+    return f"{kind} {duplicate.value} is also used by {', '.join(names)}."
+
+
 def of_entries(entries: Sequence[Entry], scope: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
     """Return the duplicates of each entry, by entry id; [] for an entry without duplicates."""
     return _duplicates_by_owner("entry", [entry.pk for entry in entries], scope)
+
+
+def of_workloads(ids: Sequence[int], scope: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
+    """Return the duplicates of workloads, by the workload's id."""
+    return _duplicates_by_owner("workload", ids, scope)
 
 
 def of_claims(claims: Sequence[IPAMClaim], scope: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:

@@ -27,6 +27,7 @@ _MODELS: dict[str, type[Model]] = {
 _TYPE_LABELS = {
     "ipamclaim": "IPAMClaim",
     "workload": _("running"),
+    "vm_template": _("template of the VM"),
     "gateway": _("gateway"),
     "infrastructure": _("infrastructure subnet"),
     "reserved_range": _("reserved range"),

@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from claims.admin import scoped, tables
 from claims.core import macs
 from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Workload
+from claims.models.workloads import WorkloadKind
 from claims.networks import networks
 from pools.admin import find
 from pools.core import address_parts, errors
@@ -122,6 +123,8 @@ def _rows_with_addresses(request: HttpRequest, filters: _TableFilters) -> dict[s
 
 def _rows(request: HttpRequest, model: Any, query: Q, *related: str) -> list[Any]:
     rows = scoped.rows(request, model).filter(query).select_related(*related)
+    if model is Workload:  # a VM that runs is there as such
+        rows = rows.exclude(kind=WorkloadKind.TEMPLATE, phase="Running")
     return list(rows.order_by("pk")[: find.MOST])
 
 

@@ -135,7 +135,7 @@ def workloads(rows: Iterable[Workload]) -> AdminTable:
         for row in rows
     ]
     return AdminTable(
-        gettext("Running workloads"),
+        gettext("Workloads"),
         (gettext("Workload"), "MAC", "IPs", gettext("Phase"), gettext("Network")),
         cells,
     )

@@ -136,7 +136,7 @@ def _network_page(request: HttpRequest, network: Network) -> HttpResponse:
             (result, number, _url(network.pk, result=result), result == chosen_result)
             for result, number in counts.items()
         ],
-        comparisons=[_row_context(comparison) for comparison in results.render_rows(shown)],
+        comparisons=[_row_context(comparison) for comparison in results.render_rows(shown, scope)],
         more=more_url,
         first=_url(network.pk, result=chosen_result) if "after" in request.GET else "",
         may_adopt=may_adopt and any(counts[result] for result in adoption.ADOPTABLE),
@@ -201,8 +201,9 @@ def _rows_after(after: str) -> Q | None:
 
 def _export_rows(request: HttpRequest, network: Network) -> Iterator[list[object]]:
     row_values = list(_rows(request, network).values()[: export.MOST])
+    scope = scoped.request_scope(request)
     for first in range(0, len(row_values), 1000):
-        for comparison in results.render_rows(row_values[first : first + 1000]):
+        for comparison in results.render_rows(row_values[first : first + 1000], scope):
             registered, running = comparison["registered"] or {}, comparison["running"] or {}
             workload = comparison["workload"] or {}
             yield [

@@ -22,6 +22,7 @@ from claims.core import ippool, macs
 from claims.entries import entries as services
 from claims.entries import ippools, requests, search
 from claims.models import Entry, IndexEntry, IPPool
+from claims.models.fields import FirstAddress
 from claims.models.ippools import EntrySource
 from pools.api import pools
 from pools.core import errors, object_reader
@@ -94,7 +95,10 @@ class Entries(_EntryView, generics.ListView):
     idempotent = ("POST", "PUT")
     problem_statuses = (412,)
     filterset_class = EntryFilter
-    orderings = {"id": ("id",), "vm": ("vm", "id")}
+    orderings = {"id": ("id",), "vm": ("vm", "id"), "address": ("first_address", "id")}
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return super().get_queryset().annotate(first_address=FirstAddress("ips"))
 
     @cached_property
     def ippool(self) -> IPPool:
@@ -234,6 +238,7 @@ def _parse_whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core
                 path, "another_network", message, parsed_pool.network_name
             )
         data, field = data["spec"].get("entries") or {}, "spec.entries"
+        rules = ippools.rules(ip_pool.network, observed=True)  # as a cluster has it
     elif isinstance(data, dict) and "entries" in data:
         fields = object_reader.Fields(data, "", object_reader.ProblemReport())
         fields.allow_only("entries")

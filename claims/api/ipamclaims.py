@@ -22,6 +22,7 @@ from claims.api.ipamclaims_serializers import (
 from claims.ipamclaims import ipamclaims, search, states
 from claims.ipamclaims.ipamclaims import ClaimSpec
 from claims.models import IndexEntry, IPAMClaim, Network
+from claims.models.fields import FirstAddress
 from claims.workloads import vm_manifests
 from pools.core import errors
 from pools.platform.rest import filters, generics, query, views
@@ -108,7 +109,15 @@ class IPAMClaims(_ClaimView, generics.ListView):
     filterset_class = IPAMClaimFilter
     limited_by = ("cluster",)
     limited_by_body = True
-    orderings = {"id": ("id",), "name": ("name", "id"), "vm": ("vm", "id")}
+    orderings = {
+        "id": ("id",),
+        "name": ("name", "id"),
+        "vm": ("vm", "id"),
+        "address": ("first_address", "id"),
+    }
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return super().get_queryset().annotate(first_address=FirstAddress("ips"))
 
     @extend_schema(responses={201: IPAMClaimSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:

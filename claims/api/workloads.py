@@ -25,7 +25,7 @@ class WorkloadSerializer(Representation):
     """An interface of a running VM or pod."""
 
     id = fields.IntegerField()
-    kind = fields.ChoiceField(WorkloadKind.values)
+    kind = fields.ChoiceField([WorkloadKind.VMI.value, WorkloadKind.POD.value])
     namespace = fields.TextField()
     name = fields.TextField()
     interface = fields.TextField()
@@ -165,7 +165,8 @@ class Workloads(generics.ListView):
         return rows.filter(network_id=network.pk)
 
     def paginate_queryset(self, queryset: Any) -> Any:
-        return results.render_rows([vars(row) for row in super().paginate_queryset(queryset)])
+        rows = [vars(row) for row in super().paginate_queryset(queryset)]
+        return results.render_rows(rows, scoped.request_scope(self.request))
 
 
 class WorkloadCounts(generics.GenericView):

@@ -19,11 +19,15 @@ TOO_MANY, MISSING = "too_many_addresses", "family_missing"
 
 
 class DeclinedError(Exception):
-    """No addresses can be requested; `code` is a stable error code, `message` is the reason."""
+    """No addresses can be requested; `code` is a stable error code, `message` is the reason.
 
-    def __init__(self, code: str, message: str) -> None:
+    `answer` is the reason without names of other namespaces, for whoever asked the API server.
+    """
+
+    def __init__(self, code: str, message: str, answer: str = "") -> None:
         self.code = code
         self.message = message
+        self.answer = answer or message
         super().__init__(message)
 
 

@@ -2,8 +2,8 @@
 
 Addresses are host addresses with the prefix length of their network (`10.0.0.5/24`; rule
 `entry-is-a-host-address`); a network address, as in an example of the enhancement proposal, is refused.
-Several addresses of one family are accepted, as in that example, with a warning: OVN-Kubernetes
-accepts at most one of each family (rule `entry-addresses-are-a-list`).
+Several addresses of one family, as in that example, are refused, because OVN-Kubernetes accepts at most one of
+each family. An object of a cluster that has them is taken in, with a warning (rule `entry-addresses-are-a-list`).
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ class Rules:
     """Rules of the parser; without `subnets` the network is unknown.
 
     For `lenient` entry points (forms, files) it trims blanks, accepts MAC octets of one digit, and adds
-    the prefix length of the subnet.
+    the prefix length of the subnet. Users may enter only `one_per_family`; objects of clusters may have more.
     """
 
     subnets: tuple[Network, ...] = ()
     lenient: bool = False
+    one_per_family: bool = False
 
     @property
     def source(self) -> InputSource:
@@ -58,7 +59,7 @@ class Rules:
         return next((net for net in self.subnets if address in net), None)
 
 
-def rules(subnets: Sequence[str], *, lenient: bool = False) -> Rules:
+def rules(subnets: Sequence[str], *, lenient: bool = False, one_per_family: bool = False) -> Rules:
     """Return the rules for a network with these subnets (strings of claims.models.Network).
 
     Subnets of layer3 networks (`cidr/size of a node's subnet`) are ignored: they do not determine the
@@ -68,7 +69,7 @@ def rules(subnets: Sequence[str], *, lenient: bool = False) -> Rules:
     for text in subnets:
         with contextlib.suppress(ValueError):
             networks.append(ipaddress.ip_network(text))
-    return Rules(tuple(networks), lenient)
+    return Rules(tuple(networks), lenient, one_per_family)
 
 
 def parse(value: object, entry_rules: Rules, *, field: str = "") -> EntrySpec:
@@ -120,8 +121,8 @@ def parse_mac(value: object, entry_rules: Rules, field: str = "mac") -> str:
 def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[str, ...]:
     """Parse the addresses of one MAC address; the result is like `("10.0.0.5/24",)`.
 
-    Raises InvalidInput with every problem: wrong_type, empty_list, too_many, repeated_address and
-    the codes of parse_ip.
+    Raises InvalidInput with every problem: wrong_type, empty_list, too_many, repeated_address,
+    one_per_family and the codes of parse_ip.
     """
     if isinstance(value, str) or not isinstance(value, list | tuple):
         message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
@@ -142,6 +143,8 @@ def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[st
                 message = f"{interface.ip} occurs twice, first as {text_by_address[interface.ip]}"
                 report.add(path, "repeated_address", message, str(interface))
             text_by_address.setdefault(interface.ip, str(interface))
+    if entry_rules.one_per_family:
+        report.problems += warnings(list(text_by_address.values()), field=field)
     report.raise_any()
     return tuple(text_by_address.values())
 

@@ -7,9 +7,12 @@ repeats a key is recognised when it is parsed (pools/platform/documents.py, entr
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
 
 from claims.core import entries, macs
 from claims.core.entries import EntrySpec, Rules
@@ -40,17 +43,20 @@ class ParsedIPPool:
     network_name: str
     entries: tuple[tuple[str, object], ...]
 
-    def read(self, entry_rules: Rules) -> tuple[list[EntrySpec], list[dict[str, str]]]:
+    def read(self, entry_rules: Rules) -> tuple[list[EntrySpec], list[dict[str, Any]]]:
         """Return the valid entries, and `[{"mac", "code", "message"}]` of the others."""
         return parse_entries(self.entries, entry_rules)
 
 
 def parse_entries(
     pairs: Iterable[tuple[str, object]], entry_rules: Rules
-) -> tuple[list[EntrySpec], list[dict[str, str]]]:
-    """Return the valid entries of an object, and `[{"mac", "code", "message"}]` of the others."""
+) -> tuple[list[EntrySpec], list[dict[str, Any]]]:
+    """Return the valid entries of an object, and `[{"mac", "code", "message", "hosts"}]` of the others.
+
+    `hosts` are the readable addresses of such an entry, which count as duplicates all the same.
+    """
     specs: list[EntrySpec] = []
-    problems: list[dict[str, str]] = []
+    problems: list[dict[str, Any]] = []
     for mac, ips in pairs:
         try:
             specs.append(entries.parse_pair(mac, ips, entry_rules))
@@ -61,9 +67,19 @@ def parse_entries(
                     "mac": errors.display_value(mac),
                     "code": first.code,
                     "message": error.message[:500],
+                    "hosts": _readable_hosts(ips),
                 }
             )
     return specs, problems
+
+
+def _readable_hosts(ips: object) -> list[str]:
+    """Return the host addresses, in canonical form, among the values of an entry; at most as many as an entry has."""
+    hosts = []
+    for text in (ips if isinstance(ips, list) else [])[: entries.MAX_ADDRESSES]:
+        with contextlib.suppress(ValueError, TypeError):
+            hosts.append(str(ip_address(str(text).partition("/")[0])))
+    return hosts
 
 
 def parse(manifest: Mapping[str, object]) -> ParsedIPPool:
@@ -192,6 +208,11 @@ def status_conditions(
         }
         for condition in new_conditions
     ]
+
+
+def refusal(reason: str, message: str, *, now: str) -> object_reader.Json:
+    """Return the condition Success=False of an object that is left out as a whole."""
+    return _condition(SUCCESS, False, reason, message) | {"lastTransitionTime": now}
 
 
 def _condition(kind: str, status: bool, reason: str, message: str) -> object_reader.Json:

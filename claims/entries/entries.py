@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from claims.access import quota
 from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.entries import ippools
@@ -58,9 +59,16 @@ def add(
 ) -> list[Entry]:
     """Add all entries or none, duplicates included. Return them in the order of `specs`.
 
-    Raises NotFound, VersionMismatch, ClusterDecides.
+    Raises NotFound, VersionMismatch, ClusterDecides, and QuotaExceeded for requests of VM owners.
     """
-    with ippools.lock_for_change(ippool_id, author=author, version=version) as ippool_change:
+    is_request = source == EntrySource.REQUEST
+    namespaces = [spec.namespace or "" for spec in specs] if is_request else []
+    cluster_id = IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
+    with (
+        events.recorded_by(author),
+        quota.enforce(cluster_id or 0, namespaces),
+        ippools.lock_for_change(ippool_id, author=author, version=version) as ippool_change,
+    ):
         entries = _store(ippool_change.ippool, EntryDiff(new=list(specs)), source)
     return entries  # noqa: RET504  # mypy: a context manager may swallow
 

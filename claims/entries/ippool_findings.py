@@ -33,6 +33,17 @@ def cluster_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
         yield ReconcileFinding(
             "ippool_outside_network", name, message, details={"entries": examples}
         )
+    for name, count, examples in database.rows(_ONE_PER_FAMILY, {"cluster": context.cluster.pk}):
+        message = (
+            f"{_count(count, 'entry', 'entries')} of the IPPool {name} {'has' if count == 1 else 'have'} several"
+            f" addresses of one family, for example {examples[0]}: OVN-Kubernetes refuses such a VM."
+        )
+        yield ReconcileFinding(
+            "ippool_one_per_family", name, message, details={"entries": examples}
+        )
+    for second in ippool_writes.second_ippools(context).defer("manifest"):
+        message = f"The IPPool {second.name} is left out. {second.problem}"
+        yield ReconcileFinding(ippool_writes.SECOND, second.name, message, Severity.ERROR)
     objects = ObservedObject.objects.filter(
         cluster=context.cluster, kind=KIND, problem_code="", missed_at=None
     ).exclude(name__in=names)
@@ -47,6 +58,8 @@ def cluster_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
 
 # Such entries were created before the subnets of the network were known; later ones are refused.
 _OUTSIDE = statements.read("claims/entries_outside_subnets")
+# Such entries come from the cluster's object, or are older than their refusal.
+_ONE_PER_FAMILY = statements.read("claims/entries_with_several_of_a_family")
 
 
 def _row_findings(ippool_row: IPPool) -> Iterator[ReconcileFinding]:

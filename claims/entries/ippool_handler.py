@@ -5,7 +5,8 @@ is managed with the managed resource `ippool-status` and the IPPool was created 
 of other field managers are never forced, and objects are never deleted. The status (conditions and
 associated NADs) is written for every IPPool of a cluster with the managed resource.
 
-A network has one IPPool: a second object for it is ignored, with the problem `network_has_ippool`. An
+A network has one IPPool: a second object for it is ignored, with the finding `network_has_ippool` and a status
+that says so. An
 IPPool whose object is deleted stays with its entries, so that their addresses are not allocated to
 others, and has the finding `ippool_gone` until it is deleted here.
 """
@@ -85,7 +86,7 @@ def _ingest(context: SyncContext, row: ObservedObject, ippool_spec: ippool.Parse
                 author=context.author,
             )
     except errors.AlreadyExists as error:
-        row.problem_code, row.problem = "network_has_ippool", error.message
+        row.problem_code, row.problem = ippool_writes.SECOND, error.message
 
 
 def register_decides(context: SyncContext, existing_ippool: IPPool | None) -> bool:

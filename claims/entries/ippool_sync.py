@@ -90,7 +90,7 @@ def _move(ippool_row: IPPool, network_name: str) -> None:
 
 def compare(
     ippool_row: IPPool, ippool_spec: ippool.ParsedIPPool
-) -> tuple[entries.EntryDiff, list[dict[str, str]]]:
+) -> tuple[entries.EntryDiff, list[dict[str, Any]]]:
     """Return the diff from the register's entries to the object's, and the object's invalid entries.
 
     Only entries that differ are parsed. The object maps a MAC to all its addresses, so several entries
@@ -103,7 +103,9 @@ def compare(
     unique = {mac: rows for mac, rows in present.items() if mac not in repeated}
     same = {key for key, value in ippool_spec.entries if _equals(unique.get(key, ()), value)}
     different = [(key, value) for key, value in ippool_spec.entries if key not in same]
-    specs, problems = ippool.parse_entries(different, ippools.rules(ippool_row.network))
+    specs, problems = ippool.parse_entries(
+        different, ippools.rules(ippool_row.network, observed=True)
+    )
     # The object may spell an equal entry differently.
     same |= {spec.mac for spec in specs if _equals(unique.get(spec.mac, ()), list(spec.ips))}
     desired_specs = [spec for spec in specs if spec.mac not in same]

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from claims.core import ippool, resources
 from claims.entries import ippool_sync, ippools
 from claims.models import IPPool
@@ -26,6 +28,7 @@ from pools.models import ObservedObject
 from pools.models.observed import Severity
 
 KIND = ippool.KIND
+SECOND = "network_has_ippool"  # problem of a second IPPool of a network
 STRUCTURE = Structure(lists={("status", "conditions"): ("type",)})
 _MAX_NAMED = 20  # MAC addresses in a message
 
@@ -91,7 +94,8 @@ def writes(context: SyncContext, notes: list[ReconcileFinding]) -> Iterator[Writ
         if ippool_row.follows_cluster if row is None else row.problem_code:
             continue  # the object was deleted, or has a problem
         manifest = None if row is None else manifest_of(row)
-        desired_writes = [*_spec(ippool_row, notes), _status(pair)]
+        status = _status(ippool_row.name, ippool_row.conditions, pair.nads)
+        desired_writes = [*_spec(ippool_row, notes), status]
         due = (
             desired_writes
             if manifest is None
@@ -107,6 +111,17 @@ def writes(context: SyncContext, notes: list[ReconcileFinding]) -> Iterator[Writ
         if not (due or foreign_entries):
             with context.transaction():
                 mark_in_sync(pair)
+    for row in second_ippools(context):
+        condition = ippool.refusal("NetworkHasIPPool", row.problem, now=ippools.now_text())
+        write = _status(row.name, [condition], [])
+        if _is_due(write, row.manifest):
+            yield write
+
+
+def second_ippools(context: SyncContext) -> QuerySet[ObservedObject]:
+    """Return the objects that are left out because their network has another IPPool."""
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND, missed_at=None)
+    return rows.filter(problem_code=SECOND).order_by("name")
 
 
 def _is_due(write: Write, manifest: Manifest) -> bool:
@@ -149,9 +164,8 @@ def _spec_manifest(current: Manifest | None, desired_manifest: Manifest) -> Mani
     return desired_manifest | {"spec": spec | ({"entries": entries} if entries else {})}
 
 
-def _status(pair: Pair) -> Write:
-    conditions, name = pair.ippool.conditions, pair.ippool.name
-    make = functools.partial(_status_manifest, name=name, conditions=conditions, nads=pair.nads)
+def _status(name: str, conditions: Sequence[dict[str, Any]], nads: Sequence[Any]) -> Write:
+    make = functools.partial(_status_manifest, name=name, conditions=conditions, nads=nads)
     return Write(
         resources.IPPOOL,
         name,

@@ -209,13 +209,14 @@ def update_conditions(ippool_row: IPPool) -> None:
     """Compute the conditions of an IPPool, and store them if they differ."""
     macs, ips = conflicts.entry_duplicates(ippool_row, limit=ippool.MAX_NAMED)
     status = ippool.IPPoolStatus(macs, ips, ippool_row.problems)
-    conditions = ippool.conditions(status, before=ippool_row.conditions, now=_now())
+    conditions = ippool.conditions(status, before=ippool_row.conditions, now=now_text())
     if conditions != ippool_row.conditions:
         ippool_row.conditions = conditions
         IPPool.objects.filter(pk=ippool_row.pk).update(conditions=conditions)
 
 
-def _now() -> str:
+def now_text() -> str:
+    """Return the database's time as the conditions of an object show it."""
     now: datetime = database.now().astimezone(UTC)
     return f"{now:%Y-%m-%dT%H:%M:%SZ}"
 
@@ -254,11 +255,11 @@ def manifest(
     return rendered
 
 
-def rules(network: Network, *, lenient: bool = False) -> entries.Rules:
-    """Return the rules by which entries of a network are parsed."""
-    return entries.rules(network.subnets, lenient=lenient)
+def rules(network: Network, *, lenient: bool = False, observed: bool = False) -> entries.Rules:
+    """Return the rules by which entries of a network are parsed, also those `observed` in its cluster."""
+    return entries.rules(network.subnets, lenient=lenient, one_per_family=not observed)
 
 
-def limit_problems(problems: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+def limit_problems(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the first problems of an object, as many as are stored."""
     return [dict(problem) for problem in problems[: ippool.MAX_PROBLEMS]]

@@ -11,13 +11,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from psycopg import sql
 
+from claims.access import quota
 from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
 from claims.imports import validation
-from claims.ipamclaims import ingest
+from claims.ipamclaims import ingest, ipamclaims
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
 from claims.models.imports import ImportTarget
 from claims.models.ippools import EntrySource
@@ -35,10 +37,19 @@ _WRITTEN = (RowStatus.NEW, RowStatus.CHANGED)
 def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
     """Write the new and the changed rows of a draft, and return the number of rows by status.
 
-    `step` is called with the number of rows done. Raises ImportHasBadRows (unless `vm_import.skip_bad`) and
-    ClusterDecides.
+    `step` is called with the number of rows done. Raises ImportHasBadRows (unless `vm_import.skip_bad`),
+    ClusterDecides, InvalidInput network_unfit, and QuotaExceeded for an import of a VM owner.
     """
+    limited = _written_rows(vm_import).values_list("namespace", flat=True).distinct()
+    with quota.enforce(vm_import.cluster_id, limited if vm_import.limited else ()):
+        return _write(vm_import, author=author, step=step)
+
+
+def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
     networks = list(_networks(vm_import))
+    if vm_import.target == ImportTarget.IPAMCLAIMS:
+        for network in networks:
+            ipamclaims.require_fit(network)
     ippool_ids = _take_locks(vm_import, networks, author)
     validation.validate(vm_import)
     counts = states.count_rows(vm_import)
@@ -56,10 +67,13 @@ def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str
     return counts
 
 
+def _written_rows(vm_import: VMImport) -> QuerySet[ImportRow]:
+    return ImportRow.objects.filter(vm_import=vm_import, status__in=_WRITTEN).order_by()
+
+
 def _networks(vm_import: VMImport) -> Iterator[Network]:
     """Return the networks of the rows to write, ordered by IPPool; networks without an IPPool come last."""
-    rows = ImportRow.objects.filter(vm_import=vm_import, status__in=_WRITTEN).order_by()
-    ids = rows.values_list("network_id", flat=True).distinct()
+    ids = _written_rows(vm_import).values_list("network_id", flat=True).distinct()
     networks = Network.objects.filter(pk__in=list(ids)).select_related("cluster", "ippool")
     return iter(networks.order_by("ippool__pk", "pk"))
 

@@ -66,7 +66,12 @@ class VMImports(lifecycle.Imports[VMImport]):
 
     model = VMImport
     related = ("cluster", "network", "user")
-    refusals = (errors.ImportHasBadRows, errors.ClusterDecides)
+    refusals = (
+        errors.ImportHasBadRows,
+        errors.ClusterDecides,
+        errors.InvalidInput,
+        errors.QuotaExceeded,
+    )
     leases = ImportLeases(
         VMImport,
         "DELETE FROM claims_importrow WHERE vm_import_id = %s RETURNING 1",

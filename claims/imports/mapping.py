@@ -65,7 +65,7 @@ def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[s
         path = f"{field}.{errors.display_value(name)}"
         network, namespace = destination.get("network"), destination.get("namespace") or ""
         if network is not None and (type(network) is not int or network not in networks):
-            message = f"{options.cluster} has no such network"
+            message = f"the cluster {options.cluster} has no such network"
             raise errors.InvalidInput.for_field(
                 f"{path}.network", "unknown_network", message, network
             )

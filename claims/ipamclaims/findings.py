@@ -19,6 +19,7 @@ from pools.sql import statements
 LEAKED = "leaked_ipamclaim"
 STUCK = "ipamclaim_not_deleted"
 UNKNOWN_NETWORK = "ipamclaim_unknown_network"
+NETWORK_GONE = "ipamclaim_network_gone"
 REFUSED = "ipamclaim_refused"
 DUPLICATE = "ipamclaim_duplicate"
 OUTSIDE = "ipamclaim_outside_network"
@@ -54,6 +55,14 @@ def cluster_findings(
         if row["id"] not in leaked_ids:
             yield _stuck_finding(row)
     for row in _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value):
+        if row["gone"]:
+            held = ", ".join(row["ips"]) or "no address"
+            message = (
+                f"The IPAMClaim {_name(row)} still has {held} of the network {row['network']}, which was"
+                " deleted in the cluster. Delete the claim, or create the network again."
+            )
+            yield _finding(NETWORK_GONE, row, message, network=row["network"], ips=row["ips"])
+            continue
         message = (
             f"The IPAMClaim {_name(row)} refers to the network {row['network']}, which does not exist"
             " in the cluster. Its addresses belong to no pool."
@@ -155,9 +164,10 @@ _STUCK = """
     ORDER BY id
 """
 _UNKNOWN_NETWORK = """
-    SELECT c.id, c.namespace, c.name, n.name AS network
+    SELECT c.id, c.namespace, c.name, c.ips, n.name AS network, n.kind <> %(unknown)s AS gone
     FROM claims_ipamclaim c JOIN claims_network n ON n.id = c.network_id
-    WHERE c.cluster_id = %(cluster)s AND n.kind = %(unknown)s ORDER BY c.id
+    WHERE c.cluster_id = %(cluster)s AND (n.kind = %(unknown)s OR n.gone_at IS NOT NULL AND c.gone_at IS NULL)
+    ORDER BY c.id
 """
 
 

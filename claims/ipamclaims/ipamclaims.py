@@ -14,13 +14,15 @@ from typing import Any
 
 from django.db import IntegrityError
 
-from claims.access import namespaces
+from claims.access import namespaces, quota
 from claims.address_index import duplicates, index, own_addresses
 from claims.core import entries
-from claims.core.ipamclaims import dialects, ipamclaim, names
+from claims.core.ipamclaims import dialects, names
 from claims.core.ipamclaims.dialects import Dialect
+from claims.core.networks import udn
 from claims.ipamclaims import findings, ingest, naming, states, status_writer
 from claims.models import IPAMClaim, Network
+from claims.networks import networks
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
 from pools.models.fields import Now
@@ -49,8 +51,9 @@ def create(
     """Create a claim that does not exist in the cluster yet.
 
     With a limited scope only free values can be requested, and errors do not name the holder. Raises
-    InvalidInput (the name), AlreadyExists, AlreadyAllocated, ReservedAddress.
+    InvalidInput (the name; network_unfit), AlreadyExists, AlreadyAllocated, ReservedAddress, QuotaExceeded.
     """
+    require_fit(spec.network)
     name = spec.name or naming.claim_name(spec.network, spec.namespace, spec.vm)
     holders.parse_name(name, field="name")
     vm = spec.vm or names.vm_of(name, spec.network.name)
@@ -67,7 +70,7 @@ def create(
         vm=vm,
         note=spec.note,
     )
-    with _lock_for_change(claim, author):
+    with _lock_for_change(claim, author, scope):
         _check_not_taken(claim, scope)
         if IPAMClaim.objects.filter(
             cluster=claim.cluster, namespace=claim.namespace, name=name
@@ -80,11 +83,35 @@ def create(
     return claim
 
 
+# Of static_vms.check: on such a network no claim gets or keeps an address.
+_UNFIT = {"gone", "not_persistent", "ipam_disabled", "no_subnets"}
+
+
+def require_fit(network: Network, field: str = "network") -> None:
+    """Raise InvalidInput network_unfit if a claim on the network would never get or keep addresses.
+
+    Secondary and localnet networks may have claims, though no static VMs.
+    """
+    is_layer3 = network.topology == udn.LAYER3
+    for reason in networks.static_vm_check(network).reasons:
+        if reason.code in _UNFIT or (is_layer3 and reason.code == "not_layer2"):
+            message = (
+                f"the network {network.name} cannot hold claims: {reason.message} {reason.remedy}"
+            )
+            raise errors.InvalidInput.for_field(field, "network_unfit", message, network.name)
+
+
 @contextmanager
-def _lock_for_change(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
-    """Lock the cluster's row, then the pool, in the order of the sync runs; rows are locked last."""
+def _lock_for_change(
+    claim: IPAMClaim, author: events.Author, scope: namespaces.Scope = namespaces.EVERYTHING
+) -> Iterator[None]:
+    """Lock the cluster's row, then the pool, in the order of the sync runs; rows are locked last.
+
+    With a limited scope the quota of the claim's namespace holds.
+    """
+    limited = [] if scope.everything else [claim.namespace]
     try:
-        with events.recorded_by(author):
+        with events.recorded_by(author), quota.enforce(claim.cluster_id, limited):
             leases.nudge(claim.cluster_id, patient=True)
             ingest.lock_pools([claim.network_id])
             yield
@@ -145,7 +172,7 @@ def change(
     Raises NotFound, ImmutableInUse, ClusterDecides, AlreadyAllocated, ReservedAddress.
     """
     claim = _get(claim_id)
-    with _lock_for_change(claim, author):
+    with _lock_for_change(claim, author, scope):
         claim = _get(claim_id, lock=True)
         if changes.changes_request:
             if claim.ips:
@@ -226,16 +253,12 @@ def _get(claim_id: int, *, lock: bool = False) -> IPAMClaim:
 def parse_ips(value: object, network: Network, *, field: str = "ips_requested") -> tuple[str, ...]:
     """Parse requested addresses, with or without prefix length, at most one of each family.
 
-    Raises InvalidInput: the codes of entries.parse_ips, one_per_family.
+    Raises InvalidInput: the codes of entries.parse_ips.
     """
     if value == []:
         return ()
-    ips = entries.parse_ips(value, entries.rules(network.subnets, lenient=True), field)
-    families = [ipamclaim.host(text).version for text in ips]
-    if len(set(families)) != len(families):
-        message = "a claim has at most one address of each family"
-        raise errors.InvalidInput.for_field(field, "one_per_family", message, ", ".join(ips))
-    return ips
+    rules = entries.rules(network.subnets, lenient=True, one_per_family=True)
+    return entries.parse_ips(value, rules, field)
 
 
 # --- manifests ------------------------------------------------------------------------------------

@@ -156,6 +156,9 @@ _STEPS_BY_FINDING = {
     ipamclaim_findings.UNKNOWN_NETWORK: gettext_lazy(
         "Create the network, or correct its name in the claim."
     ),
+    ipamclaim_findings.NETWORK_GONE: gettext_lazy(
+        "The network was deleted: delete the claim, or create the network again."
+    ),
 }
 _STEPS_BY_OUTCOME = {
     ClaimOutcome.IP_CONFLICT: gettext_lazy(
@@ -186,6 +189,12 @@ def next_step(claim: Any, codes: Collection[str], *, claims_managed: bool) -> st
     outcome = dialects.outcome_of(dialects.allocation_condition(claim.conditions))
     if outcome in _STEPS_BY_OUTCOME:
         return str(_STEPS_BY_OUTCOME[outcome])
-    if not claims_managed:
-        return gettext("Wait for OVN-Kubernetes, which allocates the addresses in this cluster.")
-    return gettext("Wait for the next sync of the cluster.")
+    if not claims_managed and not claim.uid:
+        return gettext(
+            "Apply the claim's manifest in the cluster: OVN-Kubernetes then allocates the addresses."
+        )
+    return (
+        gettext("Wait for the next sync of the cluster.")
+        if claims_managed
+        else gettext("Wait for OVN-Kubernetes, which allocates the addresses in this cluster.")
+    )

@@ -74,6 +74,7 @@ class Migration(migrations.Migration):
                         ('registered_vm', models.CharField(max_length=253)),
                         ('running_namespace', models.CharField(max_length=253)),
                         ('running_name', models.CharField(max_length=253)),
+                        ('same', models.BooleanField()),
                         ('result', models.CharField(choices=[('matching', 'matching'), ('missing', 'missing'), ('different', 'different'), ('unknown', 'unknown')], max_length=9)),
                         ('id', models.CharField(max_length=512, primary_key=True, serialize=False)),
                         ('namespace', models.CharField(max_length=253)),
@@ -97,6 +98,7 @@ class Migration(migrations.Migration):
                         ('registered_vm', models.CharField(max_length=253)),
                         ('running_namespace', models.CharField(max_length=253)),
                         ('running_name', models.CharField(max_length=253)),
+                        ('same', models.BooleanField()),
                         ('result', models.CharField(choices=[('matching', 'matching'), ('missing', 'missing'), ('different', 'different'), ('unknown', 'unknown')], max_length=9)),
                     ],
                     options={
@@ -539,7 +541,7 @@ class Migration(migrations.Migration):
                     name='Workload',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('kind', models.CharField(choices=[('vmi', 'VM'), ('pod', 'pod')], max_length=4)),
+                        ('kind', models.CharField(choices=[('vmi', 'VM'), ('pod', 'pod'), ('vm', 'VM template')], max_length=4)),
                         ('namespace', models.CharField(max_length=253)),
                         ('name', models.CharField(max_length=253)),
                         ('uid', models.CharField(max_length=64)),

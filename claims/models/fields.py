@@ -5,10 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from netfields import MACAddressField
+from django.db.models import Func
+from netfields import CidrAddressField, MACAddressField
 
 from claims.core import macs
 from pools.core import errors
+
+
+class _ComputedAddress(CidrAddressField):
+    """A CIDR that belongs to no model, which netfields asks for the type of the column."""
+
+    def get_db_prep_value(self, value: Any, *_args: Any, **_more: Any) -> str:
+        return str(value)
+
+
+class FirstAddress(Func):
+    """The lowest address of a column with a list of addresses, as a CIDR; without any, the highest of all.
+
+    Lists are ordered by it. IPv4 comes before IPv6.
+    """
+
+    template = (
+        "COALESCE((SELECT min(split_part(ip, '/', 1)::inet) FROM unnest(%(expressions)s) AS ip),"
+        " 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet)::cidr"
+    )
+    output_field = _ComputedAddress()
 
 
 class MACField(MACAddressField):

@@ -22,6 +22,7 @@ class _Comparison(models.Model):
 
     A row is a pair of an entry or claim and a workload, an entry or claim without a workload, or a
     workload that is not registered. `by` is what the two have in common: `mac`, `vm` or `address`.
+    `same` is True for a pair with equal values, which is different all the same if the workload is a duplicate.
     Rows are ordered by `section`, `item`, `beside`.
     """
 
@@ -38,6 +39,7 @@ class _Comparison(models.Model):
     registered_vm = models.CharField(max_length=253)
     running_namespace = models.CharField(max_length=253)
     running_name = models.CharField(max_length=253)
+    same = models.BooleanField()
     result = models.CharField(max_length=9, choices=ComparisonResult)
 
     class Meta:

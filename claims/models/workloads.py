@@ -10,16 +10,22 @@ from pools.models.fields import ngram_index
 
 
 class WorkloadKind(models.TextChoices):
-    """Kind of a workload; launcher pods belong to the workload of their VM."""
+    """Kind of a workload; launcher pods belong to the workload of their VM.
+
+    A TEMPLATE does not run: it is an interface of a VirtualMachine's template that names a MAC address, which
+    the VM has from its next start on.
+    """
 
     VMI = "vmi", _("VM")
     POD = "pod", _("pod")
+    TEMPLATE = "vm", _("VM template")
 
 
 class Workload(models.Model):
     """A running VM or pod on a network, with the MAC and the addresses observed in the cluster.
 
-    Each attachment of a VMI, or of a pod that belongs to no VM, has one row. `pods` lists the launcher
+    Each attachment of a VMI, or of a pod that belongs to no VM, has one row, and so has each interface of a
+    VM's template with a MAC address, whether the VM runs or not. `pods` lists the launcher
     pods of a VMI (two during a live migration). `vm_uid` is that of the VirtualMachine, which outlives
     its VMIs.
     """
@@ -28,7 +34,7 @@ class Workload(models.Model):
     kind = models.CharField(max_length=4, choices=WorkloadKind)
     namespace = models.CharField(max_length=253)
     name = models.CharField(max_length=253)  # of the VM, or of the pod
-    uid = models.CharField(max_length=64)  # of the VMI or of the pod
+    uid = models.CharField(max_length=64)  # of the VMI, the pod or the VirtualMachine
     vm_uid = models.CharField(max_length=64, blank=True, default="")
     interface = models.CharField(max_length=253, blank=True, default="")
     mac = MACField(null=True, blank=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from ipaddress import ip_network
 
+from claims.address_index import conflicts
 from claims.core.networks import nads, udn
 from claims.models import NAD, Network
 from claims.networks import pools as network_pools
@@ -107,6 +109,39 @@ def nad_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
             continue  # the object's own problem reports it
         if differences := nads.disagreements(nad_network, nad.network):
             yield _nad_differs(nad, differences)
+
+
+def shared_segments(context: SyncContext) -> Iterator[ReconcileFinding]:
+    """Report localnet networks on one physical network and VLAN whose subnets overlap."""
+    rows = Network.objects.filter(
+        cluster=context.cluster, topology=udn.LOCALNET, gone_at=None
+    ).order_by("name")
+    networks = {network.pk: network for network in rows}
+    for pk, peer in conflicts.shared_networks(list(networks.values())):
+        first, second = networks[pk], networks[peer]
+        subnets = [
+            f"{one} and {other}" if one != other else one
+            for one in first.subnets
+            for other in second.subnets
+            if _overlap(one, other)
+        ]
+        if pk < peer and subnets:
+            message = (
+                f"The networks {first.name} and {second.name} are one segment: both are localnet on the same"
+                f" physical network and VLAN, with {', '.join(subnets)}. An address that both hand out is a"
+                " duplicate: give them other subnets, or use one network."
+            )
+            details = {"networks": [first.name, second.name], "subnets": subnets}
+            yield ReconcileFinding(
+                "shared_segment", f"{first.name} {second.name}", message[:990], details=details
+            )
+
+
+def _overlap(one: str, other: str) -> bool:
+    try:
+        return ip_network(one).overlaps(ip_network(other))
+    except (ValueError, TypeError):  # another family
+        return False
 
 
 def _takes_name(nad: NAD) -> bool:

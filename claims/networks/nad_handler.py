@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
+from claims.address_index import conflicts
 from claims.core import resources
-from claims.core.networks import nads
+from claims.core.networks import nads, udn
 from claims.core.networks.nads import Attachment
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
@@ -62,6 +63,11 @@ class NetworkAttachmentDefinitions(Handler):
             _row(parsed_object, network)
             for parsed_object, network in _with_networks(context, parsed_objects)
         ]
+        changed_namespaces = {
+            nad.namespace
+            for nad in desired_rows
+            if nad.uid not in former_nads or _key(former_nads[nad.uid]) != _key(nad)
+        }
         for nad in desired_rows:
             if nad.uid in former_nads and _key(former_nads[nad.uid]) == _key(nad):
                 del former_nads[nad.uid]
@@ -73,6 +79,8 @@ class NetworkAttachmentDefinitions(Handler):
             update_fields=["uid", "role", "allow_persistent_ips", "subnets", "config"],
         )
         _define(context, network_ids | {nad.network_id for nad in desired_rows})
+        _ingest_vms_again(context, changed_namespaces)
+        _recheck_localnets(network_ids | {nad.network_id for nad in desired_rows})
         cidrs.store(
             context.cluster,
             self.kind,
@@ -82,8 +90,10 @@ class NetworkAttachmentDefinitions(Handler):
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         nad_rows = _cluster_nads(context).filter(uid__in=[row.uid for row in rows])
         network_ids = set(nad_rows.values_list("network_id", flat=True))
+        _ingest_vms_again(context, set(nad_rows.values_list("namespace", flat=True)))
         nad_rows.delete()
         _define(context, network_ids)
+        _recheck_localnets(network_ids)
         cidrs.forget(context.cluster, self.kind, rows)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:  # noqa: ARG002  # NADs are not written
@@ -91,12 +101,27 @@ class NetworkAttachmentDefinitions(Handler):
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from network_findings.nad_findings(context)
+        yield from network_findings.shared_segments(context)
         yield from observed_findings.find_problems(context, self.kind)
         yield from observed_findings.find_clashes(context, self.kind)
 
 
 def _cluster_nads(context: SyncContext) -> QuerySet[NAD]:
     return NAD.objects.filter(network__cluster=context.cluster)
+
+
+def _ingest_vms_again(context: SyncContext, namespaces: set[str]) -> None:
+    """Mark the VMs of namespaces whose NADs changed: their templates may name other networks now."""
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=resources.VM.kind)
+    rows.filter(namespace__in=namespaces, problem_code="").update(pending=True)
+
+
+def _recheck_localnets(network_ids: set[int]) -> None:
+    """Find the duplicates of localnet networks anew, which may share a segment since their NADs changed."""
+    changed = Network.objects.filter(pk__in=network_ids, topology=udn.LOCALNET)
+    localnets = Network.objects.filter(cluster__in=changed.values("cluster"), topology=udn.LOCALNET)
+    for network in localnets.select_related("pool"):
+        conflicts.recheck_network(network)
 
 
 def _key(nad: NAD) -> tuple[int, str, str]:

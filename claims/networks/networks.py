@@ -16,6 +16,7 @@ from claims.core.networks import rules, static_vms, udn
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
+from claims.models.workloads import WorkloadKind
 from claims.networks import pools
 from pools.clusters.reconcile import leases
 from pools.core import addresses, errors
@@ -315,7 +316,7 @@ def delete(network: Network, *, author: events.Author) -> None:
                 f" {kind.lower()} {network.object_name}{option})."
             )
         if users := list(_users(network)):
-            raise errors.NetworkInUse(f"{network.name} is used by {'; '.join(users)}.")
+            raise errors.NetworkInUse(f"The network {network.name} is used by {'; '.join(users)}.")
         pools.delete_pool(network, author=author)
         network.delete()
 
@@ -326,7 +327,7 @@ def _users(network: Network) -> Iterable[str]:
         yield f"the IPPool {ippool.name} with {ippool.entries.count()} entries"
     for what, rows in (
         ("IPAMClaim", network.claims),
-        ("workload", network.workloads),
+        ("workload", network.workloads.exclude(kind=WorkloadKind.TEMPLATE)),
         ("network attachment definition", network.nads.exclude(uid="")),
     ):
         count = rows.count()

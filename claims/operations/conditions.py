@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from claims.ipamclaims import states
-from claims.models import NAD, IPAMClaim, IPPool, Network
+from claims.models import NAD, IndexEntry, IPAMClaim, IPPool, Network
 from claims.networks import networks
 from pools.models.alerts import Level
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
@@ -48,34 +49,46 @@ def _duplicates_cause(cluster_id: int) -> str:
 
 
 def _duplicates(_levels: OpenLevels) -> Iterator[ActiveCondition]:
-    """Yield a condition for each cluster with duplicates, as counted for the IPPools' conditions."""
-    rows = IPPool.objects.filter(Q(duplicate_ips__gt=0) | Q(duplicate_macs__gt=0))
-    summed = rows.values("cluster_id", "cluster__name").annotate(
-        ips=Sum("duplicate_ips"), macs=Sum("duplicate_macs")
+    """Yield a condition for each cluster with duplicates of entries, claims or workloads."""
+    rows = IndexEntry.objects.filter(Q(duplicate_ip=True) | Q(duplicate_mac=True), holds=True)
+    counted = rows.values("network__cluster_id", "network__cluster__name", "network_id").annotate(
+        ips=Count("address", distinct=True, filter=Q(duplicate_ip=True)),
+        macs=Count("mac", distinct=True, filter=Q(duplicate_mac=True)),
+        entries=Count("entry"),
     )
-    for row in summed.order_by("cluster_id")[:_MOST]:
+    clusters_with_duplicates: dict[int, dict[str, Any]] = {}
+    for row in counted.order_by("network__cluster_id"):
+        totals = clusters_with_duplicates.setdefault(
+            row["network__cluster_id"],
+            {"cluster": row["network__cluster__name"], "ips": 0, "macs": 0, "entries": 0},
+        )
+        for name in ("ips", "macs", "entries"):
+            totals[name] += row[name]
+    for pk, row in list(clusters_with_duplicates.items())[:_MOST]:
         addresses = ngettext(
-            "%(count)s address is claimed twice.",
-            "%(count)s addresses are claimed twice.",
+            "%(count)s address is used twice.",
+            "%(count)s addresses are used twice.",
             row["ips"],
         ) % {"count": row["ips"]}
         macs = ngettext(
-            "%(count)s MAC address has two entries.",
-            "%(count)s MAC addresses have two entries.",
+            "%(count)s MAC address is used twice.",
+            "%(count)s MAC addresses are used twice.",
             row["macs"],
         ) % {"count": row["macs"]}
+        url = f"/admin/pools/finding/?cluster={pk}"
+        if row["entries"]:
+            url = f"/admin/claims/entry/?cluster={pk}&duplicate={'ip' if row['ips'] else 'mac'}"
         yield ActiveCondition(
             clusters.DUPLICATE,
-            f"cluster/{row['cluster_id']}/vm-networks",
+            f"cluster/{pk}/vm-networks",
             Level.ERROR,
             gettext("Duplicates in the VM networks of cluster %(cluster)s")
-            % {"cluster": row["cluster__name"]},
+            % {"cluster": row["cluster"]},
             " ".join(
                 text for text, count in ((addresses, row["ips"]), (macs, row["macs"])) if count
             ),
-            f"/admin/claims/entry/?cluster={row['cluster_id']}"
-            f"&duplicate={'ip' if row['ips'] else 'mac'}",
-            _duplicates_cause(row["cluster_id"]),
+            url,
+            _duplicates_cause(pk),
         )
 
 

@@ -33,3 +33,18 @@ RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
             vm <> other_vm
             OR namespace <> '' AND other_namespace <> '' AND namespace <> other_namespace) END
 $$;
+
+-- Return the other localnet networks of the cluster on the same physical network and VLAN, as the NADs name them: they
+-- are one segment, on which an address or a MAC of both is a duplicate.
+CREATE OR REPLACE FUNCTION claims_shared_networks(network bigint) RETURNS SETOF bigint
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT DISTINCT m.id
+    FROM claims_network n JOIN claims_nad a ON a.network_id = n.id
+    JOIN claims_network m ON m.cluster_id = n.cluster_id AND m.id <> n.id
+        AND m.topology = 'localnet' AND m.gone_at IS NULL
+    JOIN claims_nad b ON b.network_id = m.id
+        AND COALESCE(b.config ->> 'physicalNetworkName', m.name)
+            = COALESCE(a.config ->> 'physicalNetworkName', n.name)
+        AND COALESCE(b.config ->> 'vlanID', '0') = COALESCE(a.config ->> 'vlanID', '0')
+    WHERE n.id = network AND n.topology = 'localnet' AND n.gone_at IS NULL
+$$;

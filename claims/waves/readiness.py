@@ -149,9 +149,9 @@ def _add(machine: WaveMachine, row: Any) -> None:
     for code, value in (("duplicate_mac", row["bad_mac"]), ("duplicate_ip", row["bad_ip"])):
         if value:
             kind = "MAC address" if code == "duplicate_mac" else "address"
-            machine.reasons.append(
-                (code, f"The {kind} {value} is a duplicate on {row['network']}.")
-            )
+            reason = (code, f"The {kind} {value} is a duplicate on {row['network']}.")
+            if reason not in machine.reasons:
+                machine.reasons.append(reason)
     if not row["ips"] and row["source"] == "ippool":
         machine.reasons.append(("no_address", "Its MAC entry has no address."))
     if row["status"] == "differing":
@@ -195,7 +195,9 @@ def _check_networks(
         for network_id in dict.fromkeys(interface.network_id for interface in machine.interfaces):
             fit = network_readiness[network_id]
             if fit.reasons:
-                message = f"{fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
+                message = (
+                    f"The network {fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
+                )
                 machine.reasons.append(("network_unfit", message))
             for interface in machine.interfaces:
                 if interface.network_id == network_id and (

@@ -7,8 +7,10 @@ invalid can still be labelled, repaired and deleted.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from django.db.models import Q
 
@@ -71,7 +73,7 @@ def _validate_change(
     new_entries = [
         (key, ips) for key, ips in ippool_spec.entries if existing_entries.get(key) != ips
     ]
-    rules = ippools.rules(network)
+    rules = ippools.rules(network, observed=True)
     usable = _validate_entries(new_entries, rules, result)
     for path, message in _duplicates_within(ippool_spec, usable):
         result.warn(message, path)
@@ -150,8 +152,9 @@ def _duplicates_within(
     macs_by_address: dict[str, set[str]] = {}
     for key, ips in ippool_spec.entries if usable else ():
         for ip in ips if isinstance(ips, list) else ():
-            if isinstance(ip, str):
-                macs_by_address.setdefault(ip.partition("/")[0].lower(), set()).add(key)
+            with contextlib.suppress(ValueError):
+                host = str(ip_address(str(ip).partition("/")[0]))
+                macs_by_address.setdefault(host, set()).add(key)
     for entry in usable:
         if entry.spec.mac in repeated_macs:
             yield entry.path, f"the MAC address {entry.spec.mac} occurs in several notations"
@@ -181,11 +184,20 @@ def _duplicates_elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterat
                 occurrence for occurrence in duplicate.occurrences if occurrence.type != "entry"
             ]
             if occurrences:
-                names = ", ".join(map(_occurrence_name, occurrences))
+                names = ", ".join(dict.fromkeys(map(_occurrence_name, occurrences)))
                 verb = "is in" if duplicate.note else "is also used by"
                 yield entry.path, f"{duplicate.value} {verb} {names}"
 
 
+_UNNAMED = {
+    "ipamclaim": "an IPAMClaim",
+    "workload": "a running VM or pod",
+    "vm_template": "a VM that may be stopped",
+    "block": "another holder",
+}
+
+
 def _occurrence_name(occurrence: duplicates.Occurrence) -> str:
-    name = f"{occurrence.namespace}/{occurrence.name}" if occurrence.namespace else occurrence.name
-    return f"the {occurrence.type.replace('_', ' ')} {name}".strip()
+    """Return what uses a value, without names of namespaces: an IPPool has none, so its author may see none."""
+    unnamed = _UNNAMED.get(occurrence.type)
+    return unnamed or f"the {occurrence.type.replace('_', ' ')} {occurrence.name}".strip()

@@ -125,7 +125,7 @@ def _matching_entry_ids(network: Network, entry_ids: Collection[int]) -> set[int
     """Return the ids of the entries, of the given ones, that a workload matches exactly."""
     if not entry_ids:
         return set()
-    rows = results.visible_rows().filter(network_id=network.pk, result=ComparisonResult.MATCHING)
+    rows = results.visible_rows().filter(network_id=network.pk, same=True)
     return set(rows.filter(entry_id__in=entry_ids).values_list("entry_id", flat=True))
 
 
@@ -152,7 +152,7 @@ def _entry_to_follow(
 def _step(
     workload: Workload, entry: Entry | None, network: Network, pairs: Sequence[dict[str, Any]]
 ) -> AdoptionStep:
-    if any(row["result"] == ComparisonResult.MATCHING and row["entry_id"] for row in pairs):
+    if any(row["same"] and row["entry_id"] for row in pairs):
         return AdoptionStep(workload, UNCHANGED)
     if workload.mac is None or not workload.ips:
         missing_value = "MAC address" if workload.mac is None else "addresses"

@@ -7,20 +7,21 @@ annotation is recorded as a problem of its object; the rest of the object is use
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from claims.core import resources
 from claims.core.workloads import attachments, projection
 from claims.core.workloads.attachments import Instance, Machine, Pod
-from claims.workloads import running
+from claims.models.workloads import WorkloadKind
+from claims.workloads import findings, running
 from claims.workloads.running import WorkloadChanges
-from pools.clusters.reconcile.handler import Handler, ParsedObject, SyncContext
+from pools.clusters.reconcile.handler import Handler, ParsedObject, ReconcileFinding, SyncContext
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 
 
 class VirtualMachines(Handler):
-    """VirtualMachines; they distinguish a stopped VM from one that does not exist."""
+    """VirtualMachines; they distinguish a stopped VM from one that does not exist, and have MAC addresses."""
 
     kind = resources.VM.kind
     resources: Sequence[Resource] = (resources.VM,)
@@ -31,11 +32,17 @@ class VirtualMachines(Handler):
     def project(self, manifest: Manifest) -> Manifest:
         return projection.project(manifest, projection.MACHINE)
 
-    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:  # noqa: ARG002
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+        machines = {parsed_object.row.uid: parsed_object.parsed for parsed_object in parsed_objects}
+        running.update_workloads(context.cluster.pk, WorkloadChanges(machines=machines))
         _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        """Do nothing: instances and pods have objects of their own."""
+        """Forget the templates; instances and pods have objects of their own."""
+        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
+
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        yield from findings.duplicate_findings(context.cluster.pk, WorkloadKind.TEMPLATE)
 
 
 class VirtualMachineInstances(Handler):
@@ -63,6 +70,9 @@ class VirtualMachineInstances(Handler):
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
+
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        yield from findings.duplicate_findings(context.cluster.pk, WorkloadKind.VMI)
 
 
 class Pods(Handler):
@@ -92,6 +102,9 @@ class Pods(Handler):
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
+
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        yield from findings.duplicate_findings(context.cluster.pk, WorkloadKind.POD)
 
 
 def _record_problems(parsed_objects: Sequence[ParsedObject]) -> None:

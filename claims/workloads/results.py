@@ -10,13 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from claims.access.namespaces import EVERYTHING, Scope
+from claims.address_index import duplicates
 from claims.core.workloads import results
 from claims.core.workloads.results import Side
 from claims.models import (
     Entry,
+    IndexEntry,
     IPAMClaim,
     NamespaceWorkloadComparison,
     Workload,
@@ -94,8 +96,10 @@ _LARGER_THAN = statements.read("claims/networks_larger_than")
 _LARGE_NETWORKS = statements.read("claims/large_networks")
 
 
-def render_rows(result_rows: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
-    """Return the JSON objects of rows that `visible_rows(…).values()` returned, in four statements.
+def render_rows(
+    result_rows: Sequence[Mapping[str, Any]], scope: Scope = EVERYTHING
+) -> list[JsonObject]:
+    """Return the JSON objects of rows that `visible_rows(…).values()` returned, in few statements.
 
     `{"result", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
     "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; a part is
@@ -111,10 +115,28 @@ def render_rows(result_rows: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
         sides.append((shape, workloads.get(row["workload_id"])))
     missing = [registered for registered, workload in sides if registered and workload is None]
     statuses = _vm_statuses(_ids(result_rows, "network_id"), missing)
+    duplicate_reasons = _duplicate_reasons(workloads, scope)
     return [
-        _render_row(row, registered, workload, statuses)
+        _render_row(row, registered, workload, statuses, duplicate_reasons)
         for row, (registered, workload) in zip(result_rows, sides, strict=True)
     ]
+
+
+def _duplicate_reasons(
+    workload_ids: Collection[int], scope: Scope
+) -> dict[int, list[results.Reason]]:
+    """Return duplicate_mac and duplicate_ip of the workloads that have duplicates, by the workload's id."""
+    conflicting = Q(duplicate_mac=True) | Q(duplicate_ip=True)
+    rows = IndexEntry.objects.filter(conflicting, workload__in=workload_ids)
+    ids = list(rows.values_list("workload_id", flat=True).distinct())
+    return {
+        pk: [
+            (f"duplicate_{duplicate.kind}", duplicates.describe(duplicate))
+            for duplicate in found
+            if not duplicate.note
+        ]
+        for pk, found in duplicates.of_workloads(ids, scope).items()
+    }
 
 
 def _ids(result_rows: Collection[Mapping[str, Any]], column: str) -> set[int]:
@@ -180,6 +202,7 @@ def _render_row(
     registered: JsonObject | None,
     workload: Workload | None,
     statuses: Mapping[tuple[int, str, str], str],
+    duplicate_reasons: Mapping[int, Sequence[results.Reason]],
 ) -> JsonObject:
     running = running_side(workload) if workload else None
     registered_side = _registered_side(registered) if registered else None
@@ -197,6 +220,8 @@ def _render_row(
             ("not_registered", f"{running.who} is not registered."),
             *results.unobserved_values(running),
         ]
+    if workload:
+        reasons += duplicate_reasons.get(workload.pk, ())
     return {
         "result": row["result"],
         "workload": _render_workload(workload) if workload else None,

@@ -1,7 +1,8 @@
 """Running workloads: one row for each attachment of a VM or a pod to a known network.
 
 A VM consists of its instance and its launcher pods, which arrive in any order; missing parts are read from
-the observed objects. A row is deleted with its objects.
+the observed objects. A row is deleted with its objects. The interfaces of a VM's template that name a MAC
+address have rows as well, so that a stopped VM with the MAC of another one is found.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 from claims.address_index import index
 from claims.core import resources
 from claims.core.workloads import attachments, running
-from claims.core.workloads.attachments import Instance, Pod
+from claims.core.workloads.attachments import Instance, Machine, Pod
 from claims.core.workloads.running import ClusterNetworks, Net, Running
 from claims.models import NAD, Workload
 from pools.core import errors
@@ -38,6 +39,7 @@ class WorkloadChanges:
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
     pods: Mapping[str, Pod] = field(default_factory=dict)
+    machines: Mapping[str, Machine] = field(default_factory=dict)
     deleted: Sequence[ObservedObject] = ()
 
 
@@ -48,13 +50,15 @@ class _AffectedObjects:
     vms: dict[str, ObjectName] = field(default_factory=dict)
     instances: dict[str, Instance] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)  # by uid: launchers and other pods
+    machines: dict[str, Machine] = field(default_factory=dict)  # VirtualMachines, by uid
     deleted: dict[str, ObjectName] = field(default_factory=dict)
 
     @property
     def places(self) -> dict[str, ObjectName]:
         """Return the names of all affected workloads by uid."""
         plain = {uid: (pod.namespace, pod.name) for uid, pod in self.pods.items() if not pod.vm}
-        return self.deleted | plain | self.vms
+        templates = {uid: (vm.namespace, vm.name) for uid, vm in self.machines.items()}
+        return self.deleted | plain | self.vms | templates
 
 
 def update_workloads(cluster_id: int, changes: WorkloadChanges) -> ClusterNetworks:
@@ -65,6 +69,7 @@ def update_workloads(cluster_id: int, changes: WorkloadChanges) -> ClusterNetwor
     scene = _AffectedObjects()
     scene.instances.update(changes.instances)
     scene.pods.update(changes.pods)
+    scene.machines.update(changes.machines)
     scene.deleted.update({row.uid: (row.namespace, row.name) for row in changes.deleted})
     for row in changes.deleted:
         _add_gone(scene, row)
@@ -98,6 +103,7 @@ def cluster_networks(cluster_id: int, namespaces: Collection[str]) -> ClusterNet
 def _add_gone(scene: _AffectedObjects, row: ObservedObject) -> None:
     if row.kind == resources.VMI.kind:
         scene.vms[row.uid] = row.namespace, row.name
+    if row.kind != resources.POD.kind:
         return
     pod = _parse_or_none(row.manifest, attachments.parse_pod)
     if pod is not None and pod.vm:
@@ -170,10 +176,11 @@ def _parse_or_none(manifest: dict[str, Any], read: Callable[[dict[str, Any]], T]
 
 def _namespaces(scene: _AffectedObjects) -> set[str]:
     """Return the namespaces of all referenced NADs, and of all VMs because of their primary network."""
+    vms = [*scene.instances.values(), *scene.machines.values()]
     nads = [attachment.nad for pod in scene.pods.values() for attachment in pod.attachments]
-    nads += [nic.nad for vm in scene.instances.values() for nic in vm.nics]
+    nads += [nic.nad for vm in vms for nic in vm.nics]
     namespaces = {nad.partition("/")[0] for nad in nads}
-    return namespaces | {vm.namespace for vm in scene.instances.values()}
+    return namespaces | {vm.namespace for vm in vms}
 
 
 def _running_attachments(scene: _AffectedObjects, networks: ClusterNetworks) -> Iterator[Running]:
@@ -183,6 +190,8 @@ def _running_attachments(scene: _AffectedObjects, networks: ClusterNetworks) -> 
             launchers.setdefault(pod.vmi_uid, []).append(pod)
         else:
             yield from running.pod_attachments(pod, networks)
+    for machine in scene.machines.values():
+        yield from running.template_attachments(machine, networks)
     for uid in scene.vms:
         yield from running.vm_attachments(
             scene.instances.get(uid), launchers.get(uid, ()), networks

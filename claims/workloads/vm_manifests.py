@@ -36,7 +36,7 @@ def vm_manifest(
     with a code of vm_addresses.choose if OVN-Kubernetes would refuse the addresses.
     """
     if network.role not in {udn.PRIMARY, ""}:
-        raise _conflict_error("not_primary", f"{network.name} is not a primary network")
+        raise _conflict_error("not_primary", f"the network {network.name} is not a primary network")
     machine = VM(namespace, vm, observed=True, interface=Interface(INTERFACE, mac))
     try:
         choice = vm_addresses.choose(machine, _registrations(network, machine, scope))
@@ -53,7 +53,7 @@ def vm_manifest(
 
 
 def _conflict_error(code: str, message: str) -> errors.Conflict:
-    error = errors.Conflict(f"{message[:1].upper()}{message[1:]}.")
+    error = errors.Conflict(errors.sentence(message))
     error.code = code
     return error
 

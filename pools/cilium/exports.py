@@ -23,7 +23,7 @@ SHAPES = (*(shape.value for shape in Shape), HELM)
 def pool_manifest(pool: Pool) -> PodIPPool:
     """Return a pool as a CiliumPodIPPool. Raises InvalidInput unsupported_kind for other categories."""
     if pool.category != Category.POD:
-        message = f"{pool} is a {pool.category} pool: only pod pools are CiliumPodIPPools"
+        message = f"the pool {pool} is a {pool.category} pool: only pod pools are CiliumPodIPPools"
         raise errors.InvalidInput.for_field("", "unsupported_kind", message, pool.category)
     return manifests.to_manifest(pool)
 
@@ -52,7 +52,9 @@ def fetch_shape(cluster: Cluster) -> Shape:
             return Shape.V2ALPHA1
         schema = client.schema(CILIUM_POD_IP_POOL)
     if schema is None:
-        message = f"{cluster} does not show the schema of {podippool.KIND}; choose a shape"
+        message = (
+            f"the cluster {cluster} does not show the schema of {podippool.KIND}; choose a shape"
+        )
         raise errors.InvalidInput.for_field("", "unknown_shape", message)
     return conversion.shape_of(schema)
 

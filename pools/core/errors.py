@@ -41,6 +41,21 @@ def display_value(value: object) -> str:
     return printable if len(printable) <= VALUE_SHOWN else printable[: VALUE_SHOWN - 1] + "…"
 
 
+def sentence(message: str) -> str:
+    """Return a message with a capital and a full stop; messages of problems are parts of sentences."""
+    text = capitalize(message)
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def capitalize(text: str) -> str:
+    """Capitalize a text unless its first word is a path, an address or a name with its own spelling.
+
+    A name that is a plain word cannot be told from one: messages begin with what it names ("the VM web …").
+    """
+    first_word = text.split(" ", 1)[0].rstrip(",.;:")
+    return text[:1].upper() + text[1:] if first_word.isalpha() else text
+
+
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
@@ -199,6 +214,12 @@ class NetworkInUse(Conflict):
     """An IPPool, claims or workloads use the network."""
 
     code = "network_in_use"
+
+
+class QuotaExceeded(Conflict):
+    """The namespace would have more addresses than its VM owners may take."""
+
+    code = "quota_exceeded"
 
 
 class CustomFieldInUse(Conflict):

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v49', 'ngrams.v49', 'pairs.v49'],
+            names=['clock.v51', 'ngrams.v51', 'pairs.v51'],
         ),
         pools.platform.tables.CreateTables(
             operations=[

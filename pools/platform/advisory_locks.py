@@ -23,6 +23,9 @@ UTILIZATION_SAMPLES: Final = 4245
 # changes that somebody makes to CIDRs of pools and clusters. It is taken before the locks of clusters and pools, by a
 # transaction that holds no other lock yet.
 ADDRESS_PLAN: Final = 4246
+# The addresses of a namespace that have a quota (the second key is a hash of cluster and namespace): taken before the
+# locks of clusters and pools, by a transaction that holds no other lock yet.
+QUOTA: Final = 4247
 # The evaluation of conditions (the second key is 0): one at a time; another evaluation is skipped.
 CONDITIONS: Final = 4251
 # The schedule of nightly checks: two ticks at once must not ask for two runs.

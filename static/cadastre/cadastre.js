@@ -1,4 +1,4 @@
-// Keyboard navigation of maps, and new CIDR rows in the pool form.
+// Keyboard navigation of maps, new CIDR rows in the pool form, and errors that end when their field is corrected.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -7,6 +7,16 @@ document.addEventListener("DOMContentLoaded", () => {
     button.addEventListener("click", () => addRow());
   });
 });
+
+// An error of the last try says nothing about a value that was changed since.
+for (const type of ["input", "change"]) {
+  document.addEventListener(type, (event) => {
+    const field = event.target.closest(".cad-field.errors");
+    if (!field) return;
+    field.classList.remove("errors");
+    field.querySelectorAll(".cad-error").forEach((error) => error.remove());
+  });
+}
 
 // Makes a map one tab stop; arrow keys move between its cells. Without this script each cell is a tab stop.
 function enableArrowKeys(map) {

@@ -30,6 +30,7 @@ function watch(part, form) {
     if (response.ok && request === lastRequest) showResult(part, await response.json());
   };
   part.addEventListener("input", () => {
+    part.querySelectorAll(".cad-row-told > td > .cad-error").forEach((error) => error.remove()); // of the last try
     clearTimeout(timer);
     timer = setTimeout(() => check().catch(() => showResult(part, {})), PAUSE);
   });

@@ -102,7 +102,7 @@ def test_duplicates_are_warned_of(api: Api, network: Network, name: str) -> None
     warned = " ".join(made.headers.get_all("Warning", []))
     assert f"the MAC address {A} occurs in several notations" in warned
     assert "10.0.0.5 is assigned to several MAC addresses" in warned
-    assert "10.0.0.7 is also used by the workload blue/web" in warned
+    assert "10.0.0.7 is also used by a running VM or pod" in warned
 
 
 def test_one_that_goes_says_what_stays(api: Api, network: Network, name: str) -> None:

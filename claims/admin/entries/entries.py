@@ -18,6 +18,8 @@ from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
 from claims.models import Entry, IndexEntry, IPPool, Workload
+from claims.models.fields import FirstAddress
+from claims.models.workloads import WorkloadKind
 from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -34,7 +36,7 @@ def running_workloads(request: HttpRequest, entries: list[Any]) -> dict[tuple[in
         mac__in={entry.mac for entry in entries},
     )
     ids = list(index_entries.values_list("workload_id", flat=True))
-    rows = scoped.rows(request, Workload).filter(pk__in=ids)
+    rows = scoped.rows(request, Workload).filter(pk__in=ids).exclude(kind=WorkloadKind.TEMPLATE)
     return {(row.network_id, row.mac or ""): row for row in rows.order_by("-pk")}
 
 
@@ -104,7 +106,12 @@ def _delete(request: HttpRequest, entry: Entry) -> HttpResponseBase:
 class EntryAdmin(scoped.Scoped[Entry]):
     list_display = (
         Column("mac", _("MAC"), _mac, ordering="mac"),
-        Column("ips", _("IPs"), lambda entry: scoped.addresses(entry.ips)),
+        Column(
+            "ips",
+            _("IPs"),
+            lambda entry: scoped.addresses(entry.ips),
+            ordering=FirstAddress("ips"),
+        ),
         Column(
             "vm",
             _("VM"),

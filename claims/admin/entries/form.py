@@ -86,12 +86,13 @@ def parse_entry(raw_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors
     texts = {name: str(raw_values.get(name) or "").strip() for name in _NAMES}
     ips = texts.pop("ips").replace(",", " ").split()
     report = object_reader.ProblemReport()
-    rules = ippools.rules(ippool.network, lenient=True)
+    rules = ippools.rules(ippool.network, lenient=True, observed=True)
     parsed_values: dict[str, Any] = {"mac": "", "ips": ()}
     with report.collect():
         parsed_values["mac"] = core.parse_mac(texts.pop("mac"), rules)
     with report.collect():
         parsed_values["ips"] = core.parse_ips(ips, rules)
+    report.problems += core.warnings(parsed_values["ips"])  # beside the duplicates of all addresses
     body = object_reader.Fields(dict(texts), "", report)
     optional_values = {name: core.optional(body, name) or "" for name in texts}
     return EntrySpec(
@@ -123,7 +124,7 @@ def check(request: HttpRequest) -> HttpResponse:
     return JsonResponse(
         {
             "problems": field_problems,
-            "warnings": [pages.sentence(warning.message) for warning in core.warnings(spec.ips)],
+            "warnings": [],
             "duplicates": duplicate_list.as_json(entry_duplicates, ippool.network),
         }
     )

@@ -296,7 +296,7 @@ def check(request: HttpRequest) -> HttpResponse:
     network = destination.find(query.get("where", "").strip())
     if not isinstance(network, Network):
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
-    rules = ippools.rules(network, lenient=True)
+    rules = ippools.rules(network, lenient=True, observed=True)
     report = object_reader.ProblemReport()
     mac, ips = "", list[str]()
     if query.get("mac", "").strip():
@@ -305,6 +305,7 @@ def check(request: HttpRequest) -> HttpResponse:
     if ip_texts := _split_addresses(query.get("ips", "")):
         with report.collect():
             ips = list(core.parse_ips(ip_texts, rules))
+            report.problems += core.warnings(ips)  # beside the duplicates of all addresses
     vm_duplicates = []
     if mac or ips:
         vm_duplicates = duplicates.of_candidate(
@@ -321,7 +322,7 @@ def check(request: HttpRequest) -> HttpResponse:
                 {"field": problem.field, "message": pages.sentence(problem.message)}
                 for problem in report.problems
             ],
-            "warnings": [pages.sentence(warning.message) for warning in core.warnings(ips)],
+            "warnings": [],
             "duplicates": duplicate_list.as_json(vm_duplicates, network),
         }
     )

@@ -17,6 +17,7 @@ from claims.admin.ipamclaims import form, page
 from claims.admin.ipamclaims import problems as ipamclaim_problems
 from claims.ipamclaims import search, states
 from claims.models import IPAMClaim
+from claims.models.fields import FirstAddress
 from pools.platform.admin import columns, display, filters, lists
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -55,7 +56,12 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
             _("requested"),
             lambda claim: scoped.addresses([claim.mac, *claim.ips_requested]),
         ),
-        Column("assigned", _("assigned"), lambda claim: scoped.addresses(claim.ips)),
+        Column(
+            "assigned",
+            _("assigned"),
+            lambda claim: scoped.addresses(claim.ips),
+            ordering=FirstAddress("ips"),
+        ),
         Column("state", _("state"), _state),
         columns.timestamp("created_at", _("age"), ordering="id"),
         Column(

@@ -20,6 +20,7 @@ from claims.core.networks import udn
 from claims.core.networks.static_vms import StaticVMCheck
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import NetworkKind
+from claims.models.workloads import WorkloadKind
 from claims.networks import manifests, route_advertisements
 from claims.networks import networks as services
 from pools.admin.pools import page as pool_page
@@ -147,6 +148,11 @@ def _pool_context(request: HttpRequest, pool: Pool) -> dict[str, Any]:
     }
 
 
+def _running(request: HttpRequest, network: Network) -> QuerySet[Any]:
+    rows = scoped.rows(request, Workload).filter(network=network)
+    return rows.exclude(kind=WorkloadKind.TEMPLATE)
+
+
 def _usage_counts(request: HttpRequest, network: Network) -> Any:
     """Yield (label, number, URL of the list) of the visible objects that use the network."""
     tables: list[tuple[str, type[Model], QuerySet[Any]]] = [
@@ -156,7 +162,7 @@ def _usage_counts(request: HttpRequest, network: Network) -> Any:
             scoped.rows(request, Entry).filter(ippool__network=network),
         ),
         ("IPAMClaims", IPAMClaim, scoped.rows(request, IPAMClaim).filter(network=network)),
-        (gettext("Workloads"), Workload, scoped.rows(request, Workload).filter(network=network)),
+        (gettext("Workloads"), Workload, _running(request, network)),
     ]
     for label, model, rows in tables:
         url = ""

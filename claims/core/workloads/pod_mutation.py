@@ -87,7 +87,7 @@ def decide(
     except errors.InvalidAnnotation as error:
         return explained_outcome("malformed_annotation", _error_text(error))
     except DeclinedError as declined:
-        return explained_outcome(declined.code, declined.message)
+        return explained_outcome(declined.code, declined.message, answer=declined.answer)
     outcome = merge_element(
         present, selection_element(choice, settings), choice, pod, ("metadata",)
     )
@@ -134,10 +134,15 @@ def explained_outcome(
     message: str,
     choice: AddressChoice | None = None,
     patch: json_patch.Patch | None = None,
+    answer: str = "",
 ) -> MutationOutcome:
-    """Return an outcome whose message is also a warning, unless the code is in `QUIET`."""
+    """Return an outcome whose message is also a warning, unless the code is in `QUIET`.
+
+    The warning is `answer` if the message names what whoever asks may not see
+    (rule `webhook-answers-name-no-other-namespace`).
+    """
     notes = choice.notes if choice else ()
-    warnings = (() if code in QUIET else (f"cadastre: {message}",)) + tuple(
+    warnings = (() if code in QUIET else (f"cadastre: {answer or message}",)) + tuple(
         f"cadastre: {note}" for note in notes
     )
     return MutationOutcome(code, message, warnings, patch, choice.network if choice else "")

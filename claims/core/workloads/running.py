@@ -10,10 +10,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from claims.core.workloads.attachments import Attachment, Instance, Nic, Pod
+from claims.core.workloads.attachments import Attachment, Instance, Machine, Nic, Pod
 from pools.core.addresses import Interface, Network
 
-VMI, POD = "vmi", "pod"
+VMI, POD, TEMPLATE = "vmi", "pod", "vm"
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,24 @@ def pod_attachments(pod: Pod, networks: ClusterNetworks) -> Iterator[Running]:
                 phase=pod.phase,
                 pods=(pod.name,),
                 since=pod.since,
+            )
+
+
+def template_attachments(machine: Machine, networks: ClusterNetworks) -> Iterator[Running]:
+    """Yield the interfaces of a VM's template that name a MAC address, each with its network."""
+    for nic in machine.nics:
+        net = networks.nads.get(nic.nad or networks.primary.get(machine.namespace, ""))
+        if net is not None and nic.mac:
+            yield Running(
+                net.id,
+                TEMPLATE,
+                machine.namespace,
+                machine.name,
+                machine.uid,
+                nic.name,
+                vm_uid=machine.uid,
+                mac=nic.mac,
+                phase=machine.status[:32],
             )
 
 

@@ -130,7 +130,7 @@ def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) 
     """
     network = _network(vm, registrations)
     if vm.observed and vm.interface is None:
-        raise DeclinedError("no_interface", f"{vm} has no interface to the pod network")
+        raise DeclinedError("no_interface", f"the VM {vm} has no interface to the pod network")
     registrations = Registrations(
         (network,),
         tuple(entry for entry in registrations.entries if entry.network == network.name),
@@ -187,15 +187,16 @@ def _network(vm: VM, registrations: Registrations) -> PrimaryNetwork:
                 f"an entry of {named_entries[0].network} names {vm}, but {vm.namespace} has no NAD of a"
                 " primary network",
             )
-        raise DeclinedError("no_primary_network", f"{vm.namespace} has no primary network")
+        raise DeclinedError(
+            "no_primary_network", f"the namespace {vm.namespace} has no primary network"
+        )
     if len(registrations.networks) > 1:
         names = ", ".join(sorted(candidate.nad for candidate in registrations.networks))
-        raise DeclinedError(
-            "several_networks", f"{vm.namespace} has several primary networks: {names}"
-        )
+        message = f"the namespace {vm.namespace} has several primary networks: {names}"
+        raise DeclinedError("several_networks", message)
     (network,) = registrations.networks
     if network.topology not in {udn.LAYER2, ""}:
-        message = f"{network.name} is {network.topology}; only layer2 accepts requested addresses"
+        message = f"the network {network.name} is {network.topology}; only layer2 accepts requested addresses"
         raise DeclinedError("not_layer2", message)
     if not network.persistent:
         message = (
@@ -219,10 +220,14 @@ def _of_entry(vm: VM, entries: Sequence[MACEntry]) -> _AddressRequest | None:
         matching_entries = [entry for entry in entries if entry.mac == mac]
         own_entries = [entry for entry in matching_entries if _may_be_of(entry, vm)]
         if matching_entries and not own_entries:
-            message = f"the entry of {mac} belongs to {_whose(matching_entries[0])}, not to {vm}"
-            raise DeclinedError("entry_of_another_vm", message)
+            other = matching_entries[0]
+            message = f"the entry of {mac} belongs to {_whose(other)}, not to {vm}"
+            answer = f"the entry of {mac} belongs to another VM, not to {vm}"
+            raise DeclinedError(
+                "entry_of_another_vm", message, "" if other.namespace == vm.namespace else answer
+            )
         if not own_entries and named_entries:
-            message = f"{vm} has the MAC {mac}, but its entry has {named_entries[0].mac}"
+            message = f"the VM {vm} has the MAC {mac}, but its entry has {named_entries[0].mac}"
             raise DeclinedError("mac_differs", message)
         matching_entries = own_entries
     return _only(vm, matching_entries)
@@ -233,7 +238,7 @@ def _only(vm: VM, entries: Sequence[MACEntry]) -> _AddressRequest | None:
     different = {(entry.mac, entry.ips): entry for entry in exact or entries}
     if len(different) > 1:
         summary = "; ".join(sorted(f"{mac} {', '.join(ips)}" for mac, ips in different))
-        raise DeclinedError("ambiguous_entries", f"{vm} has several entries: {summary}")
+        raise DeclinedError("ambiguous_entries", f"the VM {vm} has several entries: {summary}")
     for (mac, ips), entry in different.items():
         return _AddressRequest(mac, ips, f"an entry of the IPPool {entry.ippool or entry.network}")
     return None
@@ -257,7 +262,9 @@ def _of_claim(vm: VM, claim: Claim | None) -> _AddressRequest | None:
         return None
     mac = _mac(vm)
     if mac and claim.mac and mac != claim.mac:
-        message = f"{vm} has the MAC {mac}, but its IPAMClaim {claim.name} requests {claim.mac}"
+        message = (
+            f"the VM {vm} has the MAC {mac}, but its IPAMClaim {claim.name} requests {claim.mac}"
+        )
         raise DeclinedError("mac_differs", message)
     if not (claim.requested or claim.ips):
         return None

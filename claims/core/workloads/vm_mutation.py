@@ -58,7 +58,7 @@ def decide(
     except errors.InvalidAnnotation as error:
         return explained_outcome("malformed_annotation", error.message)
     except DeclinedError as declined:
-        return explained_outcome(declined.code, declined.message)
+        return explained_outcome(declined.code, declined.message, answer=declined.answer)
     return pod_mutation.merge_element(present, desired, choice, manifest, metadata_path)
 
 

@@ -7,13 +7,19 @@
 -- $5 own_lasts text
 -- $6 own_mac_networks text
 -- $7 own_macs text
-WITH macs AS MATERIALIZED (
+WITH shared AS MATERIALIZED (
+    SELECT $1 AS network_id, s.peer FROM claims_shared_networks($1) AS s(peer)),
+macs AS MATERIALIZED (
     SELECT mac FROM claims_indexentry WHERE network_id = $1 AND mac IS NOT NULL
     GROUP BY mac HAVING count(*) > 1),
 addresses AS MATERIALIZED (
     SELECT address FROM claims_indexentry WHERE network_id = $1 AND address IS NOT NULL
     GROUP BY address HAVING count(*) > 1),
 candidates AS MATERIALIZED (
+    SELECT p.id FROM shared s JOIN claims_indexentry q ON q.network_id = s.peer
+    CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
+        WHERE network_id = $1 AND (mac = q.mac OR address = q.address) OFFSET 0) p
+    UNION
     SELECT p.id FROM macs CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = $1 AND mac = macs.mac OFFSET 0) p
     UNION
@@ -44,6 +50,13 @@ checked AS MATERIALIZED (
         p.mac IS NOT NULL AND (EXISTS (
             SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.mac = p.mac AND q.id <> p.id
+              AND (q.holds OR p.workload_id IS NULL)
+              AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
+                                         q.entry_id, q.claim_id, q.namespace, q.vm))
+          OR EXISTS (
+            SELECT FROM shared s CROSS JOIN LATERAL (SELECT * FROM claims_indexentry
+                WHERE network_id = s.peer AND mac = p.mac OFFSET 0) q
+            WHERE s.network_id = p.network_id AND (q.holds OR p.workload_id IS NULL)
               AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                          q.entry_id, q.claim_id, q.namespace, q.vm))
           OR EXISTS (
@@ -52,6 +65,14 @@ checked AS MATERIALIZED (
         p.address IS NOT NULL AND (EXISTS (
             SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.address = p.address AND q.id <> p.id
+              AND (q.holds OR p.workload_id IS NULL)
+              AND claims_addresses_contradict(
+                  p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
+                  q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
+          OR EXISTS (
+            SELECT FROM shared s CROSS JOIN LATERAL (SELECT * FROM claims_indexentry
+                WHERE network_id = s.peer AND address = p.address OFFSET 0) q
+            WHERE s.network_id = p.network_id AND (q.holds OR p.workload_id IS NULL)
               AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))

@@ -27,20 +27,43 @@ WITH p AS (
     SELECT 0, 0, $3, $4, $5, NULL, a.address, $6::macaddr, $7, $8
     FROM unnest(string_to_array($9, ',')::inet[] || NULL::inet) AS a(address)
     WHERE $1 = 'candidate'),
+shared AS MATERIALIZED (
+    SELECT n.network_id, s.peer FROM (SELECT DISTINCT network_id FROM p) n
+    CROSS JOIN LATERAL claims_shared_networks(n.network_id) AS s(peer)),
 conflicts AS (
     SELECT p.owner, 'mac' AS kind, p.mac::text AS value, q.id
         FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.mac = p.mac
-        WHERE q.id <> p.id AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
+        WHERE q.id <> p.id AND (q.holds OR p.workload_id IS NULL)
+            AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
+                                         q.entry_id, q.claim_id, q.namespace, q.vm)
+    UNION
+    SELECT p.owner, 'mac', p.mac::text, q.id
+        FROM p JOIN shared s ON s.network_id = p.network_id
+        CROSS JOIN LATERAL (SELECT * FROM claims_indexentry
+            WHERE network_id = s.peer AND mac = p.mac OFFSET 0) q
+        WHERE (q.holds OR p.workload_id IS NULL)
+            AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                          q.entry_id, q.claim_id, q.namespace, q.vm)
     UNION
     SELECT p.owner, 'ip', host(p.address), q.id
+        FROM p JOIN shared s ON s.network_id = p.network_id
+        CROSS JOIN LATERAL (SELECT * FROM claims_indexentry
+            WHERE network_id = s.peer AND address = p.address OFFSET 0) q
+        WHERE (q.holds OR p.workload_id IS NULL)
+            AND claims_addresses_contradict(
+                  p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
+                  q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm)
+    UNION
+    SELECT p.owner, 'ip', host(p.address), q.id
         FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.address = p.address
-        WHERE q.id <> p.id AND claims_addresses_contradict(
+        WHERE q.id <> p.id AND (q.holds OR p.workload_id IS NULL)
+            AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
 SELECT DISTINCT f.owner, f.kind, f.value,
     CASE WHEN q.entry_id IS NOT NULL THEN 'entry'
-         WHEN q.claim_id IS NOT NULL THEN 'ipamclaim' ELSE 'workload' END AS type,
+         WHEN q.claim_id IS NOT NULL THEN 'ipamclaim'
+         WHEN w.kind = 'vm' THEN 'vm_template' ELSE 'workload' END AS type,
     COALESCE(q.entry_id, q.claim_id, q.workload_id) AS owner_id,
     COALESCE(i.name, c.name, w.name), n.cluster_id, q.namespace, q.vm, q.mac::text
 FROM conflicts f JOIN claims_indexentry q USING (id) JOIN claims_network n ON n.id = q.network_id

@@ -32,7 +32,7 @@ rows_in_use AS (
   UNION ALL
     SELECT r.number, r.line, 'the VM ' || w.namespace || '/' || w.name || ' runs with the MAC address'
     FROM import_rows r JOIN claims_indexentry q ON q.network_id = r.network_id AND q.mac = r.mac
-    JOIN claims_workload w ON w.id = q.workload_id
+    JOIN claims_workload w ON w.id = q.workload_id AND w.kind <> 'vm'
   UNION ALL
     SELECT r.number, r.line, 'the IPAMClaim ' || c.namespace || '/' || c.name
         || ' has the address'

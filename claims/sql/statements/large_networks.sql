@@ -1,7 +1,7 @@
 -- The networks with more than so many entries, claims and workloads.
 -- $1 large bigint
 SELECT network_id FROM (
-    SELECT network_id FROM claims_workload
+    SELECT network_id FROM claims_workload WHERE kind <> 'vm'
     UNION ALL
     SELECT network_id FROM claims_ipamclaim
     UNION ALL

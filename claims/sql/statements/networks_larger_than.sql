@@ -4,7 +4,7 @@
 SELECT network FROM unnest($1::bigint[]) AS network
 CROSS JOIN LATERAL (
     SELECT count(*) AS number FROM (
-        (SELECT FROM claims_workload WHERE network_id = network LIMIT $2 + 1)
+        (SELECT FROM claims_workload WHERE network_id = network AND kind <> 'vm' LIMIT $2 + 1)
         UNION ALL
         (SELECT FROM claims_ipamclaim WHERE network_id = network LIMIT $2 + 1)
         UNION ALL

@@ -19,6 +19,11 @@ WITH candidates AS MATERIALIZED (
                             string_to_array($4, ',')::inet[]) AS t(network_id, address)
     CROSS JOIN LATERAL (SELECT id FROM claims_indexentry
         WHERE network_id = t.network_id AND address = t.address) p),
+shared AS MATERIALIZED (
+    SELECT n.network_id, s.peer FROM (
+        SELECT unnest(string_to_array($1, ',')::bigint[]) AS network_id
+        UNION SELECT unnest(string_to_array($3, ',')::bigint[])) n
+    CROSS JOIN LATERAL claims_shared_networks(n.network_id) AS s(peer)),
 own_spans AS (
     SELECT * FROM unnest(string_to_array($5, ',')::bigint[],
                          string_to_array($6, ',')::inet[],
@@ -32,6 +37,13 @@ checked AS MATERIALIZED (
         p.mac IS NOT NULL AND (EXISTS (
             SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.mac = p.mac AND q.id <> p.id
+              AND (q.holds OR p.workload_id IS NULL)
+              AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
+                                         q.entry_id, q.claim_id, q.namespace, q.vm))
+          OR EXISTS (
+            SELECT FROM shared s CROSS JOIN LATERAL (SELECT * FROM claims_indexentry
+                WHERE network_id = s.peer AND mac = p.mac OFFSET 0) q
+            WHERE s.network_id = p.network_id AND (q.holds OR p.workload_id IS NULL)
               AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                          q.entry_id, q.claim_id, q.namespace, q.vm))
           OR EXISTS (
@@ -40,6 +52,14 @@ checked AS MATERIALIZED (
         p.address IS NOT NULL AND (EXISTS (
             SELECT FROM claims_indexentry q
             WHERE q.network_id = p.network_id AND q.address = p.address AND q.id <> p.id
+              AND (q.holds OR p.workload_id IS NULL)
+              AND claims_addresses_contradict(
+                  p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
+                  q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
+          OR EXISTS (
+            SELECT FROM shared s CROSS JOIN LATERAL (SELECT * FROM claims_indexentry
+                WHERE network_id = s.peer AND address = p.address OFFSET 0) q
+            WHERE s.network_id = p.network_id AND (q.holds OR p.workload_id IS NULL)
               AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))

@@ -107,7 +107,8 @@ register_reasons AS (
         h.value || ' is already used by ' || CASE
             WHEN q.entry_id IS NOT NULL THEN 'the entry ' || q.mac::text
             WHEN q.claim_id IS NOT NULL THEN 'the IPAMClaim ' || c.namespace || '/' || c.name
-            ELSE CASE w.kind WHEN 'pod' THEN 'the running pod ' ELSE 'the running VM ' END
+            ELSE CASE w.kind WHEN 'pod' THEN 'the running pod ' WHEN 'vm' THEN 'the VM '
+                ELSE 'the running VM ' END
                 || w.namespace || '/' || w.name END
         || CASE WHEN q.vm <> '' AND q.entry_id IS NOT NULL
                 THEN ' (VM ' || concat_ws('/', NULLIF(q.namespace, ''), q.vm) || ')' ELSE '' END

@@ -22,8 +22,9 @@ CROSS JOIN LATERAL (SELECT COALESCE(e.mac, c.mac) AS mac, COALESCE(e.vm, c.vm) A
     COALESCE(e.ips, CASE WHEN c.ips = '{}' THEN c.ips_requested ELSE c.ips END) AS ips) s
 LEFT JOIN LATERAL (
     SELECT x.* FROM (
-        (SELECT workload_id, 1 AS level FROM claims_indexentry
-            WHERE network_id = r.network_id AND mac = s.mac AND workload_id IS NOT NULL LIMIT 1)
+        (SELECT q.workload_id, 1 AS level FROM claims_indexentry q
+            JOIN claims_workload t ON t.id = q.workload_id AND t.kind <> 'vm'
+            WHERE q.network_id = r.network_id AND q.mac = s.mac LIMIT 1)
         UNION ALL
         (SELECT id, 2 FROM claims_workload
             WHERE s.vm <> '' AND name = s.vm AND network_id = r.network_id AND kind = 'vmi'

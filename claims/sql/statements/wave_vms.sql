@@ -1,4 +1,5 @@
--- Return the VMs of a wave with each address source, its duplicates, and the status of the VM.
+-- Return the VMs of a wave with each address source, its duplicates and those of the VM that runs or whose
+-- template names the MAC, and the status of the VM.
 -- $1 wave bigint
 -- $2 cluster bigint
 WITH v AS MATERIALIZED (
@@ -24,7 +25,10 @@ LEFT JOIN claims_network n ON n.id = s.network_id
 LEFT JOIN LATERAL (
     SELECT min(p.mac::text) FILTER (WHERE p.duplicate_mac) AS bad_mac,
         min(host(p.address)) FILTER (WHERE p.duplicate_ip) AS bad_ip
-    FROM claims_indexentry p WHERE p.entry_id = s.entry_id OR p.claim_id = s.claim_id) d ON true
+    FROM claims_indexentry p WHERE p.entry_id = s.entry_id OR p.claim_id = s.claim_id
+        OR p.workload_id = ANY (ARRAY(SELECT x.id FROM claims_workload x
+            WHERE x.network_id = s.network_id AND x.kind <> 'pod'
+                AND x.namespace = v.namespace AND x.name = v.vm))) d ON true
 LEFT JOIN LATERAL (
     SELECT * FROM claims_workload x WHERE x.network_id = s.network_id AND x.kind = 'vmi'
         AND x.namespace = v.namespace AND x.name = v.vm ORDER BY x.since DESC LIMIT 1) w ON true

@@ -78,10 +78,7 @@ class ParsedField(forms.CharField):
 
 
 def _validation_error(problem: errors.FieldProblem) -> forms.ValidationError:
-    message = problem.message[:1].upper() + problem.message[1:]
-    return forms.ValidationError(
-        message if message.endswith(("?", ".")) else f"{message}.", code=problem.code
-    )
+    return forms.ValidationError(errors.sentence(problem.message), code=problem.code)
 
 
 def cidr_field(**options: Any) -> ParsedField:

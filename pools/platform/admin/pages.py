@@ -185,16 +185,7 @@ def validation_error(problem: errors.FieldProblem) -> forms.ValidationError:
     return forms.ValidationError(sentence(problem.message), code=problem.code)
 
 
-def sentence(message: str) -> str:
-    """Return a message with a capital and a full stop; messages of problems are parts of sentences."""
-    text = capitalize(message)
-    return text if text.endswith((".", "?", "!")) else f"{text}."
-
-
-def capitalize(text: str) -> str:
-    """Capitalize a text unless its first word is a path, an address or a name with its own spelling."""
-    first_word = text.split(" ", 1)[0].rstrip(",.;")
-    return text[:1].upper() + text[1:] if first_word.isalpha() else text
+sentence, capitalize = errors.sentence, errors.capitalize
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def titles(client: Client, text: str) -> set[str]:
     }
 
 
-ALL = {"MAC entries", "Claims", "Running workloads"}
+ALL = {"MAC entries", "Claims", "Workloads"}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_start_page_says_what_is_wrong(blue: Network) -> None:
     Network.objects.filter(pk=blue.pk).update(topology="layer3")
     text = alerts(client)
     for words in (
-        "is claimed twice", "MAC address has two entries", "1 claim ", "cannot hold static VMs",
+        "address is used twice", "MAC address is used twice", "1 claim ", "cannot hold static VMs",
         "1 IPPool names a network that cluster",
     ):  # fmt: skip
         assert words in text, text

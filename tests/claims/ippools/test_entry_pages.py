@@ -165,7 +165,7 @@ def test_what_is_told_while_somebody_types(
         "MAC entry of shop/web in prod-pool",
     ]
     assert told(mac="", ips="10.0.0.9") == {"problems": [], "warnings": [], "duplicates": []}
-    assert "at most one of each family" in document["warnings"][0]
+    assert "at most one of each family" in document["problems"][0]["message"]
     empty = {"problems": [], "warnings": [], "duplicates": []}
     assert told(ippool="x", mac=A) == empty
 

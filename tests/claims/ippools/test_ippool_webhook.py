@@ -120,8 +120,9 @@ def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> No
     old = manifest("prod", {A: ["10.0.0.5/24"]})
     new = manifest("prod", {A: ["10.0.0.6/24", "10.0.0.7/24", "10.0.0.1/24"]})
     warnings = webhooks.warned(ask(key, new, old))
-    assert "10.0.0.6 is also used by the workload blue/web" in warnings
-    assert "10.0.0.7 is also used by the ipamclaim blue/db.prod-network" in warnings
+    assert "10.0.0.6 is also used by a running VM or pod" in warnings
+    assert "10.0.0.7 is also used by an IPAMClaim" in warnings
+    assert "blue" not in warnings  # rule `webhook-answers-name-no-other-namespace`
     assert "10.0.0.1 is also used by the gateway 10.0.0.1" in warnings
     assert "at most one of each family" in warnings
     assert A not in warnings.replace(f"spec.entries.{A}", "")

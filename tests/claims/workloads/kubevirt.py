@@ -50,7 +50,8 @@ class KubeVirt(Ovn):
         super().remove(plural, name, namespace)
 
     def rows(self) -> list[Workload]:
-        rows = Workload.objects.filter(network__cluster=self.cluster)
+        """Those that run; templates of VMs do not."""
+        rows = Workload.objects.filter(network__cluster=self.cluster).exclude(kind="vm")
         return list(rows.order_by("name", "interface"))
 
     def running(self) -> list[tuple[str, str, str | None, list[str], list[str]]]:
@@ -61,19 +62,23 @@ class KubeVirt(Ovn):
         rows = ObservedObject.objects.filter(cluster=self.cluster, kind=kind)
         return dict(rows.values_list("name", "manifest"))
 
-    def vm(self, name: str, status: str = "Running") -> Manifest:
+    def vm(
+        self, name: str, status: str = "Running", *, namespace: str = NAMESPACE, mac: str = MAC
+    ) -> Manifest:
         return self.put(
             {
                 "apiVersion": "kubevirt.io/v1",
                 "kind": "VirtualMachine",
-                "metadata": {"name": name, "namespace": NAMESPACE},
-                "spec": {"runStrategy": "Always", "template": {"spec": _spec()}},
+                "metadata": {"name": name, "namespace": namespace},
+                "spec": {"runStrategy": "Always", "template": {"spec": _spec(mac)}},
                 "status": {"printableStatus": status},
             }
         )
 
     def vmi(self, vm: Manifest, *ips: str, phase: str = "Running", node: str = "n1") -> Manifest:
-        interface = {"name": "default", "mac": MAC, "infoSource": "domain, guest-agent",
+        spec = vm["spec"]["template"]["spec"]
+        mac = spec["domain"]["devices"]["interfaces"][0]["macAddress"]
+        interface = {"name": "default", "mac": mac, "infoSource": "domain, guest-agent",
                      "ipAddress": ips[0] if ips else None, "ipAddresses": list(ips)}  # fmt: skip
         return self.put(
             {
@@ -81,10 +86,10 @@ class KubeVirt(Ovn):
                 "kind": "VirtualMachineInstance",
                 "metadata": {
                     "name": vm["metadata"]["name"],
-                    "namespace": NAMESPACE,
+                    "namespace": vm["metadata"]["namespace"],
                     "ownerReferences": [owner(vm)],
                 },
-                "spec": _spec(),
+                "spec": spec,
                 "status": {"phase": phase, "nodeName": node, "interfaces": [interface]},
             }
         )
@@ -135,8 +140,8 @@ def owner(of: Manifest) -> Manifest:
     return found | {"name": of["metadata"]["name"], "uid": of["metadata"]["uid"]}
 
 
-def _spec() -> Manifest:
-    interfaces = [{"name": "default", "macAddress": MAC, "binding": {"name": "l2bridge"}}]
+def _spec(mac: str) -> Manifest:
+    interfaces = [{"name": "default", "macAddress": mac, "binding": {"name": "l2bridge"}}]
     return {
         "networks": [{"name": "default", "pod": {}}],
         "domain": {"devices": {"interfaces": interfaces}},

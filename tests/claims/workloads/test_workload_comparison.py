@@ -19,14 +19,17 @@ FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 
 
 def told(network: Network) -> list[tuple[str, set[str]]]:
-    """Result and codes of the reasons, in the order of the rows."""
+    """Result and codes of the reasons but duplicates, in the order of the rows."""
     rows = list(results.visible_rows().filter(network=network).order_by(*results.ORDER).values())
     shapes = results.render_rows(rows)
     for shape in shapes:
         differs = {"other_mac", "other_vm", "address_not_running", "address_not_registered"}
         codes = {one["code"] for one in shape["reasons"]}
         assert (shape["result"] == "different") == bool(codes & differs)
-    found = [(shape["result"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
+    found = [
+        (shape["result"], {code for one in shape["reasons"] if not (code := one["code"]).startswith("duplicate")})
+        for shape in shapes
+    ]  # fmt: skip
     counted = {
         answer: sum(one == answer for one, _ in found) for answer in results.ComparisonResult
     }

@@ -12,6 +12,9 @@ $$;
 -- of the running VM; else an address in common (`by`). A claim is compared only if no entry matches its
 -- VM or its workload. A value that a workload does not report (MAC, addresses) counts as equal.
 --
+-- `same` is true for a pair with equal values. Its result is 'different' all the same if the index marks the MAC or
+-- an address of the workload as a duplicate. Templates of VMs are not compared: they do not run.
+--
 -- With `within`, only rows of this namespace are compared, as if no other namespace existed.
 --
 -- The statement compares a hundred thousand entries at once; each step leaves fewer rows for the next.
@@ -21,11 +24,14 @@ CREATE OR REPLACE FUNCTION claims_compare_workloads(network bigint, within text 
 RETURNS TABLE (
     section integer, item bigint, beside bigint, entry_id bigint, claim_id bigint,
     workload_id bigint, by text, registered_namespace text, registered_vm text,
-    running_namespace text, running_name text, result text)
+    running_namespace text, running_name text, same boolean, result text)
 LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
     WITH w AS MATERIALIZED (
         SELECT id, kind, namespace, name, mac, ips FROM claims_workload
-        WHERE network_id = network AND (within IS NULL OR namespace = within)),
+        WHERE network_id = network AND kind <> 'vm' AND (within IS NULL OR namespace = within)),
+    duplicates AS MATERIALIZED (
+        SELECT DISTINCT workload_id FROM claims_indexentry
+        WHERE network_id = network AND workload_id IS NOT NULL AND (duplicate_mac OR duplicate_ip)),
     e AS MATERIALIZED (
         SELECT id, mac, ips, vm, namespace FROM claims_entry
         WHERE ippool_id = (SELECT id FROM claims_ippool WHERE network_id = network)
@@ -71,13 +77,16 @@ LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
         SELECT item, beside, 'vm' AS by FROM c_vm
         UNION ALL SELECT DISTINCT c.id, h.id, 'address'
             FROM c_host c JOIN w_host h ON h.host = c.host
-            WHERE NOT EXISTS (SELECT FROM e_pair WHERE beside = h.id))
-    SELECT 1, e.id, w.id, e.id, NULL::bigint, w.id, p.by, e.namespace, e.vm, w.namespace, w.name,
+            WHERE NOT EXISTS (SELECT FROM e_pair WHERE beside = h.id)),
+    compared AS MATERIALIZED (
+    SELECT 1 AS section, e.id AS item, w.id AS beside, e.id AS entry_id, NULL::bigint AS claim_id, w.id AS workload_id, p.by,
+        e.namespace AS registered_namespace, e.vm AS registered_vm,
+        w.namespace AS running_namespace, w.name AS running_name,
         CASE WHEN (w.mac IS NULL OR w.mac = e.mac)
             AND (e.vm = '' OR w.kind = 'vmi' AND w.name = e.vm
                 AND (e.namespace = '' OR w.namespace = e.namespace))
             AND (w.ips = '{}' OR w.ips = e.ips OR claims_hosts(w.ips) = claims_hosts(e.ips))
-            THEN 'matching' ELSE 'different' END
+            THEN 'matching' ELSE 'different' END AS result
     FROM e_pair p JOIN e ON e.id = p.item JOIN w ON w.id = p.beside
   UNION ALL
     SELECT 1, e.id, 0, e.id, NULL, NULL, '', e.namespace, e.vm, '', '', 'missing'
@@ -95,7 +104,13 @@ LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
   UNION ALL
     SELECT 3, w.id, w.id, NULL, NULL, w.id, '', '', '', w.namespace, w.name, 'unknown'
     FROM w WHERE NOT EXISTS (SELECT FROM e_pair WHERE beside = w.id)
-        AND NOT EXISTS (SELECT FROM c_pair WHERE beside = w.id)
+        AND NOT EXISTS (SELECT FROM c_pair WHERE beside = w.id))
+    SELECT v.section, v.item, v.beside, v.entry_id, v.claim_id, v.workload_id, v.by,
+        v.registered_namespace, v.registered_vm, v.running_namespace, v.running_name,
+        v.result = 'matching',
+        CASE WHEN v.result = 'matching' AND d.workload_id IS NOT NULL
+            THEN 'different' ELSE v.result END
+    FROM compared v LEFT JOIN duplicates d ON d.workload_id = v.workload_id
 $$;
 
 CREATE OR REPLACE VIEW claims_workload_comparison AS
