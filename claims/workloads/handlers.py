@@ -7,16 +7,23 @@ annotation is recorded as a problem of its object; the rest of the object is use
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from claims.core import resources
 from claims.core.workloads import attachments, projection
 from claims.core.workloads.attachments import Instance, Machine, Pod
+from claims.core.workloads.network_selection import DEFAULT_NETWORK, ignored_request
 from claims.workloads import running
 from claims.workloads.running import WorkloadChanges
-from pools.clusters.reconcile.handler import Handler, ParsedObject, SyncContext
+from pools.clusters.reconcile.handler import (
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+)
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import ObservedObject
+from pools.models import Finding, ObservedObject
+from pools.models.observed import Severity
 
 
 class VirtualMachines(Handler):
@@ -92,6 +99,40 @@ class Pods(Handler):
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
+
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        return _ignored_requests(context)
+
+
+IGNORED = "requested_addresses_ignored"
+
+
+def _ignored_requests(context: SyncContext) -> Iterator[ReconcileFinding]:
+    """Report pods that asked for addresses and run with others; after a watch event, as the last full sync did."""
+    if context.from_watch:
+        for row in Finding.objects.filter(cluster=context.cluster, kind=Pods.kind, code=IGNORED):
+            yield ReconcileFinding(
+                row.code, row.subject, row.message, Severity(row.severity), row.details
+            )
+        return
+    annotated = ObservedObject.objects.filter(
+        cluster=context.cluster,
+        kind=Pods.kind,
+        missed_at=None,
+        manifest__metadata__annotations__has_keys=[DEFAULT_NETWORK, attachments.POD_NETWORKS],
+    ).order_by("namespace", "name")
+    pods = annotated.values_list("namespace", "name", "manifest__metadata__annotations")
+    for namespace, name, texts in pods.iterator():
+        ignored = ignored_request(texts, texts[attachments.POD_NETWORKS])
+        if ignored is None:
+            continue
+        requested, got = (", ".join(addresses) for addresses in ignored)
+        message = (
+            f"The pod {namespace}/{name} asked for {requested} and got {got}: OVN-Kubernetes ignores requests for"
+            " addresses and MACs unless it runs with enable-preconfigured-udn-addresses."
+        )
+        details = {"requested": ignored[0], "got": ignored[1]}
+        yield ReconcileFinding(IGNORED, f"{namespace}/{name}", message, details=details)
 
 
 def _record_problems(parsed_objects: Sequence[ParsedObject]) -> None:
