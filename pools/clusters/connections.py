@@ -6,6 +6,7 @@ server may be slow.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
+from pools.clusters import other_writers
 from pools.clusters.client import kubeconfig
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import leases, sync
@@ -29,6 +31,7 @@ from pools.platform.outbound import credentials, secrets
 from pools.platform.outbound.access import Access
 
 LONGEST_SERVER = 500
+log = logging.getLogger(__name__)
 INTERACTIVE_TIMEOUTS = (5.0, 10.0)  # seconds to connect and to read, while a person waits
 _ERROR_BY_CONSTRAINT = {
     "cluster_registered_once": errors.SameCluster,
@@ -164,12 +167,15 @@ def connect(
     *,
     author: events.Author,
     offline: bool = False,
+    confirmed: bool = False,
 ) -> Connection:
     """Store the connection of a cluster; unless `offline`, read its identity and version first.
 
-    Raises AlreadyExists, SameCluster, KeyRingInvalid and ClusterFault.
+    Raises AlreadyExists, SameCluster, KeyRingInvalid and ClusterFault, and unless `confirmed` OtherWriterRuns.
     """
     cluster_info = _fetch_cluster_info(source, offline=offline)
+    if not offline:
+        check_other_writers(None, terms, access=source.access, confirmed=confirmed)
     _check_not_registered(cluster_info.identity)
     _in_transaction(lambda: _create_connection(cluster, source, terms, cluster_info, author))
     return get_connection(cluster)
@@ -182,9 +188,12 @@ def register(
     create: Callable[[], Cluster],
     author: events.Author,
     offline: bool = False,
+    confirmed: bool = False,
 ) -> Connection:
-    """Create a cluster with `create` and its connection in one transaction."""
+    """Create a cluster with `create` and its connection in one transaction; see `connect`."""
     cluster_info = _fetch_cluster_info(source, offline=offline)
+    if not offline:
+        check_other_writers(None, terms, access=source.access, confirmed=confirmed)
     _check_not_registered(cluster_info.identity)
 
     def write() -> Cluster:
@@ -235,8 +244,14 @@ def change(
     author: events.Author,
     terms: Terms | None = None,
     paused: bool | None = None,
+    confirmed: bool = False,
 ) -> Connection:
-    """Change the terms, pause or resume; a running sync loses its lease."""
+    """Change the terms, pause or resume; a running sync loses its lease.
+
+    Raises OtherWriterRuns for a resource that is switched on where another controller writes it, unless `confirmed`.
+    """
+    if terms is not None:
+        check_other_writers(connection, terms, confirmed=confirmed)
     values = dict(_DUE_NOW)
     if terms is not None:
         values |= {"mode": terms.mode, "managed_resources": list(terms.managed_resources)}
@@ -245,6 +260,34 @@ def change(
     with events.recorded_by(author):
         Connection.objects.filter(pk=connection.pk).update(**values)
     return get_connection(connection.cluster)
+
+
+def check_other_writers(
+    connection: Connection | None,
+    terms: Terms,
+    *,
+    access: Access | None = None,
+    confirmed: bool = False,
+) -> None:
+    """Raise OtherWriterRuns if these terms switch on what another controller writes, unless `confirmed`.
+
+    The cluster is asked now, with `access` or the stored credentials. If it does not answer, nothing is concluded:
+    the sync runs report who writes, too.
+    """
+    before = connection.managed_resources if connection else ()
+    added = {str(resource) for resource in terms.managed_resources} - set(before)
+    if confirmed or not added & {writer.managed_resource for writer in other_writers.WRITERS}:
+        return
+    try:
+        if access is None and connection is not None:
+            access = sync.cluster_access(connection)
+        if access is not None:
+            with client_for(access) as client:
+                other_writers.require_confirmation(client, added)
+    except other_writers.OtherWriterRuns:
+        raise
+    except errors.IpamError as error:
+        log.info("it is not known who else writes to %s: %s", connection, error.message)
 
 
 def disconnect(connection: Connection, *, author: events.Author) -> None:

@@ -97,7 +97,12 @@ class Command(base.BaseCommand):
             self._write_pools(create())
             return
         row = connections.register(
-            source, terms, create=create, author=_AUTHOR, offline=options["offline"]
+            source,
+            terms,
+            create=create,
+            author=_AUTHOR,
+            offline=options["offline"],
+            confirmed=options["confirm_other_writer"],
         )
         self._write_warnings(source)
         self._write_pools(row.cluster)
@@ -129,17 +134,26 @@ class Command(base.BaseCommand):
     def _set(self, options: dict[str, Any]) -> None:
         cluster, source = _cluster(options), _source(options)
         row = Connection.objects.filter(cluster=cluster).first()
-        offline = options["offline"]
+        offline, confirmed = options["offline"], options["confirm_other_writer"]
         if row is None and source is not None:
             terms = _terms(options, Mode.OBSERVED, ())
-            row = connections.connect(cluster, source, terms, author=_AUTHOR, offline=offline)
+            row = connections.connect(
+                cluster, source, terms, author=_AUTHOR, offline=offline, confirmed=confirmed
+            )
         else:
             row = connections.get_connection(cluster)
             terms = _terms(options, Mode(row.mode), row.managed_resources)
             if source is not None:
+                if not offline:
+                    connections.check_other_writers(
+                        row, terms, access=source.access, confirmed=confirmed
+                    )
                 row = connections.replace(row, source, author=_AUTHOR, offline=offline)
+                confirmed = True
             paused = options["pause"] if options["pause"] or options["resume"] else None
-            row = connections.change(row, author=_AUTHOR, terms=terms, paused=paused)
+            row = connections.change(
+                row, author=_AUTHOR, terms=terms, paused=paused, confirmed=confirmed
+            )
         if source is not None:
             self._write_warnings(source)
         self._write_connection(row)
@@ -260,6 +274,11 @@ def _add_source(sub: argparse.ArgumentParser) -> None:
     managed_resources = ",".join(str(managed_resource) for managed_resource in ManagedResource)
     sub.add_argument(
         "--enable", metavar="RESOURCES", help=f"managed resources to write: {managed_resources}"
+    )
+    sub.add_argument(
+        "--confirm-other-writer",
+        action="store_true",
+        help="enable a resource although another controller of the cluster writes it, too",
     )
     sub.add_argument("--offline", action="store_true", help="skip the connection test")
 
