@@ -35,13 +35,13 @@ OVN_KUBERNETES = OtherWriter(
     "OVN-Kubernetes",
     lease("ovn-kubernetes-master"),
     (
+        Trace(CLUSTER_UDN, _is_created, _CREATED),
+        Trace(UDN, _is_created, _CREATED),
         Trace(
             IPAM_CLAIM,
             _is_answered_by_another,
             "another field manager writes the status of the IPAMClaim {name}",
         ),
-        Trace(CLUSTER_UDN, _is_created, _CREATED),
-        Trace(UDN, _is_created, _CREATED),
     ),
     "Both answer IPAMClaims: Cadastre grants an address before a pod exists, OVN-Kubernetes does not know of it and"
     " may give it to another pod, so that two run with one address. Leave claims off where OVN-Kubernetes answers.",

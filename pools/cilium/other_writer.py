@@ -28,6 +28,7 @@ CILIUM_OPERATOR = OtherWriter(
             CILIUM_NODE,
             _is_written_by_operator,
             "it is the field manager of spec.ipam.pools.allocated of the CiliumNode {name}",
+            live_only=True,
         ),
     ),
     "Both allocate PodCIDRs: the operator is faster, keeps no cooldown, and takes Cadastre's blocks for its own."

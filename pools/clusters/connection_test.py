@@ -131,7 +131,7 @@ def _run(
             granted = client.may(right.verb, right.resource, subresource=right.subresource)
             result.rights.append((right, granted))
         result.doubts += _missing_optional_rights(result)
-        reports = other_writers.reports(other_writers.live_reader(client), managed_resources)
+        reports = other_writers.live_reports(client, managed_resources)
         result.doubts += [report.sentence for report in reports if report.sentence]
 
 

@@ -23,6 +23,7 @@ from pools.platform.outbound import faults
 
 FOUND = "other_writer"  # code of the finding and of the refusal
 CADASTRE = "Cadastre"
+_MOST = 100  # stored objects of a kind, the last changed ones, that are searched for traces
 # Objects of a kind; None if they are not known.
 Reader = Callable[[Resource], Iterable[Manifest] | None]
 
@@ -35,11 +36,15 @@ class OtherWriterRuns(errors.Conflict):
 
 @dataclass(frozen=True)
 class Trace:
-    """Objects that show that the controller has written; `text` says of one object what they show."""
+    """Objects that show that the controller has written; `text` says of one object what they show.
+
+    A `live_only` trace needs fields that are not stored.
+    """
 
     resource: Resource
     shows: Callable[[Manifest], bool]
     text: str
+    live_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ def lease_holder(manifest: Manifest) -> str:
     return holder if isinstance(holder, str) else ""
 
 
-def report(writer: OtherWriter, read: Reader) -> WriterReport:
+def report(writer: OtherWriter, read: Reader, *, live: bool) -> WriterReport:
     """Return whether the controller runs, by its Lease, else by what it has written."""
     leases = read(writer.lease)
     for manifest in leases or ():
@@ -120,6 +125,8 @@ def report(writer: OtherWriter, read: Reader) -> WriterReport:
         return WriterReport(writer)  # it was stopped
     is_known = leases is not None
     for trace in writer.traces:
+        if trace.live_only and not live:
+            continue
         objects = read(trace.resource)
         is_known = is_known and objects is not None
         for manifest in objects or ():
@@ -150,20 +157,32 @@ def stored_reader(connection: Connection) -> Reader:
         rows = ObservedObject.objects.filter(
             cluster=connection.cluster_id, kind=resource.kind, missed_at=None
         )
-        return list(rows.values_list("manifest", flat=True)) if resource.kind in complete else None
+        if resource.kind not in complete:
+            return None
+        return list(rows.order_by("-changed_at").values_list("manifest", flat=True)[:_MOST])
 
     return read
 
 
-def reports(read: Reader, managed_resources: Iterable[str]) -> list[WriterReport]:
-    """Return whether other controllers write what these managed resources write."""
-    names = set(managed_resources)
-    return [report(writer, read) for writer in WRITERS if writer.managed_resource in names]
+def live_reports(client: ClusterClient, managed_resources: Iterable[str]) -> list[WriterReport]:
+    """Return whether other controllers write what these managed resources write, as the cluster says now."""
+    names, read = set(managed_resources), live_reader(client)
+    return [
+        report(writer, read, live=True) for writer in WRITERS if writer.managed_resource in names
+    ]
+
+
+def stored_reports(connection: Connection, managed_resources: Iterable[str]) -> list[WriterReport]:
+    """Return the same as last observed."""
+    names, read = set(managed_resources), stored_reader(connection)
+    return [
+        report(writer, read, live=False) for writer in WRITERS if writer.managed_resource in names
+    ]
 
 
 def require_confirmation(client: ClusterClient, managed_resources: Iterable[str]) -> None:
     """Raise OtherWriterRuns if another controller writes what one of these resources writes."""
-    running = [each for each in reports(live_reader(client), managed_resources) if each.evidence]
+    running = [each for each in live_reports(client, managed_resources) if each.evidence]
     if running:
         texts = " ".join(each.sentence for each in running)
         raise OtherWriterRuns(f"{texts} Confirm with confirm_other_writer if both are to write.")
@@ -173,14 +192,14 @@ def findings(context: SyncContext, managed_resource: ManagedResource) -> Iterato
     """Yield a finding if Cadastre and another controller write the same in the cluster."""
     if not context.connection.manages(managed_resource):
         return
-    for each in reports(stored_reader(context.connection), [managed_resource]):
+    for each in stored_reports(context.connection, [managed_resource]):
         if each.evidence:
             details = {
                 "managed_resource": str(managed_resource),
                 "controller": each.writer.controller,
                 "evidence": each.evidence,
             }
-            message = f"Cadastre and {each.sentence}"
+            message = f"Cadastre is not the only one: {each.sentence}"
             yield ReconcileFinding(FOUND, str(managed_resource), message, Severity.ERROR, details)
 
 
@@ -197,7 +216,7 @@ def writers_of(connection: Connection) -> list[ResourceWriters]:
     """Return who writes each of the resources that Cadastre could write, as last observed."""
     by_resource = {
         each.writer.managed_resource: each
-        for each in reports(stored_reader(connection), ManagedResource.values)
+        for each in stored_reports(connection, ManagedResource.values)
     }
     rows = []
     for resource in ManagedResource:

@@ -86,7 +86,7 @@ def lease(name: str) -> Resource:
         "leases",
         f"Lease.{name}",
         namespaced=True,
-        reads_for="which other controllers write what Cadastre manages",
+        reads_for="Leases of controllers that may write the same",
         everywhere=True,
         only_named=name,
     )

@@ -335,7 +335,10 @@ def _error_text(error: errors.IpamError) -> str:
 
 def _text(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(value)
+        return ", ".join(map(_text, value))
+    if isinstance(value, dict) and "writers" in value:
+        names = " and ".join(value["writers"]) or "unknown"
+        return f"{value['managed_resource']}: {names}" + f" ({value['note']})" * bool(value["note"])
     if isinstance(value, dict) and "code" in value:
         return f"{value['code']}: {value['message']}"
     if isinstance(value, dict):
