@@ -6,7 +6,6 @@ server may be slow.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ from pools.platform.outbound import credentials, secrets
 from pools.platform.outbound.access import Access
 
 LONGEST_SERVER = 500
-log = logging.getLogger(__name__)
 INTERACTIVE_TIMEOUTS = (5.0, 10.0)  # seconds to connect and to read, while a person waits
 _ERROR_BY_CONSTRAINT = {
     "cluster_registered_once": errors.SameCluster,
@@ -175,7 +173,7 @@ def connect(
     """
     cluster_info = _fetch_cluster_info(source, offline=offline)
     if not offline:
-        check_other_writers(None, terms, access=source.access, confirmed=confirmed)
+        check_other_writers(terms, lambda: source.access, confirmed=confirmed)
     _check_not_registered(cluster_info.identity)
     _in_transaction(lambda: _create_connection(cluster, source, terms, cluster_info, author))
     return get_connection(cluster)
@@ -193,7 +191,7 @@ def register(
     """Create a cluster with `create` and its connection in one transaction; see `connect`."""
     cluster_info = _fetch_cluster_info(source, offline=offline)
     if not offline:
-        check_other_writers(None, terms, access=source.access, confirmed=confirmed)
+        check_other_writers(terms, lambda: source.access, confirmed=confirmed)
     _check_not_registered(cluster_info.identity)
 
     def write() -> Cluster:
@@ -251,7 +249,12 @@ def change(
     Raises OtherWriterRuns for a resource that is switched on where another controller writes it, unless `confirmed`.
     """
     if terms is not None:
-        check_other_writers(connection, terms, confirmed=confirmed)
+        check_other_writers(
+            terms,
+            lambda: sync.cluster_access(connection),
+            before=connection.managed_resources,
+            confirmed=confirmed,
+        )
     values = dict(_DUE_NOW)
     if terms is not None:
         values |= {"mode": terms.mode, "managed_resources": list(terms.managed_resources)}
@@ -263,31 +266,15 @@ def change(
 
 
 def check_other_writers(
-    connection: Connection | None,
-    terms: Terms,
-    *,
-    access: Access | None = None,
-    confirmed: bool = False,
+    terms: Terms, access: Callable[[], Access], *, before: Iterable[str] = (), confirmed: bool
 ) -> None:
     """Raise OtherWriterRuns if these terms switch on what another controller writes, unless `confirmed`.
 
-    The cluster is asked now, with `access` or the stored credentials. If it does not answer, nothing is concluded:
-    the sync runs report who writes, too.
+    The cluster is asked now; what was managed `before` is not asked for.
     """
-    before = connection.managed_resources if connection else ()
     added = {str(resource) for resource in terms.managed_resources} - set(before)
-    if confirmed or not added & {writer.managed_resource for writer in other_writers.WRITERS}:
-        return
-    try:
-        if access is None and connection is not None:
-            access = sync.cluster_access(connection)
-        if access is not None:
-            with client_for(access) as client:
-                other_writers.require_confirmation(client, added)
-    except other_writers.OtherWriterRuns:
-        raise
-    except errors.IpamError as error:
-        log.info("it is not known who else writes to %s: %s", connection, error.message)
+    if not confirmed:
+        other_writers.require_confirmation(lambda: client_for(access()), added)
 
 
 def disconnect(connection: Connection, *, author: events.Author) -> None:

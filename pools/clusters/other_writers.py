@@ -7,6 +7,7 @@ nothing is concluded from what cannot be read).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from pools.platform.outbound import faults
 
 FOUND = "other_writer"  # code of the finding and of the refusal
 CADASTRE = "Cadastre"
+log = logging.getLogger(__name__)
 _MOST = 100  # stored objects of a kind, the last changed ones, that are searched for traces
 # Objects of a kind; None if they are not known.
 Reader = Callable[[Resource], Iterable[Manifest] | None]
@@ -180,9 +182,22 @@ def stored_reports(connection: Connection, managed_resources: Iterable[str]) -> 
     ]
 
 
-def require_confirmation(client: ClusterClient, managed_resources: Iterable[str]) -> None:
-    """Raise OtherWriterRuns if another controller writes what one of these resources writes."""
-    running = [each for each in live_reports(client, managed_resources) if each.evidence]
+def require_confirmation(
+    open_client: Callable[[], ClusterClient], managed_resources: Iterable[str]
+) -> None:
+    """Raise OtherWriterRuns if another controller writes what one of these resources writes.
+
+    If the cluster does not answer, nothing is concluded: sync runs report who else writes, too.
+    """
+    names = {writer.managed_resource for writer in WRITERS} & set(managed_resources)
+    if not names:
+        return
+    try:
+        with open_client() as client:
+            running = [each for each in live_reports(client, names) if each.evidence]
+    except errors.IpamError as error:
+        log.info("it is not known who else writes %s: %s", ", ".join(sorted(names)), error.message)
+        return
     if running:
         texts = " ".join(each.sentence for each in running)
         raise OtherWriterRuns(f"{texts} Confirm with confirm_other_writer if both are to write.")

@@ -229,7 +229,10 @@ class ConnectionView(generics.GenericView):
         else:
             if not offline:
                 connections.check_other_writers(
-                    connection, terms, access=source.access, confirmed=confirmed
+                    terms,
+                    lambda: source.access,
+                    before=connection.managed_resources,
+                    confirmed=confirmed,
                 )
             row = connections.replace(connection, source, author=author, offline=offline)
             row = connections.change(row, author=author, terms=terms, confirmed=True)

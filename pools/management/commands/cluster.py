@@ -144,9 +144,13 @@ class Command(base.BaseCommand):
             row = connections.get_connection(cluster)
             terms = _terms(options, Mode(row.mode), row.managed_resources)
             if source is not None:
+                access = source.access
                 if not offline:
                     connections.check_other_writers(
-                        row, terms, access=source.access, confirmed=confirmed
+                        terms,
+                        lambda: access,
+                        before=row.managed_resources,
+                        confirmed=confirmed,
                     )
                 row = connections.replace(row, source, author=_AUTHOR, offline=offline)
                 confirmed = True
