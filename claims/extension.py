@@ -12,6 +12,7 @@ from claims.admin import events, find, start
 from claims.core import resources
 from claims.entries import drift
 from claims.entries.ippool_handler import IPPoolHandler
+from claims.ipamclaims import other_writer
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import Network
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
@@ -20,6 +21,7 @@ from claims.networks.udn_handler import UserDefinedNetworks
 from claims.operations import checks, conditions, demo, history, leak_sources, metrics
 from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
+from pools.clusters import other_writers
 from pools.clusters.reconcile.handler import Handler
 from pools.extension import Extension
 from pools.register import journal
@@ -32,6 +34,7 @@ def _handlers() -> Sequence[Handler]:
     Claims are last because they are granted addresses that no other object uses.
     """
     return (
+        other_writers.Leases(other_writer.OVN_KUBERNETES.lease),
         UserDefinedNetworks(resources.CLUSTER_UDN),
         UserDefinedNetworks(resources.UDN),
         RouteAdvertisements(),
@@ -48,6 +51,7 @@ def _handlers() -> Sequence[Handler]:
 VM_NETWORKS = Extension(
     handlers=_handlers(),
     drift_resolvers=(drift.RESOLVER,),
+    other_writers=(other_writer.OVN_KUBERNETES,),
     webhooks=hooks.ALL,
     leak_sources=(leak_sources.VMS, leak_sources.PODS),
     event_subjects={

@@ -19,11 +19,12 @@ from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
 from pools.cilium import ciliumnodes, ciliumpodippools, pool_pending
 from pools.cilium import drift as cilium_drift
+from pools.cilium import other_writer as cilium_operator
 from pools.cluster_api import claims as address_claims
 from pools.cluster_api import kinds
 from pools.cluster_api import leaks as cluster_api_leaks
 from pools.cluster_api import pools as cadastre_pools
-from pools.clusters import connections, drift
+from pools.clusters import connections, drift, other_writers
 from pools.clusters import metrics as cluster_metrics
 from pools.clusters.reconcile import observers, registry
 from pools.clusters.reconcile.handler import Handler
@@ -90,6 +91,7 @@ class Extension:
     handlers: Sequence[Handler] = _part(registry.HANDLERS)
     drift_resolvers: Sequence[drift.DriftResolver] = _part(drift.RESOLVERS)
     sync_observers: Sequence[observers.Observer] = _part(observers.OBSERVERS)
+    other_writers: Sequence[other_writers.OtherWriter] = _part(other_writers.WRITERS)
     disconnect_observers: Sequence[Callable[[Cluster, events.Author], None]] = _part(
         connections.DISCONNECT_OBSERVERS
     )
@@ -134,6 +136,7 @@ ADDRESS_SPACE = Extension(
     # Pools before nodes: the blocks of nodes belong to pools. CadastrePools after claims: their status
     # counts what claims got.
     handlers=(
+        other_writers.Leases(cilium_operator.CILIUM_OPERATOR.lease),
         ciliumpodippools.CiliumPodIPPools(),
         ciliumnodes.CiliumNodes(),
         *observed_kinds.ALL,
@@ -144,9 +147,10 @@ ADDRESS_SPACE = Extension(
     ),
     drift_resolvers=(cilium_drift.RESOLVER,),
     sync_observers=(detection.observe_full_sync,),
+    other_writers=(cilium_operator.CILIUM_OPERATOR,),
     disconnect_observers=(pool_pending.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
-    leak_sources=(detection.NODES, cluster_api_leaks.CLAIMS),
+    leak_sources=(detection.NODES, detection.NODE_POOLS, cluster_api_leaks.CLAIMS),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
         "cluster": _("clusters"),

@@ -7,7 +7,7 @@ with the binding, in whatever order users, groups and bindings are created.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -18,6 +18,7 @@ from claims.core import role_bindings
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.models.access import Role
 from claims.models.cluster_owners import SubjectKind
+from pools.clusters.reconcile import ingest
 from pools.models import Connection, ObservedObject
 from pools.models.fields import Now
 from pools.platform import database
@@ -84,8 +85,8 @@ _RIGHTS = f"""
 # --- from the cluster -----------------------------------------------------------------------------
 
 
-def follow_bindings(connection: Connection, kind: str) -> None:
-    """Sync the VM owners of a cluster with its RoleBindings as last observed."""
+def follow_bindings(connection: Connection, kind: str) -> list[tuple[ClusterOwner, Exception]]:
+    """Sync the VM owners of a cluster with its RoleBindings as last observed; return those that failed alone."""
     desired_bindings = {}
     for uid, manifest in _observed_manifests(connection, kind):
         binding = role_bindings.parse_binding(manifest)
@@ -97,7 +98,7 @@ def follow_bindings(connection: Connection, kind: str) -> None:
     rows.filter(
         pk__in=[row.pk for key, row in existing_rows.items() if key not in desired_bindings]
     ).delete()
-    ClusterOwner.objects.bulk_create(
+    new_rows = [
         ClusterOwner(
             connection=connection,
             uid=key[0],
@@ -110,7 +111,12 @@ def follow_bindings(connection: Connection, kind: str) -> None:
         )
         for key, binding in desired_bindings.items()
         if key not in existing_rows
-    )
+    ]
+
+    def create(batch: Sequence[ClusterOwner]) -> None:
+        ClusterOwner.objects.bulk_create(batch)
+
+    return ingest.isolate_failures(new_rows, create)
 
 
 def follow_groups(connection: Connection, kind: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from claims.access import cluster_owners
 from claims.core import resources, role_bindings
 from claims.core.workloads import projection
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import Handler, SyncContext, Write
 from pools.core.kubernetes.resources import Manifest, Resource
 
@@ -34,7 +35,9 @@ class RoleBindings(Handler):
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
         with context.transaction():
-            cluster_owners.follow_bindings(context.connection, self.kind)
+            for owner, error in cluster_owners.follow_bindings(context.connection, self.kind):
+                name = f"{owner.namespace}/{owner.binding}"
+                ingest.record_failure(context, self.kind, name, error)
         return ()
 
 

@@ -7,20 +7,18 @@ being allocated before its VM exists, and a stopped VM keeps its address.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from ipaddress import ip_address
 
 from claims.address_index.changed_keys import ChangedKeys, Name
 from claims.models import Network
-from pools.models import Block
+from pools.core import holders
 from pools.platform import database
 from pools.register import block_sync
 from pools.register.block_sync import AddressHolder, AddressUse
 from pools.sql import statements
 
 VM, MAC, POD = "vm", "mac", "pod"
-MAX_LENGTH = Block._meta.get_field("holder_id").max_length or 0
 
 
 def holder_name(namespace: str, vm: str, mac: str | None) -> Name:
@@ -32,11 +30,7 @@ def holder_name(namespace: str, vm: str, mac: str | None) -> Name:
 
 def full_name(namespace: str, name: str) -> str:
     """Return `namespace/name` as a holder id; a longer one than 253 characters ends in its digest."""
-    holder_id = f"{namespace}/{name}"
-    if len(holder_id) <= MAX_LENGTH:
-        return holder_id
-    digest = hashlib.sha256(holder_id.encode()).hexdigest()[:16]
-    return f"{holder_id[: MAX_LENGTH - len(digest) - 1]}~{digest}"
+    return holders.shorten_identifier(f"{namespace}/{name}")
 
 
 def sync_blocks(changed_keys: ChangedKeys) -> None:

@@ -140,7 +140,7 @@ def _compare(
 def _holder(column: str, owner: Any) -> tuple[str, str]:
     if column == "workload":
         kind = "pod" if owner.kind == WorkloadKind.POD else "vm"
-        return kind, f"{owner.namespace}/{owner.name}"
+        return kind, block_sync.full_name(owner.namespace, owner.name)
     return block_sync.holder_name(owner.namespace, owner.vm, owner.mac)
 
 

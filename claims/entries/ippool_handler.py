@@ -21,6 +21,7 @@ from claims.core import ippool
 from claims.core.resources import CLUSTER_UDN, IPPOOL, NAD, UDN
 from claims.entries import ippool_findings, ippool_sync, ippool_writes
 from claims.models import IPPool
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -107,14 +108,15 @@ def catch_up(context: SyncContext) -> None:
         row = pair.row
         if row is None or row.problem_code or register_decides(context, pair.ippool):
             continue
-        ippool_spec = ippool.parse(ippool_writes.manifest_of(row))
-        with context.transaction():
-            ippool_sync.upsert_ippool(
-                context.cluster,
-                ippool_spec,
-                uid=row.uid,
-                register_decides=False,
-                author=context.author,
-            )
-            if not context.connection.manages(ManagedResource.IPPOOL_STATUS):
-                ippool_writes.mark_in_sync(pair)
+        with ingest.isolate_object(context, KIND, pair.ippool.name):
+            ippool_spec = ippool.parse(ippool_writes.manifest_of(row))
+            with context.transaction():
+                ippool_sync.upsert_ippool(
+                    context.cluster,
+                    ippool_spec,
+                    uid=row.uid,
+                    register_decides=False,
+                    author=context.author,
+                )
+                if not context.connection.manages(ManagedResource.IPPOOL_STATUS):
+                    ippool_writes.mark_in_sync(pair)

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from claims.core import ippool, resources
 from claims.entries import ippool_sync, ippools
 from claims.models import IPPool
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     MANAGER,
     STATUS_MANAGER,
@@ -90,32 +91,36 @@ def mark_in_sync(pair: Pair) -> None:
 def writes(context: SyncContext, notes: list[ReconcileFinding]) -> Iterator[Write]:
     """Yield the due writes of spec and status, and mark pairs without differences as in sync."""
     for pair in list_outdated(context):
-        ippool_row, row = pair.ippool, pair.row
-        if ippool_row.follows_cluster if row is None else row.problem_code:
-            continue  # the object was deleted, or has a problem
-        manifest = None if row is None else manifest_of(row)
-        status = _status(ippool_row.name, ippool_row.conditions, pair.nads)
-        desired_writes = [*_spec(ippool_row, notes), status]
-        due = (
-            desired_writes
-            if manifest is None
-            else [write for write in desired_writes if _is_due(write, manifest)]
-        )
-        foreign_entries = (
-            []
-            if manifest is None or ippool_row.follows_cluster
-            else [*_foreign_entries(ippool_row, manifest)]
-        )
-        notes += foreign_entries
-        yield from due
-        if not (due or foreign_entries):
-            with context.transaction():
-                mark_in_sync(pair)
+        with ingest.isolate_object(context, KIND, pair.ippool.name):
+            ippool_row, row = pair.ippool, pair.row
+            if ippool_row.follows_cluster if row is None else row.problem_code:
+                continue  # the object was deleted, or has a problem
+            manifest = None if row is None else manifest_of(row)
+            desired_writes = [
+                *_spec(ippool_row, notes),
+                _status(ippool_row.name, ippool_row.conditions, pair.nads),
+            ]
+            due = (
+                desired_writes
+                if manifest is None
+                else [write for write in desired_writes if _is_due(write, manifest)]
+            )
+            foreign_entries = (
+                []
+                if manifest is None or ippool_row.follows_cluster
+                else [*_foreign_entries(ippool_row, manifest)]
+            )
+            notes += foreign_entries
+            yield from due
+            if not (due or foreign_entries):
+                with context.transaction():
+                    mark_in_sync(pair)
     for row in second_ippools(context):
-        condition = ippool.refusal("NetworkHasIPPool", row.problem, now=ippools.now_text())
-        write = _status(row.name, [condition], [])
-        if _is_due(write, row.manifest):
-            yield write
+        with ingest.isolate_object(context, KIND, row.name):
+            condition = ippool.refusal("NetworkHasIPPool", row.problem, now=ippools.now_text())
+            write = _status(row.name, [condition], [])
+            if _is_due(write, row.manifest):
+                yield write
 
 
 def second_ippools(context: SyncContext) -> QuerySet[ObservedObject]:

@@ -194,7 +194,7 @@ def _refused_findings(cluster_id: int, *, claims_managed: bool) -> Iterator[Reco
 def _contradiction_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     for row in _rows(_DUPLICATES, cluster_id):
         duplicate_values = ", ".join(row["duplicates"])
-        message = f"The IPAMClaim {_name(row)} has {duplicate_values}, which another index entry of the network has, too."
+        message = f"The IPAMClaim {_name(row)} has {duplicate_values}, which another MAC entry, claim or workload of the network has, too."
         yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["duplicates"])
     for row in _rows(_OUTSIDE, cluster_id):
         subnets = ", ".join(row["subnets"])
@@ -203,7 +203,9 @@ def _contradiction_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     for row in _rows(_UNLIKE_ENTRIES, cluster_id):
         message = (
             f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']} has"
-            f" {', '.join(row['other'])}. The VM keeps the addresses of its claim; change the entry."
+            f" {', '.join(row['other'])}. The VM keeps the addresses of its claim. If these are right, change the"
+            " entry. If the entry is right, as when the VM was started while the webhook was down: stop the VM,"
+            " delete the claim, and start the VM."
         )
         yield _finding(DIFFERS_FROM_ENTRY, row, message, claim=row["ips"], entry=row["other"])
     for row in _rows(_UNLIKE_WORKLOADS, cluster_id):

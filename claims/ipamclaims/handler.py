@@ -21,7 +21,7 @@ from claims.ipamclaims import allocation, ingest, pod_events, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
-from pools.clusters import recovery_mode
+from pools.clusters import other_writers, recovery_mode
 from pools.clusters.reconcile import ingest as reconcile_ingest
 from pools.clusters.reconcile import watch_positions
 from pools.clusters.reconcile.handler import (
@@ -129,6 +129,8 @@ class IPAMClaimHandler(Handler):
             unwritable=context.notes.get(self.kind, ()),
         )
 
+        yield from other_writers.findings(context, ManagedResource.CLAIMS)
+
     def _ready(self, context: SyncContext) -> bool:
         """Return True if all objects that may hold an address are known (cilium/cilium#21482).
 
@@ -168,7 +170,10 @@ def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) ->
                         failed_claim,
                         exc_info=error,
                     )
-                    allocation.refuse_claim(failed_claim, dialect, _INTERNAL_ERROR)
+                    with reconcile_ingest.isolate_object(
+                        context, IPAMClaimHandler.kind, str(failed_claim)
+                    ):
+                        allocation.refuse_claim(failed_claim, dialect, _INTERNAL_ERROR)
 
 
 def _problems_by_uid(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:

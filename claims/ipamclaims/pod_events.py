@@ -16,7 +16,7 @@ from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.core.workloads import pod_events
 from claims.core.workloads.pod_events import Refusal
-from pools.clusters.reconcile.handler import MANAGER, SyncContext
+from pools.clusters.reconcile.handler import BUGS, MANAGER, SyncContext
 from pools.core.kubernetes import resources
 from pools.platform import database
 from pools.platform.outbound import faults
@@ -46,6 +46,10 @@ def write_events(context: SyncContext) -> None:
             _write(context, refusal)
         except faults.Rejected as error:
             log.info("the cluster rejected an event on %s: %s", refusal.pod, error.message)
+        except BUGS:
+            log.exception(
+                "no event could be written to the pod %s/%s", refusal.namespace, refusal.pod
+            )
         except faults.ClusterFault as error:
             log.info("no events could be written to pods of %s: %s", context.cluster, error.message)
             return

@@ -121,8 +121,11 @@ def claim_value(claim: IPAMClaim) -> Claim:
 def spec_manifest(
     claim: IPAMClaim, current: Mapping[str, Any] | None, dialect: Dialect
 ) -> Manifest | None:
-    """Return the manifest to apply for a claim of the register; None if the object has another uid."""
-    if current is not None and claim.uid and current["metadata"].get("uid") != claim.uid:
+    """Return the manifest to apply for a claim of the register.
+
+    None if its object was deleted: it is not there any more, or has another uid.
+    """
+    if claim.uid and (current is None or current["metadata"].get("uid") != claim.uid):
         return None
     return manifest(claim, dialect)
 

@@ -21,6 +21,7 @@ from claims.models import Network
 from claims.networks import findings as network_findings
 from claims.networks import networks as services
 from claims.networks import pools
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     MANAGER,
     Handler,
@@ -101,8 +102,14 @@ def _sync_pools(context: SyncContext) -> None:
     if context.from_watch:
         return
     for network in pools.diverged_networks(context.cluster):
-        with contextlib.suppress(errors.Conflict, errors.InvalidInput), context.transaction():
-            # A network that is refused again has a problem that gives the reason.
+        # A network that is refused again has a problem that gives the reason.
+        with (
+            ingest.isolate_object(
+                context, resources.CLUSTER_UDN.kind, network.name, kind="network"
+            ),
+            contextlib.suppress(errors.Conflict, errors.InvalidInput),
+            context.transaction(),
+        ):
             pools.sync_pool(network, author=context.author)
 
 
@@ -120,19 +127,26 @@ def _writes(context: SyncContext) -> Iterator[Write]:
         )
     }
     for network in rows:
-        desired_network = services.as_udn(network)
-        current_manifest = objects.get(network.object_name)
-        differing = (
-            _immutable_differences(desired_network, current_manifest) if current_manifest else ()
-        )
-        if differing:
-            notes.append(network_findings.network_differs(network, differing))
-        make = functools.partial(
-            _desired_manifest, manifest=network_manifest.render(desired_network)
-        )
-        yield Write(
-            context.served[kind], network.object_name, make, structure=STRUCTURE, send=not differing
-        )
+        with ingest.isolate_object(context, kind, network.object_name):
+            desired_network = services.as_udn(network)
+            current_manifest = objects.get(network.object_name)
+            differing = (
+                _immutable_differences(desired_network, current_manifest)
+                if current_manifest
+                else ()
+            )
+            if differing:
+                notes.append(network_findings.network_differs(network, differing))
+            make = functools.partial(
+                _desired_manifest, manifest=network_manifest.render(desired_network)
+            )
+            yield Write(
+                context.served[kind],
+                network.object_name,
+                make,
+                structure=STRUCTURE,
+                send=not differing,
+            )
 
 
 def _desired_manifest(current: Manifest | None, manifest: Manifest) -> Manifest | None:

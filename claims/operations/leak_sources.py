@@ -15,6 +15,7 @@ from claims.address_index import block_sync
 from claims.core import resources
 from claims.ipamclaims import ingest, ipamclaims
 from claims.models import IPAMClaim
+from pools.core import holders
 from pools.models import Block
 from pools.platform import database
 from pools.register.leaks import detection, reclaim
@@ -26,9 +27,21 @@ _INDEXED = sql.SQL("""
       AND e.network_id = ANY(ARRAY(SELECT id FROM claims_network WHERE cluster_id = %(cluster)s))
       AND e.address IS NOT NULL AND e.holds AND {condition}
 """)
+# An instance stands for its VM: without it, and without pods, it holds nothing. Unless all pods are known, it does.
+_LIVING = """('Pod' <> ALL(%(complete)s::text[])
+    OR {uid} IN (SELECT l.uid FROM claims_workload l WHERE cardinality(l.pods) > 0)
+    OR {uid} IN (SELECT jsonb_path_query(l.manifest, '$.metadata.ownerReferences[*].uid') #>> '{{}}'
+        FROM pools_observedobject l
+        WHERE l.cluster_id = %(cluster)s AND l.kind = 'Pod' AND l.missed_at IS NULL)
+    OR ({alias}.namespace, {alias}.name) IN (SELECT l.namespace, l.name FROM pools_observedobject l
+        WHERE l.cluster_id = %(cluster)s AND l.kind = 'VirtualMachine' AND l.missed_at IS NULL))"""
 _ENTRY_OR_WORKLOAD = _INDEXED.format(
-    joined=sql.SQL(""),
-    condition=sql.SQL("(e.entry_id IS NOT NULL OR e.workload_id IS NOT NULL)"),
+    joined=sql.SQL("LEFT JOIN claims_workload w ON w.id = e.workload_id"),
+    condition=sql.SQL(
+        "(e.entry_id IS NOT NULL OR w.kind = 'pod' OR w.kind = 'vmi' AND "
+        + _LIVING.format(uid="w.uid", alias="w")
+        + ")"
+    ),
 )
 _CLAIM = _INDEXED.format(
     joined=sql.SQL("""JOIN claims_ipamclaim c ON c.id = e.claim_id
@@ -37,17 +50,26 @@ _CLAIM = _INDEXED.format(
     condition=sql.SQL("""(c.vm_uid = ''
         OR c.vm_uid IN (SELECT vm.uid FROM pools_observedobject vm
             WHERE vm.cluster_id = %(cluster)s AND vm.missed_at IS NULL
-              AND vm.kind IN ('VirtualMachine', 'VirtualMachineInstance'))
+              AND (vm.kind = 'VirtualMachine' OR vm.kind = 'VirtualMachineInstance' AND {living}))
         OR jsonb_path_exists(o.manifest,
             '$.metadata.ownerReferences[*] ? (@.uid == $uid && @.kind != "VirtualMachine"
                 && @.kind != "VirtualMachineInstance")',
-            jsonb_build_object('uid', c.vm_uid)))"""),
+            jsonb_build_object('uid', c.vm_uid)))""").format(
+        living=sql.SQL(_LIVING.format(uid="vm.uid", alias="vm"))
+    ),
 )
+# The id that `holders.shorten_identifier` makes of namespace and name.
+_FULL_NAME = "o.namespace || '/' || o.name"
+_HOLDER_ID = sql.SQL(f"""
+    CASE WHEN length({_FULL_NAME}) <= {holders.LONGEST_IDENTIFIER} THEN {_FULL_NAME}
+    ELSE left({_FULL_NAME}, {holders.LONGEST_IDENTIFIER - 17}) || '~'
+        || left(encode(sha256(convert_to({_FULL_NAME}, 'UTF8')), 'hex'), 16) END
+""")
 _OBJECT = sql.SQL("""
     SELECT FROM pools_observedobject o
     WHERE o.cluster_id = %(cluster)s AND o.kind IN ({kinds}) AND b.holder_kind = {holder}
-      AND o.namespace || '/' || o.name = b.holder_id AND b.holder_uid IN ('', o.uid)
-      AND o.missed_at IS NULL
+      AND {holder_id} = b.holder_id AND b.holder_uid IN ('', o.uid)
+      AND o.missed_at IS NULL AND (o.kind <> 'VirtualMachineInstance' OR {living})
 """)
 # Only entries have holders without a namespace.
 _COVERS = sql.SQL("""
@@ -81,7 +103,10 @@ VMS = detection.LeakSource(
         _ENTRY_OR_WORKLOAD,
         _CLAIM,
         _OBJECT.format(
-            kinds=sql.SQL("'VirtualMachine', 'VirtualMachineInstance'"), holder=sql.Literal("vm")
+            kinds=sql.SQL("'VirtualMachine', 'VirtualMachineInstance'"),
+            holder=sql.Literal("vm"),
+            holder_id=_HOLDER_ID,
+            living=sql.SQL(_LIVING.format(uid="o.uid", alias="o")),
         ),
     ),
     clear_claims,
@@ -91,5 +116,12 @@ PODS = detection.LeakSource(
     frozenset({resources.POD.kind}),
     frozenset({block_sync.POD}),
     _COVERS.format(holder=sql.Literal("pod")),
-    (_OBJECT.format(kinds=sql.Literal("Pod"), holder=sql.Literal("pod")),),
+    (
+        _OBJECT.format(
+            kinds=sql.Literal("Pod"),
+            holder=sql.Literal("pod"),
+            holder_id=_HOLDER_ID,
+            living=sql.SQL("true"),
+        ),
+    ),
 )

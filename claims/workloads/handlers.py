@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from claims.core import resources
 from claims.core.workloads import attachments, projection
 from claims.core.workloads.attachments import Instance, Machine, Pod
+from claims.core.workloads.network_selection import DEFAULT_NETWORK, ignored_request
 from claims.models.workloads import WorkloadKind
 from claims.workloads import findings, running
 from claims.workloads.running import WorkloadChanges
 from pools.clusters.reconcile.handler import Handler, ParsedObject, ReconcileFinding, SyncContext
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import ObservedObject
+from pools.models import Finding, ObservedObject
+from pools.models.observed import Severity
 
 
 class VirtualMachines(Handler):
@@ -105,6 +107,38 @@ class Pods(Handler):
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from findings.duplicate_findings(context.cluster.pk, WorkloadKind.POD)
+        yield from _ignored_requests(context)
+
+
+IGNORED = "requested_addresses_ignored"
+
+
+def _ignored_requests(context: SyncContext) -> Iterator[ReconcileFinding]:
+    """Report pods that asked for addresses and run with others; after a watch event, as the last full sync did."""
+    if context.from_watch:
+        for row in Finding.objects.filter(cluster=context.cluster, kind=Pods.kind, code=IGNORED):
+            yield ReconcileFinding(
+                row.code, row.subject, row.message, Severity(row.severity), row.details
+            )
+        return
+    annotated = ObservedObject.objects.filter(
+        cluster=context.cluster,
+        kind=Pods.kind,
+        missed_at=None,
+        manifest__metadata__annotations__has_keys=[DEFAULT_NETWORK, attachments.POD_NETWORKS],
+    ).order_by("namespace", "name")
+    pods = annotated.values_list("namespace", "name", "manifest__metadata__annotations")
+    for namespace, name, texts in pods.iterator():
+        ignored = ignored_request(texts, texts[attachments.POD_NETWORKS])
+        if ignored is None:
+            continue
+        requested, got = (", ".join(addresses) for addresses in ignored)
+        message = (
+            f"The pod {namespace}/{name} asked for {requested} and got {got}: OVN-Kubernetes ignores requests for"
+            " addresses and MACs unless it runs with enable-preconfigured-udn-addresses."
+        )
+        details = {"requested": ignored[0], "got": ignored[1]}
+        yield ReconcileFinding(IGNORED, f"{namespace}/{name}", message, details=details)
 
 
 def _record_problems(parsed_objects: Sequence[ParsedObject]) -> None:

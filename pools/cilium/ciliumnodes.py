@@ -26,8 +26,8 @@ from pools.cilium import node_allocation, node_blocks, node_findings, node_statu
 from pools.cilium.node_allocation import BlockRequest
 from pools.cilium.node_status import HOLDER, NodeStatus
 from pools.cilium.pod_pools import PodPools
-from pools.clusters import recovery_mode
-from pools.clusters.reconcile import watch_positions
+from pools.clusters import other_writers, recovery_mode
+from pools.clusters.reconcile import ingest, watch_positions
 from pools.clusters.reconcile.handler import (
     STATUS_MANAGER,
     Handler,
@@ -102,25 +102,28 @@ class CiliumNodes(Handler):
         demands = _nodes_needing_work(cluster_id, include_out_of_sync=not context.from_watch)
         if context.from_watch:
             demands = _refresh_released(context, demands)
-        with context.transaction():
-            statuses = node_blocks.record(cluster_id, list(demands.values()), release=True)
-            _store_pending(list(demands), statuses)
+        statuses = _record(context, list(demands.items()))
         if not serving:
             return
+        failures_by_node: dict[str, list[str]] = {}
         # A transaction of its own: pools are locked before any row of a block.
         with context.transaction():
             if not recovery_mode.may_allocate():
                 return
-            failures_by_node = _allocate(cluster_id, statuses)
+            for status, error in ingest.isolate_failures(
+                statuses, lambda batch: failures_by_node.update(_allocate(cluster_id, batch))
+            ):
+                ingest.record_failure(context, self.kind, status.name, error)
         granted = node_blocks.unpublished_cidrs(cluster_id, [status.name for status in statuses])
         shared = _shared_cidrs(cluster_id, statuses)
         for status in statuses:
             name = status.name
-            if granted[name] or name in shared:
-                yield _allocated_write(context, status.demand, shared.get(name, ()))
-            text = ciliumnode.error_text([*status.failures(), *failures_by_node.get(name, ())])
-            if text != status.demand.operator_error:
-                yield _status_write(context, status.demand, text)
+            with ingest.isolate_object(context, self.kind, name):
+                if granted[name] or name in shared:
+                    yield _allocated_write(context, status.demand, shared.get(name, ()))
+                text = ciliumnode.error_text([*status.failures(), *failures_by_node.get(name, ())])
+                if text != status.demand.operator_error:
+                    yield _status_write(context, status.demand, text)
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         cluster_id = context.cluster.pk
@@ -128,6 +131,7 @@ class CiliumNodes(Handler):
         serving = context.connection.manages(ManagedResource.POD_CIDRS)
         yield from node_findings.cluster_findings(cluster_id, demands, serving=serving)
         yield from observed_findings.find_clashes(context, self.kind)
+        yield from other_writers.findings(context, ManagedResource.POD_CIDRS)
 
     # --- the operator -----------------------------------------------------------------------------
 
@@ -144,6 +148,23 @@ class CiliumNodes(Handler):
             else podippool.KIND in context.complete
         )
         return pools_complete or not pools.exists()
+
+
+def _record(context: SyncContext, demands: Sequence[tuple[int, NodeDemand]]) -> list[NodeStatus]:
+    """Record the blocks of nodes, given by the ids of their rows; return the status of those that did not fail."""
+    statuses: list[NodeStatus] = []
+
+    def record(batch: Sequence[tuple[int, NodeDemand]]) -> None:
+        recorded = node_blocks.record(
+            context.cluster.pk, [demand for _, demand in batch], release=True
+        )
+        _store_pending([pk for pk, _ in batch], recorded)
+        statuses.extend(recorded)
+
+    with context.transaction():
+        for (_, demand), error in ingest.isolate_failures(demands, record):
+            ingest.record_failure(context, CiliumNodes.kind, demand.name, error)
+    return statuses
 
 
 def _allocate(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, list[str]]:

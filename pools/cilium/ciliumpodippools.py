@@ -24,7 +24,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from pools.cilium import (
     pool_findings,
@@ -33,6 +33,7 @@ from pools.cilium import (
     pool_sync,
     pool_writes,
 )
+from pools.clusters.reconcile import ingest as reconcile_ingest
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -52,7 +53,6 @@ from pools.core.kubernetes.resources import (
 from pools.models import ObservedObject, Pool, PoolCIDR
 from pools.models.connections import ManagedResource
 from pools.models.pools import Category
-from pools.platform import database
 
 KIND = podippool.KIND
 _BATCH = 200  # objects in one transaction
@@ -209,7 +209,7 @@ def _try_ingest(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
     try:
         with context.transaction():
             ingest(context, [(row, pool_sync.parse(row.manifest)) for row in rows])
-    except (errors.InvalidInput, errors.Conflict, IntegrityError):
+    except reconcile_ingest.OBJECT_ERRORS:
         return False  # a lost lease is raised again when objects are ingested one by one
     return True
 
@@ -222,14 +222,10 @@ def _remove_unused_orphans(context: SyncContext, orphaned: Sequence[PoolCIDR]) -
 def _ingest_one(context: SyncContext, row: ObservedObject) -> None:
     code = message = ""
     with context.transaction():
-        try:
-            with transaction.atomic():
-                ingest(context, [(row, pool_sync.parse(row.manifest))])
-        except errors.IpamError as error:
-            code, message = error.code, error.message
-        except IntegrityError as error:
-            code, message = database.constraint(error), str(error).splitlines()[0]
-        if (code, message[:1000]) != (row.problem_code, row.problem):
-            ObservedObject.objects.filter(pk=row.pk).update(
-                problem_code=code[:63], problem=message[:1000]
-            )
+        for _, error in reconcile_ingest.isolate_failures(
+            [row],
+            lambda rows: ingest(context, [(row, pool_sync.parse(row.manifest)) for row in rows]),
+        ):
+            code, message = reconcile_ingest.describe_problem(error, f"{KIND} {row.name}")
+        if (code, message) != (row.problem_code, row.problem):
+            ObservedObject.objects.filter(pk=row.pk).update(problem_code=code, problem=message)

@@ -8,7 +8,7 @@ the cluster yet from blocks that the node released.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 
@@ -17,8 +17,10 @@ from django.db import connection
 from pools.cilium import node_status
 from pools.cilium.node_status import HOLDER, BlockRow, NodeStatus
 from pools.cilium.pod_pools import PodPoolCIDR, PodPools
+from pools.clusters.reconcile import sync_runs
 from pools.core import addresses, blocks
 from pools.core.cilium import ciliumnode
+from pools.core.kubernetes.resources import NODE
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.register.allocator import window
@@ -33,7 +35,7 @@ def record(
     1. With `release`, blocks that the node's object listed before and no longer lists are released into
     cooldown, and so are unpublished blocks that another node lists, as after a restore of the register.
     2. A listed block without a holder becomes the node's, even in a reserved range, in an orphaned CIDR
-    or in a cooldown: the cluster uses it. 3. Blocks get the uid of the object that lists them. Blocks of
+    or in a cooldown: the cluster uses it, unless it was reclaimed from this node and the node has no Node. 3. Blocks get the uid of the object that lists them. Blocks of
     other holders are not changed.
 
     The transaction must not hold locks on rows of blocks yet, to avoid deadlocks.
@@ -62,7 +64,7 @@ def record(
         window.release_blocks(sorted(freed), kind=HOLDER)
         # Another node may list a block that was just released.
         statuses = node_status.node_statuses(pools, demands)
-    fresh, existing_rows = _free_blocks(statuses)
+    fresh, existing_rows = _free_blocks(statuses, _reclaimed_block_ids(cluster_id, statuses))
     new_rows = insert_blocks(fresh)
     assign(
         [(row.id, status.name, status.demand.uid) for row, status in existing_rows],
@@ -84,8 +86,25 @@ def _released_block_ids(statuses: Sequence[NodeStatus]) -> set[int]:
     return {row.id for status in statuses for row in status.unlisted} | waiting & elsewhere
 
 
+def _reclaimed_block_ids(cluster_id: int, statuses: Iterable[NodeStatus]) -> set[int]:
+    """Return the listed blocks without a holder whose last one was this CiliumNode, if its Node is gone."""
+    candidates = [
+        (status.name, listed_cidr.row.id)
+        for status in statuses
+        for listed_cidr in status.free
+        if listed_cidr.row
+        and listed_cidr.row.holder == (HOLDER, status.name)
+        and listed_cidr.row.uid == status.demand.uid
+    ]
+    if not candidates or NODE.kind not in sync_runs.complete_kinds(cluster_id):
+        return set()
+    rows = ObservedObject.objects.filter(cluster=cluster_id, kind=NODE.kind, missed_at=None)
+    nodes = set(rows.values_list("name", flat=True))
+    return {pk for name, pk in candidates if nodes and name not in nodes}
+
+
 def _free_blocks(
-    statuses: Iterable[NodeStatus],
+    statuses: Iterable[NodeStatus], reclaimed: Collection[int]
 ) -> tuple[list[FreshBlock], list[tuple[BlockRow, NodeStatus]]]:
     """Return the listed blocks without a holder: new blocks, and existing rows with their new node."""
     fresh: list[FreshBlock] = []
@@ -94,6 +113,8 @@ def _free_blocks(
     for status in statuses:
         for listed_cidr in status.free:
             key = (listed_cidr.pool_cidr.pool.id if listed_cidr.pool_cidr else 0, listed_cidr.text)
+            if listed_cidr.row is not None and listed_cidr.row.id in reclaimed:
+                continue
             if key in seen_keys:  # the first node that lists a block gets it
                 continue
             seen_keys.add(key)

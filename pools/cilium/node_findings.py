@@ -33,6 +33,7 @@ def cluster_findings(
         yield from _node_findings(status, serving=serving)
     yield from _unknown_pools(pools, statuses)
     yield from _leaks(cluster_id)
+    yield from _without_node(cluster_id)
     yield from _cooldowns(cluster_id)
 
 
@@ -119,6 +120,29 @@ def _leaks(cluster_id: int) -> Iterator[ReconcileFinding]:
 
 # Only blocks that have been held for a while: the node may be newer than the list.
 _LEAKED = statements.read("pools/leaked_node_blocks")
+
+
+def _without_node(cluster_id: int) -> Iterator[ReconcileFinding]:
+    """Report CiliumNodes whose Node is gone, as leak detection has observed it (pools/register/leaks/detection.py)."""
+    for node, cidrs in _rows(_WITHOUT_NODE, {"cluster": cluster_id, "kind": KIND}):
+        yield ReconcileFinding(
+            "ciliumnode_without_node",
+            node,
+            f"The CiliumNode {node} has no Node in Kubernetes, and holds {', '.join(cidrs[:MAX_LISTED_NODES])}."
+            f" If the node is gone for good, delete it: kubectl delete ciliumnode {node}",
+            details={"node": node, "cidrs": cidrs},
+        )
+
+
+_WITHOUT_NODE = """
+    SELECT b.holder_id, array_agg(b.cidr::text ORDER BY b.cidr)
+    FROM pools_leak l JOIN pools_block b ON b.id = l.block_id AND b.state = 'held'
+        AND b.holder_id = l.holder_id AND b.allocated_at = l.allocated_at AND b.category = 'pod'
+    JOIN pools_observedobject o ON o.cluster_id = l.cluster_id AND o.kind = %(kind)s
+        AND o.name = l.holder_id AND o.missed_at IS NULL AND l.holder_uid IN ('', o.uid)
+    WHERE l.cluster_id = %(cluster)s AND l.holder_kind = 'node'
+    GROUP BY b.holder_id ORDER BY b.holder_id
+"""
 
 
 def _cooldowns(cluster_id: int) -> Iterator[ReconcileFinding]:

@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Q
 
 from pools.cilium import pool_sync
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext, Write
 from pools.core import errors
 from pools.core.cilium import conversion, podippool
@@ -214,28 +215,29 @@ def desired_writes(
     desired_pools = pool_sync.registered_manifests(pools)
     agreed_ids = []
     for pool in pools:
-        row = objects.get(pool.name)
-        if not desired_pools[pool.pk].families:
-            continue
-        try:
-            manifest = _render(shape(), desired_pools[pool.pk])
-        except errors.InvalidInput as error:
-            notes.append(_not_writable_finding(pool, error))
-            continue
-        make_manifest = functools.partial(
-            manifest_to_send, desired_pool=desired_pools[pool.pk], manifest=manifest
-        )
-        if row is None or make_manifest(row.manifest) is not None:
-            yield Write(
-                shape().resource,
-                pool.name,
-                make_manifest,
-                fit=functools.partial(fit_ranges, desired_pool=desired_pools[pool.pk]),
+        with ingest.isolate_object(context, KIND, pool.name):
+            row = objects.get(pool.name)
+            if not desired_pools[pool.pk].families:
+                continue
+            try:
+                manifest = _render(shape(), desired_pools[pool.pk])
+            except errors.InvalidInput as error:
+                notes.append(_not_writable_finding(pool, error))
+                continue
+            make_manifest = functools.partial(
+                manifest_to_send, desired_pool=desired_pools[pool.pk], manifest=manifest
             )
-        elif same_spec(row.manifest, desired_pools[pool.pk]):
-            agreed_ids.append(row.pk)
-        else:
-            notes.append(_more_in_cluster_finding(row, manifest))
+            if row is None or make_manifest(row.manifest) is not None:
+                yield Write(
+                    shape().resource,
+                    pool.name,
+                    make_manifest,
+                    fit=functools.partial(fit_ranges, desired_pool=desired_pools[pool.pk]),
+                )
+            elif same_spec(row.manifest, desired_pools[pool.pk]):
+                agreed_ids.append(row.pk)
+            else:
+                notes.append(_more_in_cluster_finding(row, manifest))
     if agreed_ids:
         with context.transaction():
             mark_agreed(agreed_ids)
@@ -294,20 +296,21 @@ def conversion_writes(
     uids = dict(rows.values_list("name", "uid"))
     for v2alpha1 in context.client.list(old_version).items:
         metadata = v2alpha1["metadata"]
-        if uids.get(metadata["name"]) == metadata.get("uid"):
-            continue  # both versions show one object
-        v2 = rows.filter(name=metadata["name"]).values_list("manifest", flat=True).first()
-        try:
-            if conversion.version_relation(v2alpha1, v2) is conversion.VersionRelation.V2_WINS:
-                notes += _version_findings(v2alpha1, v2)
+        with ingest.isolate_object(context, KIND, metadata["name"]):
+            if uids.get(metadata["name"]) == metadata.get("uid"):
+                continue  # both versions show one object
+            v2 = rows.filter(name=metadata["name"]).values_list("manifest", flat=True).first()
+            try:
+                if conversion.version_relation(v2alpha1, v2) is conversion.VersionRelation.V2_WINS:
+                    notes += _version_findings(v2alpha1, v2)
+                    continue
+                manifest = _convert(shape(), v2alpha1)
+            except errors.InvalidInput as error:
+                message = f"The v2alpha1 object is not converted: {error.message}"
+                notes.append(ReconcileFinding("not_converted", metadata["name"], message))
                 continue
-            manifest = _convert(shape(), v2alpha1)
-        except errors.InvalidInput as error:
-            message = f"The v2alpha1 object is not converted: {error.message}"
-            notes.append(ReconcileFinding("not_converted", metadata["name"], message))
-            continue
-        make_manifest = functools.partial(_manifest_if_absent, manifest=manifest)
-        yield Write(CILIUM_POD_IP_POOL, metadata["name"], make_manifest, manager=CONVERTER)
+            make_manifest = functools.partial(_manifest_if_absent, manifest=manifest)
+            yield Write(CILIUM_POD_IP_POOL, metadata["name"], make_manifest, manager=CONVERTER)
 
 
 def _convert(shape: ServedShape, v2alpha1: Manifest) -> Manifest:

@@ -15,8 +15,9 @@ from django.db.models.functions import Greatest
 
 from pools.cluster_api.register_pools import PoolBinding
 from pools.clusters import recovery_mode
+from pools.clusters.reconcile import comparison
 from pools.clusters.reconcile.handler import SyncContext
-from pools.core import errors
+from pools.core import errors, holders
 from pools.core.cluster_api.contract import AddressClaim, ObjectName
 from pools.core.demand import BlockDemand, Holder
 from pools.models import Block
@@ -26,6 +27,9 @@ from pools.platform import database
 from pools.register.allocator import allocation, window
 
 HOLDER_KIND = "ipaddressclaim"
+LONGEST_UID = comparison.LONGEST[
+    "uid"
+]  # of observed objects, with which those of blocks are compared
 
 
 class AddressTaken(errors.Conflict):
@@ -35,7 +39,18 @@ class AddressTaken(errors.Conflict):
 
 
 def holder(claim: AddressClaim) -> Holder:
-    return Holder(HOLDER_KIND, str(claim.name), claim.uid)
+    """Return the claim as the holder of its address. Raises InvalidInput if its names are too long for one."""
+    name = str(claim.name)
+    if len(name) > holders.LONGEST_IDENTIFIER:
+        message = (
+            f"namespace/name of a claim may have at most {holders.LONGEST_IDENTIFIER} characters together;"
+            f" this one has {len(name)}"
+        )
+        raise errors.InvalidInput.for_field("metadata.name", "too_long", message, name)
+    if len(claim.uid) > LONGEST_UID:
+        message = f"the uid of a claim may have at most {LONGEST_UID} characters"
+        raise errors.InvalidInput.for_field("metadata.uid", "too_long", message, claim.uid)
+    return Holder(HOLDER_KIND, name, claim.uid)
 
 
 def held_addresses(cluster_id: int, names: Collection[ObjectName]) -> dict[str, str]:

@@ -105,17 +105,22 @@ def releasing_writes(
         yield _claim_write(target, claim, make, how="replace")
 
 
-def abandoned_address_write(target: Target, address: Manifest) -> Write:
-    """Return the write that lets an IPAddress go whose claim is gone, once somebody deletes it."""
+def abandoned_address_writes(target: Target, address: Manifest, *, leaked: bool) -> Iterator[Write]:
+    """Yield the writes that let an IPAddress go whose claim is gone.
+
+    One that nobody deletes is deleted if it is `leaked`: two complete observations missed its claim.
+    """
     name = contract.object_name(address)
-    return Write(
-        target.addresses,
-        name.name,
-        partial(_abandoned, target=target),
-        namespace=name.namespace,
-        how="replace",
-        structure=STRUCTURE,
-    )
+    for how, make in (("delete", _abandoned), ("replace", _abandoned_unprotected)):
+        if leaked or how == "replace":
+            yield Write(
+                target.addresses,
+                name.name,
+                partial(make, target=target),
+                namespace=name.namespace,
+                how=how,
+                structure=STRUCTURE,
+            )
 
 
 def _claim_write(target: Target, claim: AddressClaim, make: Any, how: str = "apply") -> Write:
@@ -183,11 +188,14 @@ def _address(
 ) -> Manifest | None:
     """Return the IPAddress; None if another claim's object has the name, or the object is being deleted.
 
-    An existing object keeps its spec, as machines use it; it gets owners and the finalizer.
+    An existing object keeps its spec, as machines use it; it gets owners and the finalizer. A new one is made
+    only for a claim that the cluster has now, with the finalizer that keeps it until the IPAddress is gone.
     """
     if current is not None and (
         not contract.belongs_to(current, claim) or contract.is_deleting(current)
     ):
+        return None
+    if current is None and not _is_protected_now(target, claim):
         return None
     manifest = _identity(target.addresses, claim)
     manifest["metadata"] |= {
@@ -205,6 +213,19 @@ def _address(
         **binding.address_spec(text),
     }
     return manifest
+
+
+def _is_protected_now(target: Target, claim: AddressClaim) -> bool:
+    """Return True if the cluster has the claim now, not being deleted, with our finalizer."""
+    try:
+        current = target.context.client.get(target.claims, claim.name.name, claim.name.namespace)
+    except faults.NotFound:
+        return False
+    return (
+        _is_object_of(current, claim)
+        and not contract.is_deleting(current)
+        and (target.context.dry_run or contract.has_finalizer(current, contract.RELEASE_FINALIZER))
+    )
 
 
 def _without_earlier_owners(
@@ -323,14 +344,27 @@ def _released_claim(
 
 
 def _abandoned(current: Manifest | None, target: Target) -> Manifest | None:
+    if current is None or contract.is_deleting(current):
+        return None
+    return None if _has_claim(current, target) else current
+
+
+def _abandoned_unprotected(current: Manifest | None, target: Target) -> Manifest | None:
     if current is None or not contract.is_deleting(current):
         return None
     if not contract.has_finalizer(current, contract.PROTECT_FINALIZER):
         return None
-    reference = contract.section(contract.section(current, "spec"), "claimRef")
-    namespace = contract.object_name(current).namespace
+    if _has_claim(current, target):
+        return None
+    return contract.without_finalizer(current, contract.PROTECT_FINALIZER)
+
+
+def _has_claim(address: Manifest, target: Target) -> bool:
+    """Return True if the cluster has the claim of an IPAddress now."""
+    reference = contract.section(contract.section(address, "spec"), "claimRef")
+    namespace = contract.object_name(address).namespace
     try:
         target.context.client.get(target.claims, str(reference.get("name")), namespace)
     except faults.NotFound:
-        return contract.without_finalizer(current, contract.PROTECT_FINALIZER)
-    return None
+        return False
+    return True

@@ -8,13 +8,14 @@ claim that cannot be served has a condition, and each call tries it again.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import DatabaseError
 
-from pools.cluster_api import allocation, claim_writes, listing, observed, register_pools
+from pools.cluster_api import allocation, claim_writes, leaks, listing, observed, register_pools
 from pools.cluster_api.claim_writes import Target
 from pools.cluster_api.observed import Observation, ObservedClaim
 from pools.cluster_api.register_pools import Bindings, PoolBinding
@@ -30,14 +31,13 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.cluster_api import conditions, contract, resources
 from pools.core.cluster_api.conditions import Outcome, Reason
-from pools.core.cluster_api.contract import AddressClaim
+from pools.core.cluster_api.contract import AddressClaim, ObjectName
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models.connections import ManagedResource
 from pools.platform import database, events
-from pools.platform.leases import LeaseLost
 
 _INTERNAL_ERROR = "The allocation failed with an internal error; see the log of the worker."
-_STOPS = (LeaseLost, errors.ConnectionPaused, *ingest.DATABASE_AWAY)
+_GATEWAY_ERROR = "Its gateway could not be reserved; see the log of the worker."
 
 log = logging.getLogger(__name__)
 
@@ -131,8 +131,12 @@ class _Answers:
     def writes(self) -> Iterator[Write]:
         for observed_claim in self.observation.claims:
             if not self.observation.is_paused(observed_claim.claim):
-                yield from self._answer(observed_claim)
+                with self._isolate(observed_claim.claim.name):
+                    yield from list(self._answer(observed_claim))
         yield from self._abandoned()
+
+    def _isolate(self, name: ObjectName) -> contextlib.AbstractContextManager[None]:
+        return ingest.isolate_object(self._context, contract.CLAIM_KIND, str(name))
 
     def _reserve_gateways(self) -> None:
         """Reserve the gateways of pools; a gateway that cannot be reserved makes its pool unusable."""
@@ -142,10 +146,13 @@ class _Answers:
                 try:
                     with self._context.transaction():
                         register_pools.reserve_gateway(binding, author=self._context.author)
-                except _STOPS:
+                except ingest.STOPS:
                     raise
                 except errors.IpamError as error:
                     bindings[key] = error
+                except (DatabaseError, *BUGS):
+                    log.exception("the gateway of %s could not be reserved", key)
+                    bindings[key] = errors.IpamError(_GATEWAY_ERROR)
         self._bindings = bindings
 
     def _answer(self, observed_claim: ObservedClaim) -> Iterator[Write]:
@@ -157,7 +164,7 @@ class _Answers:
         binding = self._bindings.get(claim.pool)
         try:
             text = self._hold(claim, binding, address)
-        except _STOPS:
+        except ingest.STOPS:
             raise
         except (errors.IpamError, DatabaseError, *BUGS) as error:
             if not self._is_answered(claim, address):
@@ -197,7 +204,8 @@ class _Answers:
             outcome.reason.value,
             outcome.message,
         ):
-            self._record(claim, outcome, error)
+            with self._isolate(claim.name):
+                self._record(claim, outcome, error)
         yield from claim_writes.status_writes(self.target, observed_claim, outcome)
 
     def _record(self, claim: AddressClaim, outcome: Outcome, error: Exception) -> None:
@@ -205,11 +213,10 @@ class _Answers:
         binding = self._bindings.get(claim.pool)
         if outcome.reason is Reason.POOL_NOT_READY or not isinstance(binding, PoolBinding):
             return
-        holder = allocation.holder(claim)
         with self._context.transaction():
             events.record_allocation_failure(
                 binding.pool,
-                holder=(holder.kind, holder.id),
+                holder=(allocation.HOLDER_KIND, str(claim.name)),
                 org="",
                 env="",
                 code=error.code if isinstance(error, errors.IpamError) else "internal_error",
@@ -218,13 +225,37 @@ class _Answers:
             )
 
     def _abandoned(self) -> Iterator[Write]:
-        """Yield writes for addresses that somebody deletes and whose claim is gone."""
+        """Yield writes for addresses whose claim is gone: somebody deletes them, or they are leaks."""
         if contract.CLAIM_KIND in self.observation.unknown:
             return
+        leaked = leaks.leaked_addresses(self._context.cluster.pk)
         names = {observed_claim.claim.name for observed_claim in self.observation.claims}
         for name, address in self.observation.addresses.items():
-            if contract.is_deleting(address) and name not in names:
-                yield claim_writes.abandoned_address_write(self.target, address)
+            if name in names:
+                continue
+            is_leaked = (str(name), contract.address_of(address)) in leaked
+            if contract.is_deleting(address) or (is_leaked and not self._is_paused(address)):
+                yield from claim_writes.abandoned_address_writes(
+                    self.target, address, leaked=is_leaked
+                )
+
+    def _is_paused(self, address: Manifest) -> bool:
+        """Return True if the pool or the Cluster of an IPAddress without a claim is paused."""
+        fields = contract.metadata(address)
+        labels = contract.section(fields, "labels")
+        pool = contract.pool_key(address)
+        return pool is None or self.observation.is_paused(
+            AddressClaim(
+                name=contract.object_name(address),
+                uid="",
+                pool=pool,
+                cluster=str(labels.get(contract.CLUSTER_NAME) or ""),
+                is_paused=contract.has_paused_annotation(address),
+                is_deleting=True,
+                has_finalizer=False,
+                labels=labels,
+            )
+        )
 
 
 def _outcome(claim: AddressClaim, error: Exception) -> Outcome:

@@ -9,6 +9,7 @@ from functools import partial
 from pools.cluster_api import observed, register_pools
 from pools.cluster_api.claim_writes import STRUCTURE
 from pools.cluster_api.register_pools import PoolBinding
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     STATUS_MANAGER,
     Handler,
@@ -59,27 +60,28 @@ class CadastrePools(Handler):
         for key, manifest in manifests.items():
             if contract.has_paused_annotation(manifest):
                 continue
-            yield from _finalizer_writes(context, resource, key, manifest)
-            binding = bindings[key]
-            counts = (
-                usages[binding.pool.pk][binding.family]
-                if isinstance(binding, PoolBinding)
-                else None
-            )
-            make_status = partial(_status, binding=binding, counts=counts, now=now)
-            write = Write(
-                resource,
-                key.name,
-                make_status,
-                namespace=key.namespace,
-                subresource="status",
-                manager=STATUS_MANAGER,
-                structure=STRUCTURE,
-            )
-            if differences.find_differences(
-                make_status(manifest) or {}, manifest, structure=STRUCTURE
-            ):
-                yield write
+            with ingest.isolate_object(context, self.kind, "/".join(filter(None, key[1:]))):
+                yield from _finalizer_writes(context, resource, key, manifest)
+                binding = bindings[key]
+                counts = (
+                    usages[binding.pool.pk][binding.family]
+                    if isinstance(binding, PoolBinding)
+                    else None
+                )
+                make_status = partial(_status, binding=binding, counts=counts, now=now)
+                write = Write(
+                    resource,
+                    key.name,
+                    make_status,
+                    namespace=key.namespace,
+                    subresource="status",
+                    manager=STATUS_MANAGER,
+                    structure=STRUCTURE,
+                )
+                if differences.find_differences(
+                    make_status(manifest) or {}, manifest, structure=STRUCTURE
+                ):
+                    yield write
 
 
 def _finalizer_writes(

@@ -75,7 +75,7 @@ def bind(
         pool = pools_by_name.get(pool_object.pool_name)
         try:
             bindings[key] = _bind_one(cluster, pool_object, pool, cidrs)
-        except PoolNotUsable as error:
+        except errors.IpamError as error:
             bindings[key] = error
     return bindings
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pools.clusters import connections
+from pools.clusters import connections, other_writers
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import served_kinds, sync
 from pools.core import errors
@@ -131,6 +131,8 @@ def _run(
             granted = client.may(right.verb, right.resource, subresource=right.subresource)
             result.rights.append((right, granted))
         result.doubts += _missing_optional_rights(result)
+        reports = other_writers.live_reports(client, managed_resources)
+        result.doubts += [report.sentence for report in reports if report.sentence]
 
 
 def _missing_optional_rights(result: ConnectionTest) -> list[str]:

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
+from pools.clusters import other_writers
 from pools.clusters.client import kubeconfig
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import leases, sync
@@ -164,12 +165,15 @@ def connect(
     *,
     author: events.Author,
     offline: bool = False,
+    confirmed: bool = False,
 ) -> Connection:
     """Store the connection of a cluster; unless `offline`, read its identity and version first.
 
-    Raises AlreadyExists, SameCluster, KeyRingInvalid and ClusterFault.
+    Raises AlreadyExists, SameCluster, KeyRingInvalid and ClusterFault, and unless `confirmed` OtherWriterRuns.
     """
     cluster_info = _fetch_cluster_info(source, offline=offline)
+    if not offline:
+        check_other_writers(terms, lambda: source.access, confirmed=confirmed)
     _check_not_registered(cluster_info.identity)
     _in_transaction(lambda: _create_connection(cluster, source, terms, cluster_info, author))
     return get_connection(cluster)
@@ -182,9 +186,12 @@ def register(
     create: Callable[[], Cluster],
     author: events.Author,
     offline: bool = False,
+    confirmed: bool = False,
 ) -> Connection:
-    """Create a cluster with `create` and its connection in one transaction."""
+    """Create a cluster with `create` and its connection in one transaction; see `connect`."""
     cluster_info = _fetch_cluster_info(source, offline=offline)
+    if not offline:
+        check_other_writers(terms, lambda: source.access, confirmed=confirmed)
     _check_not_registered(cluster_info.identity)
 
     def write() -> Cluster:
@@ -235,8 +242,19 @@ def change(
     author: events.Author,
     terms: Terms | None = None,
     paused: bool | None = None,
+    confirmed: bool = False,
 ) -> Connection:
-    """Change the terms, pause or resume; a running sync loses its lease."""
+    """Change the terms, pause or resume; a running sync loses its lease.
+
+    Raises OtherWriterRuns for a resource that is switched on where another controller writes it, unless `confirmed`.
+    """
+    if terms is not None:
+        check_other_writers(
+            terms,
+            lambda: sync.cluster_access(connection),
+            before=connection.managed_resources,
+            confirmed=confirmed,
+        )
     values = dict(_DUE_NOW)
     if terms is not None:
         values |= {"mode": terms.mode, "managed_resources": list(terms.managed_resources)}
@@ -245,6 +263,18 @@ def change(
     with events.recorded_by(author):
         Connection.objects.filter(pk=connection.pk).update(**values)
     return get_connection(connection.cluster)
+
+
+def check_other_writers(
+    terms: Terms, access: Callable[[], Access], *, before: Iterable[str] = (), confirmed: bool
+) -> None:
+    """Raise OtherWriterRuns if these terms switch on what another controller writes, unless `confirmed`.
+
+    The cluster is asked now; what was managed `before` is not asked for.
+    """
+    added = {str(resource) for resource in terms.managed_resources} - set(before)
+    if not confirmed:
+        other_writers.require_confirmation(lambda: client_for(access()), added)
 
 
 def disconnect(connection: Connection, *, author: events.Author) -> None:

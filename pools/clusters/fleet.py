@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count, Model, Q
 
-from pools.clusters import connections, served_kinds_text
+from pools.clusters import connections, other_writers, served_kinds_text
 from pools.core.kubernetes.connection_status import ConnectionStatus
 from pools.models import Connection, Drift, Finding, ObservedObject
 from pools.platform import database
@@ -34,6 +34,11 @@ class ConnectionSummary:
     def served(self) -> dict[str, str] | None:
         """The apiVersion of each kind that the cluster serves; None before the first full sync."""
         return served_kinds_text.served_versions(self.connection)
+
+    @property
+    def writers(self) -> list[other_writers.ResourceWriters]:
+        """Who writes each resource that Cadastre could write, as last observed."""
+        return other_writers.writers_of(self.connection)
 
     @property
     def error(self) -> dict[str, str] | None:

@@ -8,6 +8,7 @@ not removed. All other text is stored unchanged and escaped where it is displaye
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 import unicodedata
 from typing import Literal
@@ -68,6 +69,14 @@ def parse_identifier(
     # Other Unicode spaces look like the ASCII blank, but differ from it.
     _check_characters(text, field, unfit=_UNFIT | {"Zs"})
     return text
+
+
+def shorten_identifier(text: str) -> str:
+    """Return a composed id that fits: a longer one ends in its digest, so that two of one beginning differ."""
+    if len(text) <= LONGEST_IDENTIFIER:
+        return text
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
+    return f"{text[: LONGEST_IDENTIFIER - len(digest) - 1]}~{digest}"
 
 
 def parse_reason(

@@ -17,6 +17,7 @@ import pghistory.models
 from django.apps import apps
 from django.db import connection, transaction
 
+from pools.core import holders
 from pools.models import Pool
 
 
@@ -87,7 +88,7 @@ def record_allocation_failure(
     message: str,
     author: Author,
 ) -> None:
-    """Record that an allocation was refused; `holder` is (kind, id)."""
+    """Record that an allocation was refused; `holder` is (kind, id), of any length."""
     kind, holder_id = holder
     values: dict[str, Any] = {
         "pgh_obj_id": pool.pk,
@@ -95,7 +96,7 @@ def record_allocation_failure(
         "pgh_context": author.as_context(),
         "category": pool.category,
         "holder_kind": kind,
-        "holder_id": holder_id,
+        "holder_id": holders.shorten_identifier(holder_id),
         "org": org,
         "env": env,
         "code": code,

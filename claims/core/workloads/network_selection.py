@@ -94,6 +94,34 @@ def default_network(text: object) -> Element:
     return elements[0]
 
 
+def ignored_request(
+    annotations: Mapping[str, Any], pod_networks: object
+) -> tuple[list[str], list[str]] | None:
+    """Return the addresses that a pod asked for on its primary network and the others that it got, or None.
+
+    `pod_networks` is the value of OVN-Kubernetes' annotation. None, too, where one of both is absent or invalid.
+    """
+    try:
+        requested = [
+            ip_interface(ip).ip for ip in default_network(annotations[DEFAULT_NETWORK]).ips
+        ]
+        networks = json.loads(str(pod_networks))
+        (primary,) = [value for value in networks.values() if value.get("role") == "primary"]
+        listed = primary.get("ip_addresses") or [primary["ip_address"]]
+        got = [ip_interface(str(ip)).ip for ip in listed]
+    except (
+        errors.InvalidInput,
+        ValueError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        RecursionError,
+    ):
+        return None
+    missing = set(requested) - set(got)
+    return ([*map(str, requested)], [*map(str, got)]) if missing and got else None
+
+
 def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:
     """Parse `network.kubevirt.io/addresses`: addresses without prefix length by interface of a VM.
 

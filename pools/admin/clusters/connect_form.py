@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
-from pools.clusters import connections
+from pools.clusters import connections, other_writers
 from pools.clusters.client import kubeconfig
 from pools.core import errors
 from pools.models import Cluster
@@ -23,6 +23,11 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 from pools.platform.outbound import faults, secrets
 
+# What the labels of the model do not say: whose place Cadastre takes.
+_INSTEAD_OF = {
+    ManagedResource.POD_CIDRS: _("PodCIDRs of CiliumNodes, in the place of Cilium's operator"),
+    ManagedResource.CLAIMS: _("status of IPAMClaims, in the place of OVN-Kubernetes"),
+}
 _EXPIRED = _("The kubeconfig of the previous step is no longer available. Enter it again.")
 
 
@@ -40,10 +45,22 @@ class TermsForm(forms.Form):
     )
     managed_resources = forms.MultipleChoiceField(
         label=_("Managed resources"),
-        choices=[(str(value), str(label)) for value, label in ManagedResource.choices],
+        choices=[
+            (str(value), _INSTEAD_OF.get(value, label)) for value, label in ManagedResource.choices
+        ],
         required=False,
         widget=forms.CheckboxSelectMultiple(),
         help_text=_("Used in managed mode only. You can change the selection at any time."),
+    )
+
+    confirm_other_writer = forms.BooleanField(
+        label=_("Switch on although another controller writes the same"),
+        required=False,
+        widget=fields.tick(),
+        help_text=_(
+            "Needed only where Cilium's operator writes PodCIDRs, or OVN-Kubernetes answers IPAMClaims: the message"
+            " says what can happen."
+        ),
     )
 
     terms = connections.Terms()
@@ -84,7 +101,9 @@ class ConnectForm(TermsForm):
         widget=fields.tick(),
         help_text=_("The cluster is identified at the first sync."),
     )
-    field_order = ("text", "file", "context", "mode", "managed_resources", "offline")
+    field_order = (
+        "text", "file", "context", "mode", "managed_resources", "confirm_other_writer", "offline",
+    )  # fmt: skip
 
     def __init__(self, *args: Any, request: HttpRequest, cluster: Cluster, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -97,7 +116,8 @@ class ConnectForm(TermsForm):
     def for_replacement(cls, *args: Any, **options: Any) -> ConnectForm:
         """Return a form for the credentials only; mode and managed resources are kept."""
         form = cls(*args, **options)
-        del form.fields["mode"], form.fields["managed_resources"]
+        for name in TermsForm.base_fields:
+            del form.fields[name]
         return form
 
     def clean(self) -> dict[str, Any]:
@@ -179,4 +199,6 @@ def _prefix_paths(error: errors.IpamError) -> errors.IpamError:
 
 def field_of_problem(problem: errors.FieldProblem) -> str | None:
     """Return the field that shows an error of the service; errors of the source are shown at `text`."""
+    if problem.code == other_writers.FOUND:
+        return "confirm_other_writer"
     return problem.field if problem.field in {"mode", "managed_resources"} else "text"

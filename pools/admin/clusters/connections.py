@@ -82,7 +82,14 @@ def _save(
         return
     offline = form.cleaned_data["offline"]
     if row is None:
-        connections.connect(cluster, source, form.terms, author=author, offline=offline)
+        connections.connect(
+            cluster,
+            source,
+            form.terms,
+            author=author,
+            offline=offline,
+            confirmed=form.cleaned_data["confirm_other_writer"],
+        )
         messages.success(
             request,
             gettext("%(cluster)s is connected. The first sync starts within seconds.")
@@ -104,12 +111,19 @@ def terms(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         request.POST or None, initial={"mode": row.mode, "managed_resources": row.managed_resources}
     )
     if request.method == "POST" and form.is_valid():
-        connections.change(row, author=pages.author(request), terms=form.terms)
-        return pages.done(
-            request,
-            gettext("The managed resources of %(cluster)s were changed.") % {"cluster": cluster},
-            cluster,
-        )
+        with pages.errors_at_field(form, connect_form.field_of_problem):
+            connections.change(
+                row,
+                author=pages.author(request),
+                terms=form.terms,
+                confirmed=form.cleaned_data["confirm_other_writer"],
+            )
+            return pages.done(
+                request,
+                gettext("The managed resources of %(cluster)s were changed.")
+                % {"cluster": cluster},
+                cluster,
+            )
     return pages.form_page(
         request,
         cluster,

@@ -46,6 +46,14 @@ def _managed_resources_field() -> fields.ListField:
     return fields.ListField(child=fields.TextField(_parse_text, schema=schema), required=False)
 
 
+class ResourceWritersSerializer(Representation):
+    """Who writes what a managed resource is about; `note` is the evidence, or what is not known."""
+
+    managed_resource = fields.ChoiceField(ManagedResource.values)
+    writers = fields.ListField(child=fields.TextField())
+    note = fields.TextField()
+
+
 class ConnectionSerializer(Representation):
     """The connection of a cluster, its status, and its numbers of objects, problems and findings."""
 
@@ -57,6 +65,7 @@ class ConnectionSerializer(Representation):
     managed_resources = fields.ListField(
         child=fields.ChoiceField(ManagedResource.values), source="connection.managed_resources"
     )
+    writers = fields.ListField(child=ResourceWritersSerializer())
     paused = fields.FlagField(source="connection.paused")
     state = fields.ChoiceField([state.key for state in ConnectionState], source="status.state.key")
     message = fields.TextField(source="status.sentence")
@@ -115,12 +124,19 @@ class ConnectionSourceSerializer(Serializer):
 
 
 class ConnectionStoreSerializer(ConnectionSourceSerializer):
-    """A connection to store; `offline` stores it without contact to the cluster."""
+    """A connection to store; `offline` stores it without contact to the cluster.
+
+    `confirm_other_writer`: switch on a managed resource although another controller writes it, too.
+    """
 
     offline = fields.FlagField(required=False, default=False)
+    confirm_other_writer = fields.FlagField(required=False, default=False)
 
 
 class ConnectionChangeSerializer(Serializer):
+    """`confirm_other_writer`: switch on a managed resource although another controller writes it, too."""
+
+    confirm_other_writer = fields.FlagField(required=False, default=False)
     mode = _mode_field()
     managed_resources = _managed_resources_field()
     paused = fields.FlagField(required=False)
@@ -205,12 +221,21 @@ class ConnectionView(generics.GenericView):
             Connection.objects.filter(cluster=cluster_row).select_related("cluster").first()
         )
         terms = _terms(values, connection)
-        author = self.author()
+        author, confirmed = self.author(), values["confirm_other_writer"]
         if connection is None:
-            row = connections.connect(cluster_row, source, terms, author=author, offline=offline)
+            row = connections.connect(
+                cluster_row, source, terms, author=author, offline=offline, confirmed=confirmed
+            )
         else:
+            if not offline:
+                connections.check_other_writers(
+                    terms,
+                    lambda: source.access,
+                    before=connection.managed_resources,
+                    confirmed=confirmed,
+                )
             row = connections.replace(connection, source, author=author, offline=offline)
-            row = connections.change(row, author=author, terms=terms)
+            row = connections.change(row, author=author, terms=terms, confirmed=True)
         document = self.represent(fleet.summary(row)) | {"warnings": list(source.warnings)}
         return Response(document, status=200 if connection else 201)
 
@@ -220,7 +245,13 @@ class ConnectionView(generics.GenericView):
         row = _get_connection(cluster)
         values = self.read(request, ConnectionChangeSerializer, partial=True)
         terms, author = _terms(values, row), self.author()
-        row = connections.change(row, author=author, terms=terms, paused=values.get("paused"))
+        row = connections.change(
+            row,
+            author=author,
+            terms=terms,
+            paused=values.get("paused"),
+            confirmed=values.get("confirm_other_writer", False),
+        )
         return self.respond(fleet.summary(row))
 
     def delete(self, request: Request, cluster: str) -> Response:

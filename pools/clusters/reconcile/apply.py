@@ -6,18 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from pools.clusters.reconcile import comparison, differences, ingest, storage, writes
-from pools.clusters.reconcile.handler import Handler, ObjectKey, SyncContext, Write
+from pools.clusters.reconcile.handler import (
+    Handler,
+    ObjectKey,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
 from pools.clusters.reconcile.sync_runs import LONGEST_PLAN, KindCounts
 from pools.clusters.reconcile.writes import WriteResult
 from pools.core.kubernetes.differences import FieldDifference
 from pools.core.kubernetes.resources import Manifest
-from pools.models import ObservedObject
+from pools.models import Finding, ObservedObject
+from pools.models.observed import Severity
 from pools.platform.outbound import faults
 
 # The same fault for this many objects in a row is a fault of the cluster.
 IN_A_ROW = 10
 _CLUSTER_FAULTS = (faults.Forbidden, faults.ServerFault)
 _FLUSH = 100  # written objects that are ingested at once
+OBJECT_FAILED = "object_failed"  # code of a finding
 
 
 def apply_desired(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
@@ -30,6 +38,7 @@ def apply_desired(context: SyncContext, handler: Handler, counts: KindCounts) ->
 
 
 def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
+    context.failures.pop(handler.kind, None)
     # The generator is exhausted first, so that no transaction of the handler waits for the cluster.
     desired_writes = list(handler.desired(context))
     results: list[WriteResult] = []
@@ -39,6 +48,9 @@ def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> N
     except faults.ClusterFault as error:
         fault = error
     findings = [] if context.dry_run or fault else list(handler.findings(context))
+    counts.failed += len(context.failures.get(handler.kind, ()))
+    if not (context.dry_run or fault):
+        findings += _failed_objects(context, handler, results)
     if not context.dry_run:
         whole = fault is None and not context.from_watch
         covered = None if whole else {result.write.key for result in results} | context.changed_keys
@@ -50,6 +62,47 @@ def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> N
                 differences.store_findings(context.cluster.pk, handler.kind, findings)
     if fault:
         raise fault
+
+
+def _failed_objects(
+    context: SyncContext, handler: Handler, results: Sequence[WriteResult]
+) -> list[ReconcileFinding]:
+    """Return a finding for each object that failed for an unexpected reason, in whatever step.
+
+    After a watch event, objects that it does not concern keep theirs.
+    """
+    texts: dict[str, str] = {}
+    if not handler.problems_are_findings:
+        rows = ObservedObject.objects.filter(cluster=context.cluster, kind=handler.kind)
+        unexpected = rows.filter(problem_code__in=ingest.UNEXPECTED)
+        for namespace, name, problem in unexpected.values_list("namespace", "name", "problem"):
+            texts[_name((namespace, name))] = problem
+    if context.from_watch:
+        earlier = Finding.objects.filter(
+            cluster=context.cluster, kind=handler.kind, code=OBJECT_FAILED
+        )
+        done = [_name(key) for key in {*context.changed_keys, *(r.write.key for r in results)}]
+        for subject, details in earlier.exclude(subject__in=done).values_list("subject", "details"):
+            texts[subject] = details["problem"]
+    for result in results:
+        if result.fault is not None and not result.field_differences:  # else its drift names it
+            texts[_name(result.write.key)] = result.fault.message
+    texts |= context.failures.get(handler.kind, {})
+    return [
+        ReconcileFinding(
+            OBJECT_FAILED,
+            subject,
+            f"{subject if ' ' in subject else f'{handler.kind} {subject}'} could not be processed: {text}."
+            " The other objects were; each sync run tries it again.",
+            Severity.ERROR,
+            {"problem": text},
+        )
+        for subject, text in texts.items()
+    ]
+
+
+def _name(key: ObjectKey) -> str:
+    return "/".join(filter(None, key))
 
 
 def _send_all(

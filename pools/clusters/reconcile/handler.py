@@ -34,7 +34,7 @@ class SyncContext:
     cluster by now; every write to the database is in such a transaction. In a `dry_run` handlers compute
     and write nothing. `from_watch` means that nothing was listed: watch events reported the objects
     `changed_keys`, and `desired` may return writes of these only. `prove()` raises if the cluster must not
-    be written any more.
+    be written any more. `failures` has the objects that failed alone, by the handler's kind and by finding subject.
     """
 
     cluster: Cluster
@@ -51,6 +51,7 @@ class SyncContext:
     changed_keys: frozenset[ObjectKey] = frozenset()
     listed: dict[str, list[Manifest]] = field(default_factory=dict)  # by kind; read-only
     prove: Callable[[], None] = lambda: None
+    failures: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 class ParsedObject(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
 from pools.clusters.reconcile import comparison, storage
 from pools.clusters.reconcile.handler import BUGS, Handler, ParsedObject, SyncContext
@@ -15,14 +16,16 @@ from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.platform.leases import LeaseLost
+from pools.platform.outbound import faults
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 # Errors of the database, not of an object; a serialization failure is retried as a whole.
 DATABASE_AWAY = (OperationalError, InterfaceError)
-_OBJECT_ERRORS = (errors.IpamError, DatabaseError, *BUGS)
-_STOPS = (LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
+OBJECT_ERRORS = (errors.IpamError, DatabaseError, *BUGS)
+UNEXPECTED = ("internal_error", "database_error")  # codes of problems that are not the object's
+STOPS = (LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
 
 
 class ObjectProblem(NamedTuple):
@@ -100,7 +103,10 @@ def _parse(handler: Handler, manifest: Manifest) -> Any:
     try:
         return handler.parse(manifest)
     except (errors.IpamError, *BUGS) as error:
-        return _problem(error, handler.kind)
+        metadata = manifest.get("metadata") or {}
+        return describe_problem(
+            error, f"{handler.kind} {metadata.get('namespace', '')}/{metadata.get('name')}"
+        )
 
 
 def _ingest_rows(
@@ -126,7 +132,9 @@ def _ingest_rows(
     for culprit, error in isolate_failures(
         good, lambda batch: _ingest_batch(context, handler, batch)
     ):
-        problem = _problem(error, handler.kind)
+        problem = describe_problem(
+            error, f"{handler.kind} {culprit.row.namespace}/{culprit.row.name}"
+        )
         culprit.row.problem_code, culprit.row.problem = problem.code, problem.text
     changed = [
         row
@@ -167,7 +175,7 @@ def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
                 rows = list(ObservedObject.objects.filter(pk__in=batch_ids).order_by("pk"))
                 failures = isolate_failures(rows, forget_batch)
                 for row, error in failures:
-                    problem = _problem(error, handler.kind)
+                    problem = describe_problem(error, f"{handler.kind} {row.namespace}/{row.name}")
                     ObservedObject.objects.filter(pk=row.pk).update(
                         problem_code=problem.code, problem=problem.text
                     )
@@ -186,9 +194,9 @@ def isolate_failures(
     try:
         with transaction.atomic():
             work(batch)
-    except _STOPS:
+    except STOPS:
         raise
-    except _OBJECT_ERRORS as error:
+    except OBJECT_ERRORS as error:
         if len(batch) == 1:
             return [(batch[0], error)]
         middle = len(batch) // 2
@@ -196,14 +204,43 @@ def isolate_failures(
     return []
 
 
-def _problem(error: Exception, kind: str) -> ObjectProblem:
+@contextlib.contextmanager
+def isolate_object(
+    context: SyncContext, handler_kind: str, name: str, *, kind: str = ""
+) -> Iterator[None]:
+    """Let an error of the body affect this object only (rule `bad-object-fails-alone`).
+
+    The object becomes the finding `object_failed` of the handler's kind; `kind` is the object's own one, if it
+    is another. Errors of the cluster, the database or the lease are raised.
+    """
+    savepoint = transaction.atomic() if connection.in_atomic_block else contextlib.nullcontext()
+    try:
+        with savepoint:
+            yield
+    except (*STOPS, faults.ClusterFault):
+        raise
+    except OBJECT_ERRORS as error:
+        record_failure(context, handler_kind, name, error, kind=kind)
+
+
+def record_failure(
+    context: SyncContext, handler_kind: str, name: str, error: Exception, *, kind: str = ""
+) -> None:
+    """Record that an object failed alone; it becomes the finding `object_failed`."""
+    subject = f"{kind} {name}" if kind else name
+    problem = describe_problem(error, f"{kind or handler_kind} {name}")
+    context.failures.setdefault(handler_kind, {})[subject] = problem.text
+
+
+def describe_problem(error: Exception, name: str) -> ObjectProblem:
+    """Return an error as the problem of the object of this name."""
     if isinstance(error, errors.IpamError):
         details = "; ".join(f"{problem.field}: {problem.message}" for problem in error.problems)
         return ObjectProblem(error.code[:63], _printable(details or error.message))
     if isinstance(error, DatabaseError):
         code = database.constraint(error) or "database_error"
         return ObjectProblem(code[:63], _printable(str(error).split("\n", 1)[0]))
-    log.error("an object of kind %s could not be ingested", kind, exc_info=error)
+    log.error("%s could not be processed", name, exc_info=error)
     return ObjectProblem("internal_error", f"{type(error).__name__}: see the log of the worker")
 
 

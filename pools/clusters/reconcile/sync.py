@@ -285,7 +285,10 @@ def isolate_kind(kind_counts: KindCounts, kind: str) -> Iterator[None]:
         raise
     except (DatabaseError, *BUGS):
         log.exception("the sync of %s failed", kind)
-        kind_counts.code, kind_counts.message = ReconcileFailed.code, ReconcileFailed.__doc__ or ""
+        kind_counts.code = ReconcileFailed.code
+        kind_counts.message = (
+            f"The sync of {kind} failed with an internal error. See the log of the worker."
+        )
 
 
 def _list_all(
@@ -305,7 +308,7 @@ def _list_all(
             with isolate_kind(kind_counts, handler.kind):
                 served_kinds.record_absent_kind(context, handler, discovery, kind_counts)
             continue
-        with isolate_kind(kind_counts, handler.kind), _record_forbidden(context, read):
+        with isolate_kind(kind_counts, handler.kind), _record_forbidden(context, read, kind_counts):
             observed_rows = comparison.observed_rows(context.cluster.pk, handler.kind)
             listing = context.client.list(read, project=projection_for(handler))
             kind_counts.seen = len(listing.items)
@@ -317,13 +320,16 @@ def _list_all(
 
 
 @contextlib.contextmanager
-def _record_forbidden(context: SyncContext, read: Resource) -> Iterator[None]:
+def _record_forbidden(
+    context: SyncContext, read: Resource, kind_counts: KindCounts
+) -> Iterator[None]:
     """Record a finding if the credentials must not read an optional kind; its rows stay."""
     try:
         yield
     except faults.Forbidden as error:
         if not read.reads_for:
             raise
+        kind_counts.not_permitted = True
         message = f"Cannot update {read.reads_for}: {error.message}"
         if not context.dry_run:
             with context.transaction():

@@ -31,6 +31,7 @@ class KindCounts:
     code: str = ""  # error of the kind as a whole
     message: str = ""
     not_served: bool = False  # the cluster lacks the kind: no fault, even with a code
+    not_permitted: bool = False  # the kind is optional, and must not be read: no fault
     plan: list[dict[str, Any]] = field(default_factory=list)  # of a dry run: objects and fields
 
     def as_json(self) -> dict[str, Any]:
@@ -72,6 +73,18 @@ def end(record: SyncRun, counts: Mapping[str, KindCounts], error: errors.IpamErr
     _delete_old_runs(record)
     if record.trigger != Trigger.WATCH and error is None:
         recovery_mode.end_when_listed()
+
+
+def complete_kinds(cluster_id: int) -> list[str]:
+    """Return the kinds of which the last full sync run of the cluster listed all objects."""
+    runs = SyncRun.objects.filter(cluster=cluster_id, ended_at__isnull=False)
+    full = runs.exclude(trigger__in=[Trigger.WATCH, Trigger.DRY_RUN]).order_by("-id")
+    kinds = full.values_list("kinds", flat=True).first() or {}
+    return [
+        kind
+        for kind, counts in kinds.items()
+        if not any(counts.get(name) for name in ("code", "not_served", "not_permitted"))
+    ]
 
 
 def _delete_old_runs(record: SyncRun) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from pools.clusters.reconcile.handler import BUGS, SyncContext, Write
+from pools.clusters.reconcile import ingest
+from pools.clusters.reconcile.handler import SyncContext, Write
 from pools.core import errors
 from pools.core.kubernetes import differences, managed_fields
 from pools.core.kubernetes.differences import FieldDifference
@@ -73,9 +74,9 @@ def send(
             current = listed if fresh and not attempt else _fetch_current(context, write)
             desired_manifest = write.make(current)
             field_differences = find_differences(write, desired_manifest, current)
-        except (errors.IpamError, *BUGS) as error:
-            if isinstance(error, faults.ClusterFault):
-                raise
+        except (faults.ClusterFault, *ingest.STOPS):
+            raise
+        except ingest.OBJECT_ERRORS as error:
             return WriteResult(
                 write, field_differences=field_differences, fault=_as_ipam_error(error, write)
             )

@@ -77,6 +77,21 @@ POD = Resource("", "v1", "pods", "Pod", namespaced=True)
 EVENT = Resource("", "v1", "events", "Event", namespaced=True, reads_for="events on launcher pods")
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 
+
+def lease(name: str) -> Resource:
+    """Return the Leases of this name, in whatever namespace their controller runs."""
+    return Resource(
+        "coordination.k8s.io",
+        "v1",
+        "leases",
+        f"Lease.{name}",
+        namespaced=True,
+        reads_for="Leases of controllers that may write the same",
+        everywhere=True,
+        only_named=name,
+    )
+
+
 # Kinds that use addresses and are only read (pools/observed).
 _SERVICES, _NODES = "Service CIDRs", "addresses and pod CIDRs of nodes"
 SERVICE_CIDR = Resource(

@@ -97,7 +97,12 @@ class Command(base.BaseCommand):
             self._write_pools(create())
             return
         row = connections.register(
-            source, terms, create=create, author=_AUTHOR, offline=options["offline"]
+            source,
+            terms,
+            create=create,
+            author=_AUTHOR,
+            offline=options["offline"],
+            confirmed=options["confirm_other_writer"],
         )
         self._write_warnings(source)
         self._write_pools(row.cluster)
@@ -129,17 +134,30 @@ class Command(base.BaseCommand):
     def _set(self, options: dict[str, Any]) -> None:
         cluster, source = _cluster(options), _source(options)
         row = Connection.objects.filter(cluster=cluster).first()
-        offline = options["offline"]
+        offline, confirmed = options["offline"], options["confirm_other_writer"]
         if row is None and source is not None:
             terms = _terms(options, Mode.OBSERVED, ())
-            row = connections.connect(cluster, source, terms, author=_AUTHOR, offline=offline)
+            row = connections.connect(
+                cluster, source, terms, author=_AUTHOR, offline=offline, confirmed=confirmed
+            )
         else:
             row = connections.get_connection(cluster)
             terms = _terms(options, Mode(row.mode), row.managed_resources)
             if source is not None:
+                access = source.access
+                if not offline:
+                    connections.check_other_writers(
+                        terms,
+                        lambda: access,
+                        before=row.managed_resources,
+                        confirmed=confirmed,
+                    )
                 row = connections.replace(row, source, author=_AUTHOR, offline=offline)
+                confirmed = True
             paused = options["pause"] if options["pause"] or options["resume"] else None
-            row = connections.change(row, author=_AUTHOR, terms=terms, paused=paused)
+            row = connections.change(
+                row, author=_AUTHOR, terms=terms, paused=paused, confirmed=confirmed
+            )
         if source is not None:
             self._write_warnings(source)
         self._write_connection(row)
@@ -261,6 +279,11 @@ def _add_source(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--enable", metavar="RESOURCES", help=f"managed resources to write: {managed_resources}"
     )
+    sub.add_argument(
+        "--confirm-other-writer",
+        action="store_true",
+        help="enable a resource although another controller of the cluster writes it, too",
+    )
     sub.add_argument("--offline", action="store_true", help="skip the connection test")
 
 
@@ -316,7 +339,10 @@ def _error_text(error: errors.IpamError) -> str:
 
 def _text(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(value)
+        return ", ".join(map(_text, value))
+    if isinstance(value, dict) and "writers" in value:
+        names = " and ".join(value["writers"]) or "unknown"
+        return f"{value['managed_resource']}: {names}" + f" ({value['note']})" * bool(value["note"])
     if isinstance(value, dict) and "code" in value:
         return f"{value['code']}: {value['message']}"
     if isinstance(value, dict):

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Count, Q
 from django.utils.translation import gettext, ngettext
 
-from pools.clusters import connections, fleet
+from pools.clusters import connections, fleet, other_writers
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Connection, Drift, Finding, Leak
 from pools.models.alerts import Level
@@ -133,6 +133,22 @@ def _findings(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         )
 
 
+def _other_writers(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield the managed resources that another controller of the cluster writes, too."""
+    rows = Finding.objects.filter(code=other_writers.FOUND).select_related("cluster")
+    for row in rows.order_by("cluster_id", "subject")[:_MOST]:
+        yield ActiveCondition(
+            FINDINGS,
+            f"cluster/{row.cluster_id}/{row.subject}",
+            Level.ERROR,
+            gettext("Two controllers write %(resource)s in cluster %(cluster)s")
+            % {"resource": row.subject, "cluster": row.cluster},
+            row.message,
+            f"/admin/pools/finding/?cluster={row.cluster_id}",
+            findings_cause(row.cluster_id),
+        )
+
+
 def findings_cause(cluster_id: int) -> str:
     """Return the cause of what the findings of a cluster report."""
     return f"cluster/{cluster_id}/findings"
@@ -200,6 +216,7 @@ ALL = (
     Condition({FAILING: "IpamClusterStale", EXPIRING: "IpamClusterStale"}, _failing_connections),
     Condition({DUPLICATE: "IpamDuplicateAddress"}, _duplicate_pod_cidrs),
     Condition({FINDINGS: "IpamClusterFindings"}, _findings),
+    Condition({FINDINGS: "IpamClusterFindings"}, _other_writers),
     Condition({DRIFT: "IpamClusterDrift", CONFLICT: "IpamClusterDrift"}, _drift),
     Condition({LEAKED: "IpamLeakGrowing"}, _leaked_blocks),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db.models import Func, OuterRef, QuerySet, Subquery, TextField, Value
@@ -20,6 +20,7 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import Exact
 from psycopg import sql
 
+from pools.clusters.reconcile import sync_runs
 from pools.models import Block, Leak
 from pools.models.blocks import BlockState
 from pools.platform import database
@@ -36,7 +37,8 @@ class LeakSource:
     `kinds` are the object kinds that the sync run must have listed completely, `holders` the kinds of
     holders that the source knows. `covers` is an SQL condition over the block `b` and its pool `p`: it
     selects the blocks whose missing holder the source detects. Each of `referenced` is a subquery that
-    returns a row if the holder of block `b` exists. Both may use `%(cluster)s`.
+    returns a row if the holder of block `b` exists. Both may use `%(cluster)s`, and `%(complete)s`: the kinds of
+    which the last full sync run knew all objects.
     `on_reclaimed` is called with blocks that were just reclaimed, in the same transaction, for what has
     to be done besides the cooldown; it ignores blocks of other sources.
     """
@@ -74,6 +76,7 @@ def observe_full_sync(
                     cluster_id=context.cluster.pk,
                     holders=source.holders,
                     began=began,
+                    complete=complete_kinds,
                 )
 
 
@@ -84,11 +87,13 @@ def record_observation(
     cluster_id: int,
     holders: Collection[str],
     began: datetime,
+    complete: Collection[str] | None = None,
 ) -> LeakObservation:
     """Record the blocks whose holders a complete observation missed; delete the leaks of the others.
 
     `began` is the time when the source began to read the holders: a block that was allocated later is
-    not missed. Runs two statements, whatever the number of blocks, in the caller's transaction.
+    not missed. `complete` are the kinds that were listed completely; None for those of the last full sync run.
+    Runs two statements, whatever the number of blocks, in the caller's transaction.
     """
     values = {
         "cluster": cluster_id,
@@ -98,7 +103,7 @@ def record_observation(
         "grace": settings.IPAM_LEAK_GRACE_SECONDS,
         # The clock, not the start of the transaction: a transaction may record two observations.
         "observed": database.call("SELECT ipam_clock()", []),
-        **_ids_of_cluster(cluster_id),
+        **_values_of_cluster(cluster_id, complete),
     }
     unreferenced = sql.SQL("").join(
         sql.SQL(" AND NOT EXISTS ({})").format(reference) for reference in _references(holders)
@@ -112,11 +117,18 @@ def record_observation(
     return LeakObservation(missed, leaked)
 
 
-def _ids_of_cluster(cluster_id: int) -> dict[str, list[int]]:
-    """Return the ids of the cluster's pools and feeds, so that the planner can estimate their rows."""
+def _values_of_cluster(
+    cluster_id: int, complete: Collection[str] | None = None
+) -> dict[str, list[Any]]:
+    """Return the ids of the cluster's pools and feeds, for the planner's estimates, and its complete kinds."""
     pools = database.rows("SELECT id FROM pools_pool WHERE cluster_id = %s", [cluster_id])
     feeds = database.rows("SELECT id FROM pools_referencefeed WHERE cluster_id = %s", [cluster_id])
-    return {"pools": [pk for (pk,) in pools], "feeds": [pk for (pk,) in feeds]}
+    kinds = sync_runs.complete_kinds(cluster_id) if complete is None else complete
+    return {
+        "pools": [pk for (pk,) in pools],
+        "feeds": [pk for (pk,) in feeds],
+        "complete": sorted(kinds),
+    }
 
 
 def _references(holders: Collection[str]) -> Iterator[sql.Composable]:
@@ -182,7 +194,7 @@ def clear_referenced(cluster_id: int, kind: str) -> None:
     """Delete the leaks of holders that are referenced again, after a report that only added holders."""
     if not Leak.objects.filter(cluster_id=cluster_id, holder_kind=kind).exists():
         return
-    values = {"cluster": cluster_id, "kind": kind, **_ids_of_cluster(cluster_id)}
+    values = {"cluster": cluster_id, "kind": kind, **_values_of_cluster(cluster_id)}
     with database.hash_joins_only():
         for reference in _references({kind}):
             database.rows(_DELETE_REFERENCED.format(referenced=reference), values, prepare=False)
@@ -201,7 +213,7 @@ _DELETE_REFERENCED = sql.SQL("""
 def find_referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
     """Return the given blocks of the cluster whose holders are referenced now; needs a transaction."""
     holder_kinds = {kind for source in SOURCES for kind in source.holders}
-    values = {"cluster": cluster_id, "ids": list(block_ids), **_ids_of_cluster(cluster_id)}
+    values = {"cluster": cluster_id, "ids": list(block_ids), **_values_of_cluster(cluster_id)}
     with database.hash_joins_only(many=len(block_ids) > _FEW):
         rows = database.rows(
             sql.SQL(" UNION ").join(
@@ -263,24 +275,49 @@ _DELETE_OUTDATED = statements.read("pools/delete_outdated_leaks")
 # --- nodes ----------------------------------------------------------------------------------------
 
 # Covers PodCIDRs of nodes, and the addresses of node pools whose holders are named like the nodes in
-# Kubernetes. If no holder of a node pool has the name of a CiliumNode, tooling uses other names. Uids
+# Kubernetes. If no holder of a node pool has the name of a node, tooling uses other names. Uids
 # of holders in node pools are never compared: a CiliumNode has another uid than its Node.
+_NAMED_LIKE_NODES = sql.SQL("""
+    p.category = 'node' AND p.id IN (
+        SELECT x.pool_id FROM pools_block x JOIN pools_observedobject o ON o.name = x.holder_id
+        WHERE x.category = 'node' AND x.state = 'held' AND x.holder_kind = 'node'
+          AND o.cluster_id = %(cluster)s AND o.kind IN ('CiliumNode', 'Node') AND o.namespace = '')
+""")
+_NODE = (
+    "n.cluster_id = %(cluster)s AND n.kind = 'Node' AND n.namespace = '' AND n.missed_at IS NULL"
+)
+# An empty list of Nodes concludes nothing: a cluster with CiliumNodes has Nodes.
+NODES_KNOWN = f"""('Node' = ANY(%(complete)s::text[])
+    AND EXISTS (SELECT FROM pools_observedobject n WHERE {_NODE}))"""  # our own texts
+_CILIUM_NODE = """
+    o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode' AND o.namespace = '' AND o.missed_at IS NULL
+    AND o.name = b.holder_id AND b.holder_kind = 'node' AND (p.category = 'node' OR b.holder_uid IN ('', o.uid))
+"""
 NODES = LeakSource(
     "nodes",
     frozenset({"CiliumNode"}),
     frozenset({"node"}),
-    sql.SQL("""
-    (p.category = 'pod' OR p.category = 'node' AND p.id IN (
-        SELECT x.pool_id FROM pools_block x JOIN pools_observedobject o ON o.name = x.holder_id
-        WHERE x.category = 'node' AND x.state = 'held' AND x.holder_kind = 'node'
-          AND o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode'))
-    """),
+    sql.SQL("(p.category = 'pod' OR {named})").format(named=_NAMED_LIKE_NODES),
     (
-        sql.SQL("""
-        SELECT FROM pools_observedobject o
-        WHERE o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode' AND o.namespace = ''
-          AND o.name = b.holder_id AND b.holder_kind = 'node' AND (p.category = 'node' OR b.holder_uid IN ('', o.uid))
-          AND o.missed_at IS NULL
-        """),
+        # Where Nodes are not known, a CiliumNode is a node; elsewhere only one that has a Node.
+        sql.SQL(f"SELECT FROM pools_observedobject o WHERE {_CILIUM_NODE} AND NOT {NODES_KNOWN}"),
+        sql.SQL(
+            f"SELECT FROM pools_observedobject o JOIN pools_observedobject n ON n.name = o.name"
+            f" WHERE {_CILIUM_NODE} AND {_NODE}"
+        ),
+        sql.SQL(
+            f"SELECT FROM pools_observedobject n WHERE {_NODE} AND n.name = b.holder_id"
+            " AND b.holder_kind = 'node' AND p.category = 'node'"
+        ),
     ),
+)
+# The addresses of node pools in clusters without Cilium.
+NODE_POOLS = LeakSource(
+    "Nodes",
+    frozenset({"Node"}),
+    frozenset({"node"}),
+    sql.SQL("({named} AND NOT 'CiliumNode' = ANY(%(complete)s::text[]) AND {known})").format(
+        named=_NAMED_LIKE_NODES, known=sql.SQL(NODES_KNOWN)
+    ),
+    (),
 )

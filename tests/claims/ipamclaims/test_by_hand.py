@@ -9,7 +9,7 @@ import pytest
 from claims.ipamclaims import findings, ipamclaims
 from claims.models import IPAMClaim, Network
 from pools.core import errors
-from pools.models import Finding
+from pools.models import Finding, ObservedObject
 from pools.models.fields import Now
 from tests import factories
 from tests.claims import worlds
@@ -153,3 +153,17 @@ def test_names_that_no_object_can_have(world: World) -> None:
     made(network, vm="a.b")
     with pytest.raises(errors.AlreadyExists):
         made(network, vm="a.b")
+
+
+def test_an_object_that_was_deleted_is_not_made_again(world: World) -> None:
+    """Not even by the list that first lacks it; its claim goes with the second one."""
+    made(world.network(), ips=["10.0.0.7/24"])
+    world.passed()
+    world.passed()
+    world.server.remove("ipamclaims", NAME, "blue")
+    world.passed()
+    assert not world.server.objects("ipamclaims")
+    ObservedObject.objects.filter(missed_at__isnull=False).update(missed_at="2026-01-01T00:00Z")
+    world.passed()
+    assert world.held() == {}
+    assert not IPAMClaim.objects.exists()

@@ -151,6 +151,7 @@ def core() -> list[Kind]:
         _core("services", "Service", namespaced=True, status=True, short=("svc",)),
         _core("configmaps", "ConfigMap", namespaced=True, short=("cm",)),
         _core("secrets", "Secret", namespaced=True),
+        _core("leases", "Lease", group="coordination.k8s.io", namespaced=True),
         _core(
             "rolebindings",
             "RoleBinding",

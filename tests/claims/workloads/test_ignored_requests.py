@@ -1,0 +1,69 @@
+"""A pod that asked for addresses and got others says that OVN-Kubernetes ignores requests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from claims.core.workloads import network_selection
+from claims.core.workloads.network_selection import DEFAULT_NETWORK
+from pools.models import Finding
+from tests.claims.workloads import kubevirt
+
+ELEMENT = {"name": "default", "namespace": "ovn-kubernetes"}
+
+
+def annotations(*ips: str) -> dict[str, str]:
+    return {DEFAULT_NETWORK: json.dumps([ELEMENT | {"ips": list(ips)}])}
+
+
+@pytest.mark.parametrize(
+    ("requested", "got", "ignored"),
+    [
+        (["10.0.0.5/24"], ["10.0.0.3/24"], True),
+        (["10.0.0.5/24"], ["10.0.0.5/24"], False),
+        (["10.0.0.5/24", "2001:db8:0:0::5/64"], ["2001:db8::5/64", "10.0.0.5/24"], False),
+        (["10.0.0.5/24", "2001:db8::5/64"], ["10.0.0.5/24", "2001:db8::9/64"], True),
+        ([], ["10.0.0.3/24"], False),
+        (["10.0.0.5/24"], [], False),
+        (["10.0.0.5/24"], [7], False),
+    ],
+)
+def test_request_and_answer(requested: list[str], got: list[Any], ignored: bool) -> None:
+    networks = json.dumps(kubevirt.attachment(*got))
+    result = network_selection.ignored_request(annotations(*requested), networks)
+    assert (result is not None) == ignored
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "[", "[]", "{}", '{"a": 1}', '{"a/b": {"role": "primary"}}']
+)
+def test_what_cannot_be_read_says_nothing(text: object) -> None:
+    assert network_selection.ignored_request(annotations("10.0.0.5/24"), text) is None
+    assert network_selection.ignored_request({}, text) is None
+
+
+@pytest.mark.django_db
+def test_the_finding_names_the_pod_and_the_option(cluster: Any) -> None:
+    vm = cluster.vm("vm1")
+    vmi = cluster.vmi(vm)
+    for name, got in (
+        ("virt-launcher-vm1-a", "10.0.0.3/24"),
+        ("virt-launcher-vm1-b", "10.0.0.5/24"),
+    ):
+        networks = kubevirt.attachment(got)
+        texts = annotations("10.0.0.5/24") | {"k8s.ovn.org/pod-networks": json.dumps(networks)}
+        metadata = {
+            "labels": {"kubevirt.io": "virt-launcher"},
+            "ownerReferences": [kubevirt.owner(vmi)],
+            "annotations": texts,
+        }
+        cluster.pod(name, metadata=metadata)
+    cluster.passed()
+    finding = Finding.objects.get(code="requested_addresses_ignored")
+    assert finding.subject.endswith("/virt-launcher-vm1-a")
+    assert "enable-preconfigured-udn-addresses" in finding.message
+    assert "10.0.0.5" in finding.message
+    assert "10.0.0.3" in finding.message

@@ -1,0 +1,180 @@
+"""A managed resource that another controller of the cluster writes is switched on by confirmation only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from claims.core.resources import CLUSTER_UDN
+from pools.clusters import connection_test, connections, fleet, other_writers
+from pools.clusters.reconcile import leases, registry, sync
+from pools.core.kubernetes.resources import CILIUM_NODE
+from pools.models import Connection, Finding
+from tests import factories, people
+from tests.edges import api as apis
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db
+LEASES = {"pod-cidrs": "cilium-operator-resource-lock", "claims": "ovn-kubernetes-master"}
+CRDS = (
+    "cilium.io_ciliumpodippools.v2",
+    "cilium.io_ciliumnodes",
+    "k8s.cni.cncf.io_ipamclaims",
+    "k8s.ovn.org_clusteruserdefinednetworks",
+)
+
+
+@pytest.fixture
+def fake(settings: Any) -> Iterator[FakeCluster]:
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    with FakeCluster() as running:
+        running.crds(*CRDS)
+        yield running
+
+
+@pytest.fixture
+def row(fake: FakeCluster) -> Connection:
+    source = connections.from_kubeconfig(fake.kubeconfig())
+    return connections.connect(
+        factories.cluster(), source, connections.Terms(), author=factories.BY
+    )
+
+
+def put_lease(fake: FakeCluster, name: str, holder: str) -> None:
+    fake.put(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": "kube-system"},
+            "spec": {"holderIdentity": holder},
+        }
+    )
+
+
+def trace(fake: FakeCluster, resource: str) -> None:
+    """What the controller has written, without its Lease."""
+    if resource == "pod-cidrs":
+        pools = {"allocated": [{"pool": "a", "cidrs": ["10.0.0.0/24"]}]}
+        fake.put(
+            {
+                "apiVersion": CILIUM_NODE.api_version,
+                "kind": "CiliumNode",
+                "metadata": {"name": "n1"},
+                "spec": {"ipam": {"pools": pools}},
+            },
+            manager="cilium-operator-generic",
+        )
+        return
+    condition = {
+        "type": "NetworkCreated",
+        "status": "True",
+        "reason": "Ok",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    network = {
+        "topology": "Layer2",
+        "layer2": {"role": "Primary", "subnets": ["10.50.0.0/24"]},
+    }
+    fake.put(
+        {
+            "apiVersion": CLUSTER_UDN.api_version,
+            "kind": CLUSTER_UDN.kind,
+            "metadata": {"name": "prod"},
+            "spec": {"namespaceSelector": {}, "network": network},
+            "status": {"conditions": [condition]},
+        }
+    )
+
+
+def enable(row: Connection, resource: str, **more: Any) -> Any:
+    body = {"mode": "managed", "managed_resources": [resource], **more}
+    return apis.Api()("PATCH", f"clusters/{row.cluster.name}/connection/", body)
+
+
+def full_sync(row: Connection) -> None:
+    Connection.objects.filter(pk=row.pk).update(leased_until=None)
+    lease = leases.take(row.pk, "tester")
+    assert lease is not None
+    sync.run(lease, registry.HANDLERS)
+    row.refresh_from_db()
+
+
+@pytest.mark.parametrize("resource", LEASES)
+@pytest.mark.parametrize("shown_by", ["lease", "trace"])
+def test_it_is_refused_until_it_is_confirmed(
+    resource: str, shown_by: str, fake: FakeCluster, row: Connection
+) -> None:
+    if shown_by == "lease":
+        put_lease(fake, LEASES[resource], "operator-1_uuid")
+    else:
+        trace(fake, resource)
+    answer = enable(row, resource)
+    assert (answer.status_code, answer.json()["code"]) == (409, "other_writer")
+    assert "confirm_other_writer" in answer.json()["detail"]
+    row.refresh_from_db()
+    assert row.managed_resources == []
+    command = ["cluster", "set", row.cluster.name, "--managed", "--enable", resource]
+    with pytest.raises(CommandError, match="other_writer"):
+        call_command(*command)
+    answer = enable(row, resource, confirm_other_writer=True)
+    assert answer.json()["managed_resources"] == [resource]
+    assert enable(row, resource).status_code == 200  # it is on already
+
+
+@pytest.mark.parametrize("resource", LEASES)
+def test_who_was_stopped_is_no_other_writer(
+    resource: str, fake: FakeCluster, row: Connection
+) -> None:
+    put_lease(fake, LEASES[resource], "")
+    trace(fake, resource)
+    assert enable(row, resource).status_code == 200
+
+
+@pytest.mark.parametrize("resource", LEASES)
+def test_who_starts_later_is_a_finding_and_on_the_connection(
+    resource: str, fake: FakeCluster, row: Connection
+) -> None:
+    assert enable(row, resource).status_code == 200
+    full_sync(row)
+    assert not Finding.objects.filter(code=other_writers.FOUND).exists()
+    put_lease(fake, LEASES[resource], "operator-1_uuid")
+    full_sync(row)
+    finding = Finding.objects.get(code=other_writers.FOUND)
+    assert (finding.subject, finding.severity) == (resource, "error")
+    (writers,) = [each for each in fleet.summary(row).writers if each.managed_resource == resource]
+    assert len(writers.writers) == 2
+    assert "operator-1_uuid" in writers.note
+    put_lease(fake, LEASES[resource], "")
+    full_sync(row)
+    assert not Finding.objects.filter(code=other_writers.FOUND).exists()
+
+
+def test_what_cannot_be_read_is_unknown(fake: FakeCluster, row: Connection) -> None:
+    fake.faults.add(verb="list", path="/apis/coordination.k8s.io/v1/leases", status=403, times=None)
+    assert enable(row, "pod-cidrs").status_code == 200
+    row.refresh_from_db()
+    doubts = connection_test.test_connection(row, registry.resources()).doubts
+    assert any("It is not known whether Cilium's operator" in doubt for doubt in doubts)
+    full_sync(row)
+    (writers, *_) = [
+        each for each in fleet.summary(row).writers if each.managed_resource == "pod-cidrs"
+    ]
+    assert "cannot be read" in writers.note
+
+
+def test_the_form_asks_for_the_confirmation(fake: FakeCluster, row: Connection) -> None:
+    browser = people.browser()
+    put_lease(fake, LEASES["claims"], "cm-1")
+    url = f"/admin/pools/cluster/{row.cluster_id}/terms/"
+    values = {"mode": "managed", "managed_resources": ["claims"]}
+    page = browser.post(url, values)
+    assert "OVN-Kubernetes writes what claims writes" in page.content.decode()
+    row.refresh_from_db()
+    assert row.managed_resources == []
+    browser.post(url, values | {"confirm_other_writer": "on"})
+    row.refresh_from_db()
+    assert row.managed_resources == ["claims"]
