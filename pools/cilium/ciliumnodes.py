@@ -117,7 +117,7 @@ class CiliumNodes(Handler):
         for status in statuses:
             name = status.name
             if granted[name] or name in shared:
-                yield _allocated_write(context, status.demand, shared.get(name, ()))
+                yield _allocated_write(context, status, shared.get(name, ()))
             text = ciliumnode.error_text([*status.failures(), *failures_by_node.get(name, ())])
             if text != status.demand.operator_error:
                 yield _status_write(context, status.demand, text)
@@ -196,7 +196,7 @@ def _node_requests(status: NodeStatus) -> Iterator[_NodeRequest]:
                     request, f"the node has {MAX_BLOCKS_PER_NODE} blocks, which is the most"
                 )
             elif missing and pool is not None:
-                count = -(-missing // pool.usable_in_block(family))
+                count = -(-missing // pool.usable_in_block(family, status.demand))
                 reason = (
                     f"more than {MAX_BLOCKS_PER_SYNC} blocks at once"
                     if count > MAX_BLOCKS_PER_SYNC
@@ -283,8 +283,10 @@ def _resource(context: SyncContext) -> resources.Resource:
     return context.served[CiliumNodes.kind]
 
 
-def _allocated_write(context: SyncContext, demand: NodeDemand, shared: Grants) -> Write:
+def _allocated_write(context: SyncContext, status: NodeStatus, shared: Grants) -> Write:
     """Return the write of spec.ipam.pools.allocated; no other field is changed."""
+    demand = status.demand
+    allowed_edges = {name: pool.allow for name, pool in status.pools.by_name.items()}
 
     def make(current: Manifest | None) -> Manifest | None:
         fresh = _parse_if_same(demand, current)
@@ -300,7 +302,9 @@ def _allocated_write(context: SyncContext, demand: NodeDemand, shared: Grants) -
         for pool, cidr in unpublished:
             if cidr not in after.setdefault(pool, []):
                 after[pool].append(cidr)
-        return None if after == before else ciliumnode.set_allocated(current, after)
+        if after == before:
+            return None
+        return ciliumnode.set_allocated(current, after, allowed_edges)
 
     return Write(_resource(context), demand.name, make, how="replace")
 

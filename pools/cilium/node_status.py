@@ -148,7 +148,7 @@ class NodeStatus(NamedTuple):
         pool = self.pools.get_live(name)
         if pool is not None:
             for cidr in self.counted_cidrs(pool):
-                missing[cidr.version] -= pool.usable(cidr)
+                missing[cidr.version] -= pool.usable(cidr, self.demand)
         return {family: max(count, 0) for family, count in missing.items()}
 
     @property
