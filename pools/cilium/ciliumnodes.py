@@ -81,11 +81,7 @@ class CiliumNodes(Handler):
         statuses = node_blocks.record(context.cluster.pk, demands, release=not context.from_watch)
         for parsed_object, status in zip(parsed_objects, statuses, strict=True):
             parsed_object.row.pending = status.needs_work
-        observed_cidrs.store(
-            context.cluster,
-            self.kind,
-            [(observed.row, observed.parsed.observed_uses()) for observed in parsed_objects],
-        )
+        _store_uses(context, [parsed_object.row for parsed_object in parsed_objects], statuses)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         node_blocks.forget(context.cluster.pk, rows)
@@ -105,6 +101,8 @@ class CiliumNodes(Handler):
         with context.transaction():
             statuses = node_blocks.record(cluster_id, list(demands.values()), release=True)
             _store_pending(list(demands), statuses)
+            rows = ObservedObject.objects.defer("manifest").in_bulk(list(demands))
+            _store_uses(context, [rows[pk] for pk in demands], statuses)
         if not serving:
             return
         # A transaction of its own: pools are locked before any row of a block.
@@ -255,6 +253,14 @@ def _store_pending(rows: Sequence[int], statuses: Sequence[NodeStatus]) -> None:
             ObservedObject.objects.filter(pk__in=row_ids, pending=not pending).update(
                 pending=pending
             )
+
+
+def _store_uses(
+    context: SyncContext, rows: Sequence[ObservedObject], statuses: Sequence[NodeStatus]
+) -> None:
+    """Store what the nodes use besides their blocks in the register, so that it is found by address."""
+    uses = [status.observed_uses() for status in statuses]
+    observed_cidrs.store(context.cluster, CiliumNodes.kind, list(zip(rows, uses, strict=True)))
 
 
 def _shared_cidrs(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, Grants]:
