@@ -164,9 +164,7 @@ def _leaks(cluster_id: int) -> Iterator[ReconcileFinding]:
 _LEAKED = statements.read("pools/leaked_node_blocks")
 
 
-_OTHER_WRITER = (
-    "Cadastre writes pod-cidrs here, but another controller, such as Cilium's operator, writes them too: stop it."
-)
+_OTHER_WRITER = "Cadastre writes pod-cidrs here, but another controller, such as Cilium's operator, writes them too: stop it."
 _NO_COOLDOWN = "The operator knows no cooldown; Cadastre keeps it if it writes pod-cidrs."
 
 
