@@ -73,7 +73,7 @@ def test_the_new_size_is_validated_like_a_new_cidr() -> None:
     pool = factories.pool("10.130.0.0/24", mask=28, category="vm", name="one")
     factories.take(pool)
     factories.pool("10.130.1.0/24", mask=28, category="vm", within=pool.cluster, name="two")
-    with pytest.raises(errors.CIDROverlap, match="of the pool .*two"):
+    with pytest.raises(errors.CIDROverlap, match=r"of the pool .*two"):
         _replace(pool, "10.130.0.0/23")
     with pytest.raises(errors.CIDROverlap, match="of the same pool"):
         _replace(pool, "10.130.0.0/25", "10.130.0.0/26")
