@@ -24,6 +24,11 @@ _EXAMPLE = OpenApiExample(
     {"holder": {"kind": "instance", "id": "i-1"}, "org": "o", "env": "e"},
     request_only=True,
 )
+_REPEATABLE = OpenApiExample(
+    "the address that a host has, else the next",
+    {"holder": {"kind": "host", "id": "web1.example.org"}, "reuse": True},
+    request_only=True,
+)
 
 
 # Describes the body, which `parse_demand` reads: a serializer takes 0.4 ms longer, a tenth to a quarter
@@ -41,6 +46,11 @@ class BlockDemandSerializer(Serializer):
     count = fields.IntegerField(min_value=1, max_value=demand.MOST, required=False)
     cidr = fields.BlockField(required=False)
     wait = fields.FlagField(required=False)
+    reuse = fields.FlagField(
+        required=False,
+        help_text="What the holder holds in this pool counts, in every category: only what it lacks is"
+        " allocated. Such a request can be repeated at any time without an Idempotency-Key.",
+    )
     dns_name = fields.TextField(required=False)
 
 
@@ -60,7 +70,7 @@ class Allocations(generics.GenericView):
             201: AllocatedBlocksSerializer,
             202: requests.AllocationRequestSerializer,
         },
-        examples=[_EXAMPLE],
+        examples=[_EXAMPLE, _REPEATABLE],
     )
     def post(self, request: Request, pool_id: int) -> Response:
         """Allocate blocks, all of them or none.
@@ -100,6 +110,7 @@ def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
         org=_parse_optional(body, "org", holders.parse_identifier) or "",
         env=_parse_optional(body, "env", holders.parse_identifier) or "",
         cidr=_parse_optional(body, "cidr", addresses.parse_block),
+        reuse=body.flag("reuse"),
     )
     wait = body.flag("wait")
     if not report.problems:

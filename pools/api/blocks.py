@@ -106,6 +106,9 @@ class BlockFilter(filters.FilterSet):
     )
     pool = filters.Filter(lookups.pools, method="filter_pool", help_text="Name or id.")
     within = filters.cidr(method="filter_within", help_text="Blocks inside of this CIDR.")
+    address = filters.address(
+        method="filter_address", help_text="The blocks that contain this address."
+    )
     state = filters.choice(*LIVE)
     holder_kind = filters.Filter()
     holder_id = filters.Filter()
@@ -126,6 +129,12 @@ class BlockFilter(filters.FilterSet):
         # With the list of spaces, PostgreSQL reads one range of the index (space, cidr) for each.
         spaces = AddressSpace.objects.values_list("pk", flat=True)
         return rows.filter(cidr__net_contained_or_equal=cidr, space__in=list(spaces))
+
+    def filter_address(self, rows: QuerySet[Block], _name: str, address: str) -> QuerySet[Block]:
+        # The few CIDRs that a block with the address can have, which PostgreSQL looks up one by one.
+        cidrs = block_lists.blocks_around(address)
+        spaces = AddressSpace.objects.values_list("pk", flat=True)
+        return rows.filter(cidr__in=cidrs, space__in=list(spaces))
 
     def filter_holder(self, rows: QuerySet[Block], kind: str, value: str) -> QuerySet[Block]:
         return rows.filter(holder_kind=kind, holder_id=value)

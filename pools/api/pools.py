@@ -127,6 +127,7 @@ class PoolFilter(attributes.AttributeFilterSet):
         field_name="cidrs__cidr", lookup_expr="net_overlaps", distinct=True,
         help_text="Pools with a CIDR that overlaps this one.",
     )  # fmt: skip
+    cidr = filters.cidr(field_name="cidrs__cidr", help_text="The pool with exactly this CIDR.")
 
 
 class _PoolView(generics.GenericView):

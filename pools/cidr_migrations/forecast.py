@@ -105,7 +105,13 @@ def changed_family(family: Family, plan: MigrationPlan, *, add: bool) -> Family:
 
 def _refused_change(plan: MigrationPlan, error: errors.IpamError) -> PreflightFinding:
     rule = "new-cidr" if plan.to is not None else "reserve"
-    return PreflightFinding(rule, RuleResult.VIOLATED, error.message, "choose another CIDR")
+    advice = "choose another CIDR"
+    if plan.to is not None and plan.to.overlaps(plan.cidr.cidr):
+        advice = (
+            f"no migration is needed: replace {plan.cidr} by {plan.to} in the list of the pool's CIDRs,"
+            " and its blocks stay with their holders"
+        )
+    return PreflightFinding(rule, RuleResult.VIOLATED, error.message, advice)
 
 
 def _check_other_spaces(to: addresses.Network, pool: Pool) -> Iterator[PreflightFinding]:

@@ -81,11 +81,7 @@ class CiliumNodes(Handler):
         statuses = node_blocks.record(context.cluster.pk, demands, release=not context.from_watch)
         for parsed_object, status in zip(parsed_objects, statuses, strict=True):
             parsed_object.row.pending = status.needs_work
-        observed_cidrs.store(
-            context.cluster,
-            self.kind,
-            [(observed.row, observed.parsed.observed_uses()) for observed in parsed_objects],
-        )
+        _store_uses(context, [parsed_object.row for parsed_object in parsed_objects], statuses)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         node_blocks.forget(context.cluster.pk, rows)
@@ -120,7 +116,7 @@ class CiliumNodes(Handler):
             name = status.name
             with ingest.isolate_object(context, self.kind, name):
                 if granted[name] or name in shared:
-                    yield _allocated_write(context, status.demand, shared.get(name, ()))
+                    yield _allocated_write(context, status, shared.get(name, ()))
                 text = ciliumnode.error_text([*status.failures(), *failures_by_node.get(name, ())])
                 if text != status.demand.operator_error:
                     yield _status_write(context, status.demand, text)
@@ -158,7 +154,10 @@ def _record(context: SyncContext, demands: Sequence[tuple[int, NodeDemand]]) -> 
         recorded = node_blocks.record(
             context.cluster.pk, [demand for _, demand in batch], release=True
         )
-        _store_pending([pk for pk, _ in batch], recorded)
+        rows = [pk for pk, _ in batch]
+        _store_pending(rows, recorded)
+        objects = ObservedObject.objects.defer("manifest").in_bulk(rows)
+        _store_uses(context, [objects[pk] for pk in rows], recorded)
         statuses.extend(recorded)
 
     with context.transaction():
@@ -217,7 +216,7 @@ def _node_requests(status: NodeStatus) -> Iterator[_NodeRequest]:
                     request, f"the node has {MAX_BLOCKS_PER_NODE} blocks, which is the most"
                 )
             elif missing and pool is not None:
-                count = -(-missing // pool.usable_in_block(family))
+                count = -(-missing // pool.usable_in_block(family, status.demand))
                 reason = (
                     f"more than {MAX_BLOCKS_PER_SYNC} blocks at once"
                     if count > MAX_BLOCKS_PER_SYNC
@@ -278,6 +277,14 @@ def _store_pending(rows: Sequence[int], statuses: Sequence[NodeStatus]) -> None:
             )
 
 
+def _store_uses(
+    context: SyncContext, rows: Sequence[ObservedObject], statuses: Sequence[NodeStatus]
+) -> None:
+    """Store what the nodes use besides their blocks in the register, so that it is found by address."""
+    uses = [status.observed_uses() for status in statuses]
+    observed_cidrs.store(context.cluster, CiliumNodes.kind, list(zip(rows, uses, strict=True)))
+
+
 def _shared_cidrs(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, Grants]:
     """Return the CIDRs, by node, that another node holds and lists too: the operator removes them.
 
@@ -304,8 +311,10 @@ def _resource(context: SyncContext) -> resources.Resource:
     return context.served[CiliumNodes.kind]
 
 
-def _allocated_write(context: SyncContext, demand: NodeDemand, shared: Grants) -> Write:
+def _allocated_write(context: SyncContext, status: NodeStatus, shared: Grants) -> Write:
     """Return the write of spec.ipam.pools.allocated; no other field is changed."""
+    demand = status.demand
+    allowed_edges = {name: pool.allow for name, pool in status.pools.by_name.items()}
 
     def make(current: Manifest | None) -> Manifest | None:
         fresh = _parse_if_same(demand, current)
@@ -321,7 +330,9 @@ def _allocated_write(context: SyncContext, demand: NodeDemand, shared: Grants) -
         for pool, cidr in unpublished:
             if cidr not in after.setdefault(pool, []):
                 after[pool].append(cidr)
-        return None if after == before else ciliumnode.set_allocated(current, after)
+        if after == before:
+            return None
+        return ciliumnode.set_allocated(current, after, allowed_edges)
 
     return Write(_resource(context), demand.name, make, how="replace")
 

@@ -25,6 +25,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 
 from django.db import transaction
+from django.db.models import Q
 
 from pools.cilium import (
     pool_findings,
@@ -42,7 +43,7 @@ from pools.clusters.reconcile.handler import (
     Write,
 )
 from pools.core import errors
-from pools.core.cilium import podippool
+from pools.core.cilium import ciliumnode, podippool
 from pools.core.cilium.podippool import PodIPPool
 from pools.core.kubernetes.resources import (
     CILIUM_POD_IP_POOL,
@@ -53,6 +54,7 @@ from pools.core.kubernetes.resources import (
 from pools.models import ObservedObject, Pool, PoolCIDR
 from pools.models.connections import ManagedResource
 from pools.models.pools import Category
+from pools.observed import cidrs as observed_cidrs
 
 KIND = podippool.KIND
 _BATCH = 200  # objects in one transaction
@@ -67,6 +69,12 @@ class CiliumPodIPPools(Handler):
 
     kind = KIND
     resources: Sequence[Resource] = (CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1)
+    follows = (ciliumnode.KIND,)
+
+    def is_affected(self, context: SyncContext) -> bool:
+        """Return True if CIDRs are closed: what nodes release may end them, and findings name the holders."""
+        closed = Q(orphaned_at__isnull=False) | ~Q(pending="")
+        return PoolCIDR.objects.filter(closed, pool__cluster=context.cluster).exists()
 
     def parse(self, manifest: Manifest) -> PodIPPool:
         return pool_sync.parse(manifest)
@@ -78,6 +86,7 @@ class CiliumPodIPPools(Handler):
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         """Remove the pools of deleted objects, unless a later object of the name replaced the object."""
+        observed_cidrs.forget(context.cluster, self.kind, rows)
         uids = {row.name: row.uid for row in rows}
         pools = Pool.objects.filter(
             cluster=context.cluster, category=Category.POD, name__in=list(uids), orphaned_at=None
@@ -110,6 +119,8 @@ class CiliumPodIPPools(Handler):
         pool_pending.update_pending(
             context.cluster, author=context.author, open_transaction=context.transaction
         )
+        with context.transaction():
+            pool_sync.store_unregistered_cidrs(context.cluster)
         yield from context.notes.get(KIND, ())
         yield from pool_pending.findings(context)
         yield from pool_findings.find_orphans(context)

@@ -150,22 +150,28 @@ def _registered_nodes(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
         yield ciliumnode.NodeDemand(
             name=node,
             requested={
-                pool.name: usable_addresses(pool, cidrs) for pool, cidrs in of_pools.items()
+                pool.name: usable_addresses(cidrs, (pool.allow_first_ip, pool.allow_last_ip))
+                for pool, cidrs in of_pools.items()
             },
             allocated=tuple(
-                ciliumnode.AllocatedEntry(pool.name, tuple(cidrs))
+                ciliumnode.AllocatedEntry(
+                    pool.name, tuple(cidrs), pool.allow_first_ip, pool.allow_last_ip
+                )
                 for pool, cidrs in of_pools.items()
             ),
         )
 
 
 def usable_addresses(
-    pool: Pool | podippool.PodIPPool, cidrs: list[addresses.Network]
+    cidrs: list[addresses.Network], allowed_edges: tuple[bool, bool]
 ) -> dict[int, int]:
-    """Return the number of addresses for pods in these blocks of a pool, by family."""
+    """Return the number of addresses for pods in these blocks, by family.
+
+    `allowed_edges` are allowFirstIP and allowLastIP.
+    """
     numbers = {4: 0, 6: 0}
     for cidr in cidrs:
         numbers[cidr.version] += multipool.usable_addresses(
-            cidr, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
+            cidr, allow_first=allowed_edges[0], allow_last=allowed_edges[1]
         )
     return numbers

@@ -110,7 +110,10 @@ def _pool_need(
     """Return the addresses that the node has of a pool, and the blocks that it gets."""
     held, problem = 0, "there is no such pool"
     if pool is not None:
-        held = cilium_configuration.usable_addresses(pool, node.held_cidrs().get(name, []))[family]
+        held = cilium_configuration.usable_addresses(
+            node.held_cidrs().get(name, []),
+            node.allowed_edges(name) or (pool.allow_first_ip, pool.allow_last_ip),
+        )[family]
         problem = "" if family in pool.families else f"the pool has no IPv{family} CIDRs"
     blocks = tuple(
         cidr for pool_name, cidr in node_plan.blocks if (pool_name, cidr.version) == (name, family)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import connection
@@ -12,7 +12,9 @@ from pools.cilium.node_status import ListedCIDR, NodeStatus
 from pools.cilium.pod_pools import PodPools
 from pools.clusters.reconcile.comparison import GRACE
 from pools.clusters.reconcile.handler import ReconcileFinding
+from pools.core.cilium import podippool
 from pools.core.cilium.ciliumnode import KIND, NodeDemand
+from pools.models import ObservedObject
 from pools.models.observed import Severity
 from pools.platform import database
 from pools.sql import statements
@@ -29,15 +31,18 @@ def cluster_findings(
     """
     pools = PodPools(cluster_id)
     statuses = node_status.node_statuses(pools, demands)
+    objects = _pool_objects(cluster_id) if statuses else {}
     for status in statuses:
-        yield from _node_findings(status, serving=serving)
-    yield from _unknown_pools(pools, statuses)
+        yield from _node_findings(status, objects, serving=serving)
+    yield from _unknown_pools(pools, statuses, objects)
     yield from _leaks(cluster_id)
     yield from _without_node(cluster_id)
-    yield from _cooldowns(cluster_id)
+    yield from _cooldowns(cluster_id, serving=serving)
 
 
-def _node_findings(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]:
+def _node_findings(
+    status: NodeStatus, objects: Mapping[str, ObservedObject], *, serving: bool
+) -> Iterator[ReconcileFinding]:
     name = status.name
     for overlap in status.overlaps:
         kind, holder = overlap.holder
@@ -51,7 +56,12 @@ def _node_findings(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFi
         )
     for orphan in status.orphans:
         if orphan.pool in status.pools.by_name:
-            yield _finding("orphaned_pod_cidr", orphan, name, _orphan_message(orphan, name))
+            yield _finding(
+                "orphaned_pod_cidr",
+                orphan,
+                name,
+                _orphan_message(orphan, name, objects.get(orphan.pool)),
+            )
     for misfit in status.misfits:
         message = f"The node {name} lists {misfit.cidr}, which does not have the mask size of {misfit.pool}."
         yield _finding("pod_cidr_size", misfit, name, message)
@@ -61,14 +71,40 @@ def _node_findings(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFi
         yield ReconcileFinding("unlisted_pod_cidr", f"{row.cidr} {name}", message, details=details)
 
 
-def _orphan_message(listed_cidr: ListedCIDR, name: str) -> str:
-    message = f"The node {name} lists {listed_cidr.cidr}, which is in no CIDR of the pool {listed_cidr.pool}"
-    elsewhere = (
-        listed_cidr.pool_cidr is not None and listed_cidr.pool_cidr.pool.name != listed_cidr.pool
-    )
-    if listed_cidr.pool_cidr is not None and elsewhere:
-        return f"{message} but in one of the pool {listed_cidr.pool_cidr.pool.name}."
+def _pool_objects(cluster_id: int) -> dict[str, ObservedObject]:
+    """Return the CiliumPodIPPools that the cluster has, by name."""
+    rows = ObservedObject.objects.filter(
+        cluster_id=cluster_id, kind=podippool.KIND, missed_at=None
+    ).defer("manifest")
+    return {row.name: row for row in rows}
+
+
+def _orphan_message(listed_cidr: ListedCIDR, name: str, pool: ObservedObject | None) -> str:
+    cidr, place = listed_cidr.cidr, listed_cidr.pool_cidr
+    of_cluster = [
+        parent
+        for parent in (pool.cidrs or () if pool else ())
+        if parent.version == cidr.version and parent.overlaps(cidr)
+    ]
+    if pool is not None and of_cluster:
+        message = (
+            f"The node {name} lists {cidr}: the pool {pool.name} has {of_cluster[0]} in the cluster, but not"
+            " in the register."
+        )
+        if place is not None and place.pool.name != pool.name:
+            message += f" The register has it in the pool {place.pool.name}."
+        return f"{message} {_adoption(pool)}"
+    message = f"The node {name} lists {cidr}, which is in no CIDR of the pool {listed_cidr.pool}"
+    if place is not None and place.pool.name != listed_cidr.pool:
+        return f"{message} but in one of the pool {place.pool.name}."
     return f"{message} in the cluster."
+
+
+def _adoption(pool: ObservedObject) -> str:
+    """Return what leads the CIDRs of a pool's object into the register."""
+    if pool.problem_code:
+        return f"The register refused its object: {pool.problem.rstrip('.')}. Resolve this first."
+    return f"Adopt the object {pool.name} into the register."
 
 
 def _finding(
@@ -84,7 +120,9 @@ def _finding(
     return ReconcileFinding(code, f"{listed_cidr.cidr} {node}", message, severity, details)
 
 
-def _unknown_pools(pools: PodPools, statuses: Sequence[NodeStatus]) -> Iterator[ReconcileFinding]:
+def _unknown_pools(
+    pools: PodPools, statuses: Sequence[NodeStatus], objects: Mapping[str, ObservedObject]
+) -> Iterator[ReconcileFinding]:
     nodes: dict[str, list[str]] = {}
     for status in statuses:
         listed = {listed_cidr.pool for listed_cidr in status.listed}
@@ -97,13 +135,18 @@ def _unknown_pools(pools: PodPools, statuses: Sequence[NodeStatus]) -> Iterator[
     for pool, names in nodes.items():
         first = sorted(names)[:MAX_LISTED_NODES]
         suffix = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
-        yield ReconcileFinding(
-            "unknown_pool",
-            pool,
+        listed_names = f"{', '.join(first)}{suffix}"
+        message = (
             f"The pool {pool}, from which nodes list or request addresses, does not exist:"
-            f" {', '.join(first)}{suffix}.",
-            details={"pool": pool, "nodes": first, "count": len(names)},
+            f" {listed_names}."
         )
+        if (row := objects.get(pool)) is not None:
+            message = (
+                f"The pool {pool}, from which nodes list or request addresses, is in the cluster, but not in"
+                f" the register: {listed_names}. {_adoption(row)}"
+            )
+        details = {"pool": pool, "nodes": first, "count": len(names)}
+        yield ReconcileFinding("unknown_pool", pool, message, details=details)
 
 
 def _leaks(cluster_id: int) -> Iterator[ReconcileFinding]:
@@ -145,13 +188,18 @@ _WITHOUT_NODE = """
 """
 
 
-def _cooldowns(cluster_id: int) -> Iterator[ReconcileFinding]:
+_OTHER_WRITER = "Cadastre writes pod-cidrs here, but another controller, such as Cilium's operator, writes them too: stop it."
+_NO_COOLDOWN = "The operator knows no cooldown; Cadastre keeps it if it writes pod-cidrs."
+
+
+def _cooldowns(cluster_id: int, *, serving: bool) -> Iterator[ReconcileFinding]:
     for cidr, pool, node, before, until in _rows(_AGAINST_COOLDOWN, {"cluster": cluster_id}):
         yield ReconcileFinding(
             "cooldown_not_kept",
             f"{cidr} {node}",
             f"The node {node} got {cidr} of the pool {pool} from the cluster during its cooldown"
-            f" (until {until}). The previous holder is {before}.",
+            f" (until {until}). The previous holder is {before}."
+            f" {_OTHER_WRITER if serving else _NO_COOLDOWN}",
             details={"cidr": cidr, "pool": pool, "node": node, "before": before},
         )
 

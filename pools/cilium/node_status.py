@@ -15,9 +15,11 @@ from typing import NamedTuple
 from pools.cilium.pod_pools import PodPool, PodPoolCIDR, PodPools
 from pools.core import addresses
 from pools.core.cilium import ciliumnode
+from pools.core.observed.uses import AddressUse, ObservedUses, Role
 from pools.platform import database
 
 HOLDER = "node"
+_LONGEST_DETAIL = 200  # characters of ObservedCIDR.detail
 FAMILIES = (4, 6)
 
 
@@ -148,7 +150,7 @@ class NodeStatus(NamedTuple):
         pool = self.pools.get_live(name)
         if pool is not None:
             for cidr in self.counted_cidrs(pool):
-                missing[cidr.version] -= pool.usable(cidr)
+                missing[cidr.version] -= pool.usable(cidr, self.demand)
         return {family: max(count, 0) for family, count in missing.items()}
 
     @property
@@ -163,6 +165,19 @@ class NodeStatus(NamedTuple):
             for listed_cidr in self.listed
             if listed_cidr.pool_cidr is not None and listed_cidr.index is None
         ]
+
+    def observed_uses(self) -> ObservedUses:
+        """Return what the node uses of the cluster's addresses that the register has not as its blocks.
+
+        Those are its pod CIDRs outside of multi-pool mode, and listed CIDRs that are no block of a pool of
+        the register, or the block of another holder.
+        """
+        unregistered = tuple(
+            AddressUse(Role.PODS, listed_cidr.cidr, f"pool {listed_cidr.pool}"[:_LONGEST_DETAIL])
+            for listed_cidr in self.listed
+            if listed_cidr.index is None or listed_cidr.held_by_another(self.name)
+        )
+        return ObservedUses((*self.demand.observed_uses().uses, *unregistered))
 
     @property
     def needs_work(self) -> bool:

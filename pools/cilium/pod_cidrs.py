@@ -88,7 +88,9 @@ def _pool_demand(status: NodeStatus, name: str) -> PoolDemand:
         pool=name,
         needed={family: needed.get(family, 0) for family in FAMILIES},
         usable={
-            family: sum(pool.usable(cidr) for cidr in counted if cidr.version == family)
+            family: sum(
+                pool.usable(cidr, status.demand) for cidr in counted if cidr.version == family
+            )
             if pool
             else 0
             for family in FAMILIES

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from pools.core import addresses, blocks
-from pools.core.cilium import multipool
+from pools.core.cilium import ciliumnode, multipool
 from pools.core.index_set import IndexSet
 from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Category
@@ -47,17 +47,20 @@ class PodPool:
     allow: tuple[bool, bool]
     cidrs: list[PodPoolCIDR] = field(default_factory=list)
 
-    def usable(self, cidr: addresses.Network) -> int:
-        """Return the number of addresses of a block that pods can use."""
-        first, last = self.allow
+    def usable(self, cidr: addresses.Network, node: ciliumnode.NodeDemand) -> int:
+        """Return the number of addresses of a block that pods can use on a node.
+
+        The node's entry of the pool decides; the first one gets the pool's flags.
+        """
+        first, last = node.allowed_edges(self.name) or self.allow
         return multipool.usable_addresses(cidr, allow_first=first, allow_last=last)
 
-    def usable_in_block(self, family: int) -> int:
+    def usable_in_block(self, family: int, node: ciliumnode.NodeDemand) -> int:
         """Return the number of usable addresses in a block of a family; 1 if the pool has none."""
         layouts = (
             pool_cidr.layout for pool_cidr in self.cidrs if pool_cidr.layout.cidr.version == family
         )
-        return next((self.usable(layout.block_at(0)) for layout in layouts), 1)
+        return next((self.usable(layout.block_at(0), node) for layout in layouts), 1)
 
 
 class PodPools:

@@ -9,19 +9,23 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef
 
-from pools.core import errors
+from pools.core import addresses, errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import Family, PodIPPool
+from pools.core.observed.uses import AddressUse, ObservedUses, Role
 from pools.models import (
     AddressSpace,
     Cluster,
     FreeSpan,
+    ObservedCIDR,
+    ObservedObject,
     Pool,
     PoolCIDR,
     ReservedRange,
 )
 from pools.models.fields import Now
 from pools.models.pools import DEFAULT_COOLDOWN, Category
+from pools.observed import cidrs as observed_cidrs
 from pools.platform import events
 from pools.register import manifests, pool_cidrs, pools
 from pools.register.allocator import window
@@ -220,3 +224,31 @@ def remove_unused_orphans(orphans: Iterable[PoolCIDR], *, author: events.Author)
     for pool in empty.filter(~Exists(cidrs)):
         pools.delete(pool.pk, author=author)
     return len(unused_cidrs)
+
+
+def store_unregistered_cidrs(cluster: Cluster) -> None:
+    """Store the CIDRs that only the objects of a cluster have as observed CIDRs, so that they are found."""
+    registered: dict[str, list[addresses.Network]] = {}
+    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.POD)
+    for name, cidr in rows.values_list("pool__name", "cidr"):
+        registered.setdefault(name, []).append(cidr)
+    objects = ObservedObject.objects.filter(cluster=cluster, kind=podippool.KIND, missed_at=None)
+    uses = [
+        (
+            row,
+            ObservedUses(
+                tuple(
+                    AddressUse(Role.PODS, cidr, "not in the register")
+                    for cidr in row.cidrs or ()
+                    if not any(
+                        cidr.version == known.version and cidr.subnet_of(known)
+                        for known in registered.get(row.name, ())
+                    )
+                )
+            ),
+        )
+        for row in objects.defer("manifest")
+    ]
+    stored = ObservedCIDR.objects.filter(space__cluster=cluster, kind=podippool.KIND)
+    if any(observed.uses for _, observed in uses) or stored.exists():
+        observed_cidrs.store(cluster, podippool.KIND, uses)

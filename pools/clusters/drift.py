@@ -122,7 +122,8 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
         if connection is not None:
             _record_event(connection, cluster_object, "difference_adopted", author)
         adopted = resolver.adopt(cluster_object, observed_object, author)
-        _unignore(differences(cluster_object))
+        # The register has the object's values now; a sync run stores what still differs.
+        Drift.objects.filter(pk__in=[row.pk for row in differences(cluster_object)]).delete()
     return adopted
 
 

@@ -23,7 +23,8 @@ class Holder(NamedTuple):  # a batch creates ten thousand; a dataclass takes fiv
 class BlockDemand:
     """A request for `count` blocks of each family for each holder, or for the block `cidr`.
 
-    Empty `families` means every family of the pool.
+    Empty `families` means every family of the pool. With `reuse`, blocks that a holder holds in the pool count:
+    only what it lacks is allocated, so that the request can be repeated at any time.
     """
 
     holders: tuple[Holder, ...]
@@ -32,6 +33,7 @@ class BlockDemand:
     org: str = ""
     env: str = ""
     cidr: addresses.Network | None = None
+    reuse: bool = False
 
     @property
     def environment(self) -> str:

@@ -28,7 +28,7 @@ def find_clashes(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
 
     A clash of two objects is a finding of the kind whose network is inside, or that comes first.
     """
-    # Watch events of CiliumNodes are frequent, and in multi-pool mode none of them has observed CIDRs.
+    # Watch events of CiliumNodes are frequent, and in multi-pool mode few of them have observed CIDRs.
     if not ObservedCIDR.objects.filter(space__cluster=context.cluster, kind=kind).exists():
         return
     if _CLASHES not in context.notes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from django.db.models import QuerySet
@@ -135,6 +136,14 @@ def _pools(text: str) -> list[tuple[int, int]]:
             "pool", "unknown_pool", f"there is no pool {text}", text
         )
     return matches
+
+
+def blocks_around(address: str) -> list[str]:
+    """Return the CIDRs of the blocks that contain an address, in pools of any mask size."""
+    parsed = ip_address(address)
+    name = f"mask_size_v{parsed.version}"
+    sizes = Pool.objects.exclude(**{name: None}).values_list(name, flat=True).distinct()
+    return [str(ip_network((address, size), strict=False)) for size in sizes.order_by(name)]
 
 
 def filter_by_cluster(rows: QuerySet[Block], cluster_id: int) -> QuerySet[Block]:

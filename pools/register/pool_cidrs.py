@@ -87,16 +87,21 @@ def refuse_in_use(rows: Any, subject: str, error: type[errors.Conflict]) -> None
 def change_family(
     pool: Pool, family: int, part: Family, *, keep_orphans: bool, author: events.Author
 ) -> None:
-    """Replace a family of a pool: CIDRs and ranges that `part` lacks are removed, in the order of `part` the others stay."""
+    """Replace a family of a pool: CIDRs and ranges that `part` lacks are removed, in the order of `part` the others stay.
+
+    A CIDR that another one replaces, wider or narrower, gives it its blocks: they stay with their holders
+    (rule `replaced-cidr-keeps-its-blocks`). Raises CIDRInUse for blocks that no CIDR of `part` contains.
+    """
     present = _cidr_rows(pool, family)
-    desired_cidrs = [entry.cidr for entry in part.cidrs]
-    if keep_orphans:
-        lost = [row for cidr, row in present.items() if cidr not in desired_cidrs]
-        for remainder in orphans.replace_lost_cidrs(pool, lost, desired_cidrs):
-            if not blocks_in_use(remainder).exists():
-                delete(remainder)
-        present = _cidr_rows(pool, family)
-    for cidr in present.keys() - {entry.cidr for entry in part.cidrs}:
+    if not keep_orphans:
+        _validate_replacements(pool, family, part, present)
+    reasons = {
+        (reserved.first, reserved.last): reserved.reason
+        for reserved in ReservedRange.objects.filter(pool_cidr__in=list(present.values()))
+    }
+    kept = _replace_cidrs(pool, part, present, keep_orphans=keep_orphans)
+    present = _cidr_rows(pool, family)
+    for cidr in present.keys() - {entry.cidr for entry in part.cidrs} - kept:
         drop(present[cidr], keep_orphans=keep_orphans)
     for index, entry in enumerate(part.cidrs):
         with error_path(f"ipv{family}.cidrs.{index}"):
@@ -105,8 +110,63 @@ def change_family(
                 await_addition(add(pool, entry), author)
             else:
                 keep(pool_cidr, author)
-                _change_ranges(pool_cidr, entry)
+                _change_ranges(pool_cidr, entry, reasons)
     _reorder_cidrs(pool, family, part)
+
+
+def _validate_replacements(
+    pool: Pool, family: int, part: Family, present: Mapping[addresses.Network, PoolCIDR]
+) -> None:
+    """Validate the new CIDRs that overlap present ones of the pool, as `add` validates all others."""
+    for index, entry in enumerate(part.cidrs):
+        cidr = entry.cidr
+        if cidr in present or not any(cidr.overlaps(other) for other in present):
+            continue
+        with error_path(f"ipv{family}.cidrs.{index}"):
+            for other_entry in part.cidrs:
+                if other_entry.cidr != cidr and other_entry.cidr.overlaps(cidr):
+                    raise errors.CIDROverlap(
+                        f"{cidr} overlaps {other_entry.cidr} of the same pool."
+                    )
+            _require_in_prefix(pool, cidr)
+            others = PoolCIDR.objects.exclude(pool=pool).select_related("pool__cluster")
+            other = others.filter(space=pool.space_id, cidr__net_overlaps=str(cidr)).first()
+            if other is not None:
+                raise errors.CIDROverlap(_overlap_message(cidr, other))
+            cluster_cidrs.refuse_observed_elsewhere(pool, cidr)
+            window.layout(PoolCIDR(pool=pool, cidr=cidr))  # refuses one without a block
+
+
+def _replace_cidrs(
+    pool: Pool,
+    part: Family,
+    present: Mapping[addresses.Network, PoolCIDR],
+    *,
+    keep_orphans: bool,
+) -> set[addresses.Network]:
+    """Replace the CIDRs that `part` lacks by those of it that overlap them.
+
+    Returns the parts of them that stay: with blocks in use in an orphan, or in the cluster's object, which
+    has the CIDR until a sync run writes it. Raises CIDRInUse without `keep_orphans`.
+    """
+    desired_cidrs = [entry.cidr for entry in part.cidrs]
+    lost = [row for cidr, row in present.items() if cidr not in desired_cidrs]
+    in_cluster = {row.cidr for row in lost if cluster_cidrs.cluster_has_cidr(pool, row.cidr)}
+    orphaned = [row.cidr for row in lost if row.orphaned_at is not None]
+    kept = set()
+    for remainder in orphans.replace_lost_cidrs(pool, lost, desired_cidrs):
+        in_use = blocks_in_use(remainder)
+        may_be_orphan = keep_orphans or any(remainder.cidr.overlaps(cidr) for cidr in orphaned)
+        if in_use.exists() and not may_be_orphan:
+            refuse_in_use(in_use, f"{remainder}", errors.CIDRInUse)
+        elif in_use.exists():
+            kept.add(remainder.cidr)
+        elif not keep_orphans and any(remainder.cidr.overlaps(cidr) for cidr in in_cluster):
+            orphans.suspend_allocation(remainder, Pending.REMOVAL)
+            kept.add(remainder.cidr)
+        else:
+            delete(remainder)
+    return kept
 
 
 def _cidr_rows(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
@@ -165,7 +225,10 @@ def _reorder_cidrs(pool: Pool, family: int, part: Family) -> None:
             PoolCIDR.objects.filter(pk=rows_by_cidr[entry.cidr].pk).update(position=position)
 
 
-def _change_ranges(cidr: PoolCIDR, entry: CidrEntry) -> None:
+def _change_ranges(
+    cidr: PoolCIDR, entry: CidrEntry, reasons: Mapping[tuple[Any, Any], str] | None = None
+) -> None:
+    """Reserve exactly the ranges of the entry; `reasons` are those of ranges that were there before."""
     desired_ranges = set(entry.reserved)
     for reserved in cidr.reserved_ranges.select_related("pool_cidr__pool"):
         span = addresses.AddressRange(reserved.first, reserved.last)
@@ -174,7 +237,7 @@ def _change_ranges(cidr: PoolCIDR, entry: CidrEntry) -> None:
         else:
             unreserve(reserved)
     for span in sorted(desired_ranges):
-        reserve(cidr, span, "")
+        reserve(cidr, span, (reasons or {}).get((span.first, span.last), ""))
 
 
 def add(pool: Pool, entry: CidrEntry) -> PoolCIDR:
@@ -186,8 +249,9 @@ def add(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     other = _find_overlap(pool, entry.cidr)
     if other is not None:
         if other.pool_id != pool.pk or other.cidr != entry.cidr or not other.closed:
-            suffix = ", which its cluster still has" if other.pending == Pending.REMOVAL else ""
-            message = f"{entry.cidr} overlaps {other} of the pool {other.pool}{suffix}."
+            message = _overlap_message(entry.cidr, other)
+            if other.pool_id == pool.pk:
+                message += " To change its size, replace it in the list of the pool's CIDRs: its blocks stay."
             raise errors.CIDROverlap(message)
         if other.pending != Pending.ADDITION:
             orphans.resume_allocation(other)
@@ -207,6 +271,11 @@ def add(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     for span in entry.reserved:
         reserve(cidr, span, "")
     return cidr
+
+
+def _overlap_message(cidr: addresses.Network, other: PoolCIDR) -> str:
+    suffix = ", which its cluster still has" if other.pending == Pending.REMOVAL else ""
+    return f"{cidr} overlaps {other} of the pool {other.pool}{suffix}."
 
 
 def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:

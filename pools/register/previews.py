@@ -12,7 +12,7 @@ from pools.core import addresses, blocks
 from pools.core.cilium.podippool import Family
 from pools.models import Block, Pool, PoolCIDR
 from pools.platform import events
-from pools.register import pool_cidrs, pools, usage
+from pools.register import orphans, pool_cidrs, pools, usage
 from pools.register.allocator import window
 
 FIRST_HOLDERS = 12
@@ -68,13 +68,22 @@ def preview_change(
     return Preview(
         before=before,
         after=after,
-        removed=tuple(sorted(old_cidrs - new_cidrs, key=str)),
+        removed=tuple(_removed_parts(old_cidrs, new_cidrs)),
         added=tuple(sorted(new_cidrs - old_cidrs, key=str)),
         reserved=reserved,
         given_back=_difference(old_ranges, new_ranges),
         affected=affected,
         holders=holders,
     )
+
+
+def _removed_parts(
+    old_cidrs: set[addresses.Network], new_cidrs: set[addresses.Network]
+) -> Iterator[addresses.Network]:
+    """Yield the parts of the old CIDRs that no new one contains: the blocks of the others stay."""
+    for cidr in sorted(old_cidrs - new_cidrs, key=str):
+        of_family = [other for other in new_cidrs if other.version == cidr.version]
+        yield from orphans.remainder(cidr, of_family)
 
 
 def _difference(

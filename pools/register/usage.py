@@ -21,6 +21,7 @@ from pools.core import addresses, blocks
 from pools.models import Block, Pool, PoolCIDR, PoolUsage, ReservedRange
 from pools.models.blocks import LIVE, BlockState
 from pools.models.fields import Now
+from pools.models.pools import Pending
 from pools.platform import database
 from pools.sql import statements
 
@@ -30,13 +31,22 @@ LARGE = 50_000  # blocks in use; for larger pools, lists show the worker's last 
 
 @dataclass(frozen=True)
 class Usage:
-    """Counts of blocks; `reserved` blocks are withheld and not in use."""
+    """Counts of blocks; `reserved` blocks are withheld and not in use.
+
+    `pending` of them lie in CIDRs that the cluster's object does not have yet.
+    """
 
     capacity: int
     held: int = 0
     cooling: int = 0
     reserved: int = 0
     approximate: bool = False
+    pending: int = 0
+
+    @property
+    def waits_for_cluster(self) -> bool:
+        """True if nothing is in use, and nothing can be before the cluster has the pool's CIDRs."""
+        return bool(self.pending) and not self.used and not self.free
 
     @property
     def used(self) -> int:
@@ -48,15 +58,18 @@ class Usage:
 
     @property
     def ratio(self) -> float:
-        """The used share of the allocatable blocks, 0 to 1; 1 for a pool without allocatable blocks."""
+        """The used share of the allocatable blocks, 0 to 1.
+
+        1 for a pool without allocatable blocks, but 0 while it waits for its cluster.
+        """
         allocatable = self.used + self.free
-        return self.used / allocatable if allocatable else 1.0
+        return self.used / allocatable if allocatable else float(not self.waits_for_cluster)
 
     @property
     def percent(self) -> int:
         """The ratio in whole per cent, rounded down, so that only an exhausted pool has 100."""
         allocatable = self.used + self.free
-        return 100 * self.used // allocatable if allocatable else 100
+        return 100 * self.used // allocatable if allocatable else 100 * (not self.waits_for_cluster)
 
     @property
     def is_nearly_full(self) -> bool:
@@ -83,6 +96,17 @@ def usage_by_pool(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
     counted = _count_blocks([pool.pk for pool in chosen if pool.pk not in large])
     counted.update(large)
     return _calculate_usages(chosen, counted, set(large))
+
+
+def waiting_pools(pool_ids: Iterable[int] | None = None) -> set[tuple[int, int]]:
+    """Return (pool id, family) of pools of which the cluster has no CIDR of the family yet."""
+    rows = PoolCIDR.objects.order_by()
+    if pool_ids is not None:
+        rows = rows.filter(pool__in=list(pool_ids))
+    pending = set(rows.filter(pending=Pending.ADDITION).values_list("pool_id", "cidr__family"))
+    pools = {pool_id for pool_id, _family in pending}
+    others = rows.filter(pool__in=pools).exclude(pending=Pending.ADDITION)
+    return pending - set(others.values_list("pool_id", "cidr__family"))
 
 
 def usage_by_cidr(cidrs: Iterable[PoolCIDR]) -> dict[int, Usage]:
@@ -278,6 +302,7 @@ def _calculate_usages(
             capacity=family_usage.capacity + usable,
             reserved=family_usage.reserved
             + (usable if orphaned_at or pending else usable - allocatable),
+            pending=family_usage.pending + (usable if pending == Pending.ADDITION else 0),
         )
     for pool in pools:
         for family, family_usage in usage[pool.pk].items():

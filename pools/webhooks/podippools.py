@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pools.core import addresses, errors, object_reader
 from pools.core.cilium import conversion, podippool
 from pools.models import AddressSpace
-from pools.register import manifests
+from pools.register import manifests, orphans
 from pools.webhooks import podippool_warnings, register, reviews
 from pools.webhooks.reviews import Review, ReviewResult
 
@@ -122,19 +122,32 @@ def _entries(pool: podippool.PodIPPool | None) -> Entries:
 
 
 def _validate_removed_cidrs(change: _Change, result: ReviewResult) -> None:
-    """Refuse to remove CIDRs with blocks in use; warn if a new object lacks such CIDRs."""
+    """Refuse to remove CIDRs with blocks in use; warn if a new object lacks such CIDRs.
+
+    What another CIDR of the object contains is not removed: its blocks stay with their holders.
+    """
     before, after = _entries(change.before), _entries(change.pool)
     registered_cidrs = change.registered.cidrs if change.registered else {}
     if change.is_update:
         for cidr in before.keys() - after.keys() - registered_cidrs.keys():
             result.warn(f"the register does not know {cidr}; its blocks may be in use")
         registered_cidrs = {cidr: row for cidr, row in registered_cidrs.items() if cidr in before}
-    lost_cidrs = [row for cidr, row in registered_cidrs.items() if cidr not in after]
-    for row, _, used in register.find_used_blocks([(row, None) for row in lost_cidrs]):
+    lost_parts = [
+        (row, part)
+        for cidr, row in registered_cidrs.items()
+        for part in orphans.remainder(
+            cidr, [other for other in after if other.version == cidr.version]
+        )
+    ]
+    by_span = {addresses.AddressRange.from_network(part): (row, part) for row, part in lost_parts}
+    for _, span, used in register.find_used_blocks(
+        [(row, span) for span, (row, _) in by_span.items()]
+    ):
+        part = by_span[span][1] if span else None
         if change.is_update:
-            result.refuse(errors.CIDRInUse(f"{row.cidr} cannot be removed: it has {used}"))
+            result.refuse(errors.CIDRInUse(f"{part} cannot be removed: it has {used}"))
         else:
-            result.warn(f"{row.cidr} stays an orphan of this pool because it has {used}")
+            result.warn(f"{part} stays an orphan of this pool because it has {used}")
 
 
 def _validate_reserved_ranges(change: _Change, result: ReviewResult) -> None:

@@ -145,7 +145,7 @@ def find_overlaps(
 ) -> list[OverlappingCIDR]:
     """Return the overlapping CIDRs of the same address space and of other objects of the cluster.
 
-    CIDRs of `pool` itself count only if they are orphans that `cidrs` does not contain.
+    CIDRs of `pool` itself count only if they are orphans that no CIDR of `cidrs` contains.
     """
     texts = list(map(str, cidrs))
     parameters = [space.pk, pool.pk if pool else 0, texts]
@@ -192,7 +192,7 @@ _OBSERVED = """
       WHERE p.cluster_id = o.cluster_id AND p.name = o.name AND c.cidr = observed.cidr)
 """
 _OVERLAPS_HERE = f"""{_COLUMNS}
-    WHERE c.space_id = %s AND (c.pool_id <> %s OR c.orphaned_at IS NOT NULL AND c.cidr <> ALL (%s::cidr[]))
+    WHERE c.space_id = %s AND (c.pool_id <> %s OR c.orphaned_at IS NOT NULL AND NOT c.cidr <<= ANY (%s::cidr[]))
     UNION ALL {_OBSERVED}
     ORDER BY 1, 3, 2 LIMIT %s
 """

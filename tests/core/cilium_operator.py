@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pools.core import addresses
 from pools.core import demand as demands
@@ -83,6 +84,15 @@ class Operator:
             pool: _sort_cidrs(held.get(pool, set()) | orphans.get(pool, set()))
             for pool in sorted({*held, *orphans})
         }
+
+    def allocated_entries(self, node: str) -> list[dict[str, Any]]:
+        """Return spec.ipam.pools.allocated as it is written: each entry repeats the flags of its pool."""
+        return [
+            {"pool": name, "cidrs": sorted(map(str, cidrs), key=_written_order)}
+            | _written_flags(self._manifests.get(name))
+            for name, cidrs in self.allocated(node).items()
+            if cidrs
+        ]
 
     def orphans(self, node: str) -> dict[str, list[addresses.Network]]:
         """Return the CIDRs that the node holds outside the CIDRs of its pools, by pool."""
@@ -221,7 +231,8 @@ class Operator:
     def _orphan(self, name: str, pool: next_fit.PoolBlocks | None) -> Iterator[PodCIDRStep]:
         for node, held in list(self._held.items()):
             for cidr in _sort_cidrs(held.get(name, ())):
-                if pool is None or pool.locate(cidr) is None:
+                # A CIDR that replaced the block's one does not have it in use before it is adopted.
+                if pool is None or not _in_use(pool, cidr):
                     _discard(self._held, node, name, cidr)
                     yield from self._mark_orphan(node, name, cidr)
 
@@ -270,6 +281,11 @@ def _release(pool: next_fit.PoolBlocks, cidr: addresses.Network) -> None:
         part.used.remove(span)
 
 
+def _in_use(pool: next_fit.PoolBlocks, cidr: addresses.Network) -> bool:
+    location = pool.locate(cidr)
+    return location is not None and location[0].used.contains_span(location[1])
+
+
 def _forbidden_change(old: podippool.PodIPPool, new: podippool.PodIPPool) -> str:
     def mask_size(pool: podippool.PodIPPool, family: int) -> int:
         return pool.families[family].mask_size if family in pool.families else 0
@@ -282,6 +298,18 @@ def _forbidden_change(old: podippool.PodIPPool, new: podippool.PodIPPool) -> str
             name = {"allow_first_ip": "allowFirstIP", "allow_last_ip": "allowLastIP"}[field]
             return f'cannot change {name} in existing pool "{new.name}"'
     return ""
+
+
+def _written_order(cidr: str) -> tuple[bool, str]:
+    return ":" in cidr, cidr
+
+
+def _written_flags(pool: podippool.PodIPPool | None) -> dict[str, bool]:
+    """Return the flags as Cilium since 1.20 writes them: those that are true."""
+    if pool is None:
+        return {}
+    flags = {"allowFirstIP": pool.allow_first_ip, "allowLastIP": pool.allow_last_ip}
+    return {key: True for key, allowed in flags.items() if allowed}
 
 
 def _sort_cidrs(cidrs: Iterable[addresses.Network]) -> list[addresses.Network]:

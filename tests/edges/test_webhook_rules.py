@@ -107,13 +107,33 @@ def test_what_is_refused_is_not_lost_among_what_is_told(door: Door) -> None:
     refused(door.ask(changed(old, cidrs=["10.0.0.0/16", "10.9.0.0/16"]), old), "cidr_overlap")
 
 
-def test_an_orphan_of_the_pool_itself_is_in_the_way(door: Door) -> None:
+def test_an_orphan_of_the_pool_itself_comes_back_whole_or_not_at_all(door: Door) -> None:
     pool = _pool(door, "10.0.0.0/24", mask=28)
     _node(pool, "n1")
     with events.recorded_by(factories.BY):
         pool.cidrs.update(orphaned_at="2026-01-01T00:00Z")
-    refused(door.ask(manifest("green", "10.0.0.0/16", mask=28)), "cidr_overlap")
+    refused(door.ask(manifest("green", "10.0.0.0/25", mask=28)), "cidr_overlap")
     assert warned(door.ask(manifest("green", "10.0.0.0/24", mask=28))) == ""
+    assert warned(door.ask(manifest("green", "10.0.0.0/16", mask=28))) == ""
+
+
+WIDE, PARTS = "10.0.0.0/15", ("10.0.0.0/16", "10.1.0.0/16")
+
+
+def test_a_cidr_in_use_that_another_one_replaces(door: Door) -> None:
+    """Growth, merge, split and narrowing keep the blocks; what would lose them is refused."""
+    pool = _pool(door, *PARTS, mask=28)
+    _node(pool, "n1")
+    parts = manifest("green", *PARTS, mask=28)
+    assert warned(door.ask(changed(parts, cidrs=[WIDE]), parts)) == ""
+    narrow = changed(parts, cidrs=["10.0.0.0/17", PARTS[1]])
+    assert warned(door.ask(narrow, parts)) == ""
+    message = refused(
+        door.ask(changed(parts, cidrs=["10.0.128.0/17", PARTS[1]]), parts), "cidr_in_use"
+    )
+    assert message == (
+        "10.0.0.0/17 cannot be removed: it has 1 held or cooling block: node n1 (10.0.0.0/28, held)"
+    )
 
 
 @pytest.mark.parametrize(

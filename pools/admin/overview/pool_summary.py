@@ -67,8 +67,10 @@ def summarize() -> PoolSummary:
 
 def _pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
     """Return the state as page.pool_state does."""
-    if any(not counts.free for counts in families.values()):
+    if any(not counts.free and not counts.waits_for_cluster for counts in families.values()):
         return "full"
+    if any(counts.waits_for_cluster for counts in families.values()):
+        return "pending"
     return "draining" if draining else "active"
 
 

@@ -108,9 +108,13 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
 
 
 def pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
-    """Return full (a family has no free block), draining (a CIDR is fully reserved) or active."""
-    if any(not counts.free for counts in families.values()):
+    """Return full (a family has no free block), pending (the cluster does not have the pool yet), draining
+    (a CIDR is fully reserved) or active.
+    """
+    if any(not counts.free and not counts.waits_for_cluster for counts in families.values()):
         return "full"
+    if any(counts.waits_for_cluster for counts in families.values()):
+        return "pending"
     return "draining" if draining else "active"
 
 

@@ -61,6 +61,7 @@ def _state_choices(_request: HttpRequest) -> list[tuple[str, str]]:
     return [
         ("high", gettext("over %(percent)s %%") % percent),
         ("full", gettext("full")),
+        ("pending", gettext("not in the cluster yet")),
         ("draining", gettext("draining")),
         ("active", gettext("active")),
     ]

@@ -29,7 +29,8 @@ def bar(counts: usage.Usage, *, label: str = "") -> SafeString:
             width = max(round(100 * count / total, 2), 0.8)
             parts.append((kind, round(offset, 2), width))
             offset += width
-    level = "full" if not counts.free else "high" if counts.is_nearly_full else "fine"
+    is_full = not counts.free and not counts.waits_for_cluster
+    level = "full" if is_full else "high" if counts.is_nearly_full else "fine"
     return format_html(
         '<span class="cad-bar cad-bar-{}" title="{}">{}'
         '<svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="{}">'

@@ -208,7 +208,7 @@ class NextPrefixSerializer(Serializer):
     name = fields.TextField(required=False)
     description = fields.DescriptionField(required=False)
     cluster = fields.TextField(lookups.cluster_by_name, required=False)
-    category = fields.ChoiceField([c for c in Category.values if c != Category.VM], required=False)
+    category = fields.ChoiceField(Category.values, required=False)
     mask_size = fields.IntegerField(min_value=1, max_value=128, required=False)
     cooldown_seconds = fields.CooldownField(required=False)
     tags = attributes.TagsField()

@@ -122,6 +122,10 @@ class Handler(abc.ABC):
     watched: bool = True
     problems_are_findings: bool = False
 
+    def is_affected(self, context: SyncContext) -> bool:  # noqa: ARG002
+        """Return False if events of the kinds that this one follows change nothing now."""
+        return True
+
     def is_relevant(self, manifest: Manifest) -> bool:  # noqa: ARG002
         """Return False for an object to ignore, as if the cluster did not have it."""
         return True

@@ -65,7 +65,11 @@ def ingest_events(
                 if _ingest_changes(context, handler, events_by_uid, counts[kind]):
                     apply.apply_desired(context, handler, counts[kind])
             if counts[kind].changed or counts[kind].gone:
-                followers = [follower for follower in handlers if kind in follower.follows]
+                followers = [
+                    follower
+                    for follower in handlers
+                    if kind in follower.follows and follower.is_affected(context)
+                ]
                 _apply_each(context, followers, counts)
         if not counts[kind].code:
             with context.transaction():

@@ -1,8 +1,11 @@
 """Parser and writer of CiliumNode manifests: requested and allocated PodCIDRs in spec.ipam.pools.
 
 The spec has two writers. The agent owns `requested` and removes entries of `allocated`; the operator
-adds to `allocated`. So only `allocated` is changed here (rule `only-allocated-is-written`). Other keys
-of its entries (newer Cilium has allowFirstIP and allowLastIP there) stay with their pool.
+adds to `allocated`. So only `allocated` is changed here (rule `only-allocated-is-written`).
+
+Cilium since 1.20 repeats the pool's allowFirstIP and allowLastIP in each entry, and the agent reads nothing
+else: which addresses of a block pods can use is what the entry says. The agent ignores a change of them
+while addresses are in use, so an entry keeps the members that it has (rule `entry-says-what-is-usable`).
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from pools.core.observed.uses import AddressUse, ObservedUses, Role
 KIND = "CiliumNode"
 NEEDED = {4: "ipv4-addrs", 6: "ipv6-addrs"}
 MOST_NEEDED = (1 << 63) - 1  # Go's int
+_ALLOW_KEYS = ("allowFirstIP", "allowLastIP")
 _POOLS = "spec.ipam.pools"
 # The operator's prefix of status.ipam.operator-status.error.
 ERROR_PREFIX = "ipam-multi-pool-sync allocation failed: "
@@ -31,6 +35,8 @@ class AllocatedEntry:
 
     pool: str
     cidrs: tuple[addresses.Network, ...]
+    allow_first: bool = False
+    allow_last: bool = False
 
 
 @dataclass(slots=True)
@@ -56,6 +62,18 @@ class NodeDemand:
         for entry in self.allocated:
             held.setdefault(entry.pool, []).extend(entry.cidrs)
         return held
+
+    def allowed_edges(self, pool: str) -> tuple[bool, bool] | None:
+        """Return whether pods can use the first and the last address of the node's blocks of a pool.
+
+        None if the node has no block of the pool yet: its entry will get what the pool says.
+        """
+        entries = [entry for entry in self.allocated if entry.pool == pool and entry.cidrs]
+        if not entries:
+            return None
+        return any(entry.allow_first for entry in entries), any(
+            entry.allow_last for entry in entries
+        )
 
     def observed_uses(self) -> ObservedUses:
         """Return the pod CIDRs of a node outside of multi-pool mode, in which they are blocks of pools.
@@ -102,12 +120,15 @@ def parse(manifest: object) -> NodeDemand:
 
 
 def set_allocated(
-    manifest: object_reader.Json, pools: Mapping[str, Iterable[addresses.Network]]
+    manifest: object_reader.Json,
+    pools: Mapping[str, Iterable[addresses.Network]],
+    allowed_edges: Mapping[str, tuple[bool, bool]] | None = None,
 ) -> object_reader.Json:
     """Return a copy of the manifest with `pools` as spec.ipam.pools.allocated.
 
     The format is the operator's: sorted by pool, within a pool IPv4 before IPv6 and then by string. A
-    pool without CIDRs is omitted.
+    pool without CIDRs is omitted. `allowed_edges` are allowFirstIP and allowLastIP of the pools: an entry
+    that has no CIDRs yet gets them, any other one keeps all of its members.
     """
     changed = copy.deepcopy(manifest)
     section = changed
@@ -115,10 +136,7 @@ def set_allocated(
         if section.get(key) is None:
             section[key] = {}
         section = section[key]
-    extra_by_pool: dict[str, object_reader.Json] = {}
-    for entry in section.get("allocated") or []:
-        extra_fields = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
-        extra_by_pool.setdefault(entry["pool"], {}).update(extra_fields)
+    extra_by_pool = _extra_fields(section.get("allocated") or [], allowed_edges or {})
     written = []
     for pool, networks in sorted(pools.items()):
         if texts := [str(network) for network in sorted(networks, key=_written_order)]:
@@ -127,6 +145,28 @@ def set_allocated(
     if written:
         section["allocated"] = written
     return changed
+
+
+def _extra_fields(
+    entries: Iterable[object_reader.Json], allowed_edges: Mapping[str, tuple[bool, bool]]
+) -> dict[str, object_reader.Json]:
+    """Return the members of the entries besides pool and CIDRs, by pool."""
+    extra_by_pool: dict[str, object_reader.Json] = {}
+    in_use = set()
+    for entry in entries:
+        extra_fields = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
+        extra_by_pool.setdefault(entry["pool"], {}).update(extra_fields)
+        if entry.get("cidrs"):
+            in_use.add(entry["pool"])
+    for pool in allowed_edges.keys() - in_use:
+        flags = dict(zip(_ALLOW_KEYS, allowed_edges[pool], strict=True))
+        extra_fields = extra_by_pool.get(pool, {}) | flags
+        extra_by_pool[pool] = {
+            key: value
+            for key, value in extra_fields.items()
+            if value or key not in flags  # the operator omits false flags
+        }
+    return extra_by_pool
 
 
 def error_text(failures: Iterable[str]) -> str:
@@ -163,7 +203,13 @@ def _parse_allocated(
     for index, entry in _objects(pools, "allocated", _POOLS, report):
         path = f"{_POOLS}.allocated.{index}"
         name = _name(entry, "pool", path, report, _pool_name)
-        entries.append(AllocatedEntry(name, _cidrs(entry, "cidrs", path, report)))
+        entries.append(
+            AllocatedEntry(
+                name,
+                _cidrs(entry, "cidrs", path, report),
+                *(_flag(entry, key, path, report) for key in _ALLOW_KEYS),
+            )
+        )
     return tuple(entries)
 
 
@@ -265,6 +311,15 @@ def _text(
     if value is not None:
         report.add(_path(path, key), "wrong_type", "must be a text", value)
     return ""
+
+
+def _flag(
+    part: object_reader.Json, key: str, path: str, report: object_reader.ProblemReport
+) -> bool:
+    value = part.get(key)
+    if value is not None and not isinstance(value, bool):
+        report.add(_path(path, key), "wrong_type", "must be true or false", value)
+    return value is True
 
 
 def _path(path: str, key: str) -> str:

@@ -72,6 +72,11 @@ def cidr(**options: Any) -> Filter:
     return Filter(query.cidr, schema={"format": "cidr"}, **options)
 
 
+def address(**options: Any) -> Filter:
+    """A parameter that is an address."""
+    return Filter(query.address, schema={"format": "ip"}, **options)
+
+
 def time(**options: Any) -> Filter:
     """A parameter that is a time of RFC 3339."""
     return Filter(timestamps.parse_timestamp, schema={"format": "date-time"}, **options)

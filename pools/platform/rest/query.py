@@ -64,9 +64,13 @@ class Query:
 
     def raise_problems(self) -> None:
         """Raise InvalidInput with all problems, unknown parameters among them."""
+        known = ", ".join(sorted(self._read))
+        message = f"there is no such parameter; there {'are' if known else 'is none'}"
         for name in self._parameters:
             if name not in self._read:
-                self.report.add(name, "unknown_parameter", "there is no such parameter")
+                self.report.add(
+                    name, "unknown_parameter", f"{message}: {known}" if known else message
+                )
         self.report.raise_any()
 
 
@@ -99,6 +103,11 @@ def choice(*allowed: str) -> Callable[[str, str], str]:
 
 def flag(value: str, name: str) -> bool:
     return choice("true", "false", "1", "0")(value, name) in {"true", "1"}
+
+
+def address(value: str, name: str) -> str:
+    """Return the canonical form of an address."""
+    return str(addresses.parse_address(value, field=name))
 
 
 def cidr(value: str, name: str) -> str:

@@ -77,7 +77,7 @@ def allocate(
     HolderChanged, IdempotencyMismatch, NotFound or InvalidInput and changes nothing then.
     """
     is_single_block = len(demand.holders) == 1 and demand.count == 1 and len(demand.families) <= 1
-    if is_single_block and demand.cidr is None:
+    if is_single_block and demand.cidr is None and not demand.reuse:
         return _allocate_one(pool_id, demand, author=author, key=key)
     return database.with_retries(lambda: _allocate_all(pool_id, demand, author=author, key=key))
 
@@ -105,7 +105,8 @@ def _allocate_one(
             raise errors.NotFound("There is no such pool.")
         family = demand.families[0] if demand.families else batches.families(pool)[0]
         if not database.with_retries(partial(window.refill, pool_id, family)):
-            raise errors.PoolExhausted(f"The pool {_pool_name(pool_id)} has no block left.")
+            message = f"The pool {_pool_name(pool_id)} has no block left."
+            raise batches.exhausted(pool, family, message)
         # Other transactions are allocating the remaining blocks; some may roll back.
         time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311  # jitter, no secret
     raise errors.Unavailable("Too many requests for the last blocks of the pool; try again.")

@@ -45,21 +45,21 @@ def allocate_for_holders(pool: Pool, demand: BlockDemand) -> tuple[int, list[Blo
         values = _values(pool, family, demand.holders, demand)
         held_rows, cooling_rows = _existing_blocks(pool, demand, values)
         remaining = list(demand.holders)
-        if pool.category in SINGLE:  # a holder that is named twice gets one block
+        if pool.category in SINGLE or demand.reuse:  # a holder that is named twice gets one block
             remaining = list({holder[:2]: holder for holder in remaining}.values())
-        if held_rows or cooling_rows:
-            remaining = [
-                holder
-                for holder in remaining
-                if holder not in held_rows and holder not in cooling_rows
-            ]
-        remaining *= demand.count
+        remaining = [
+            holder
+            for number in range(demand.count)
+            for holder in remaining
+            if number >= len(held_rows.get(holder, ())) and holder not in cooling_rows
+        ]
         if cooling_rows or remaining:
             status = 201
+        present_rows = [row for rows in held_rows.values() for row in rows[: demand.count]]
         answers += _block_answers(
-            pool, [*held_rows.values(), *_reassign_cooling(pool, family, cooling_rows, demand)]
+            pool, [*present_rows, *_reassign_cooling(pool, family, cooling_rows, demand)]
         )
-        are_all = len(remaining) == len(demand.holders) and not held_rows
+        are_all = len(remaining) == len(demand.holders) and not (held_rows or cooling_rows)
         answers += _allocate_blocks(pool, family, remaining, demand, values if are_all else None)
     return status, answers
 
@@ -71,9 +71,12 @@ def _block_answers(pool: Pool, rows: Sequence[Row]) -> list[BlockAnswer]:
 
 def _existing_blocks(
     pool: Pool, demand: BlockDemand, values: Mapping[str, Any]
-) -> tuple[dict[Holder, Row], dict[Holder, Row]]:
-    """Return the rows that the holders hold (one per holder), and the cooling rows that return to them."""
-    held_rows: dict[Holder, Row] = {}
+) -> tuple[dict[Holder, list[Row]], dict[Holder, Row]]:
+    """Return the rows that the holders hold, and the cooling rows that return to them.
+
+    Held rows count in pools of one block for each holder, and for a demand with `reuse`.
+    """
+    held_rows: dict[Holder, list[Row]] = {}
     cooling_rows: dict[Holder, Row] = {}
     rows = database.fetch(_LOCK_BLOCKS_OF_HOLDERS, values)
     if not rows:
@@ -83,8 +86,9 @@ def _existing_blocks(
         holder = by_name.get((row["holder_kind"], row["holder_id"]))
         if holder is None:
             continue
-        if row["state"] == BlockState.HELD and pool.category in SINGLE:
-            held_rows[holder] = _require_own_row(pool, row, holder)
+        if row["state"] == BlockState.HELD:
+            if pool.category in SINGLE or (demand.reuse and row["pool_id"] == pool.pk):
+                held_rows.setdefault(holder, []).append(_require_own_row(pool, row, holder))
         elif (
             row["state"] == BlockState.COOLING
             and demand.count == 1
@@ -155,8 +159,10 @@ def _allocate_blocks(
         locked_ids = _fetch_ids(_LOCK_OLDEST, values)
         if len(locked_ids) <= len(ids):
             remaining = len(ids) + len(cidrs)
-            raise errors.PoolExhausted(
-                f"The pool {pool} has {remaining} blocks left, {len(holders)} were requested."
+            raise exhausted(
+                pool,
+                family,
+                f"The pool {pool} has {remaining} blocks left, {len(holders)} were requested.",
             )
         ids = locked_ids
     answers: list[BlockAnswer] = []
@@ -173,6 +179,31 @@ def _allocate_blocks(
             values=None if ids else values_of_all,
         )
     return answers
+
+
+def exhausted(pool: Pool, family: int, message: str) -> errors.PoolExhausted:
+    """Return the error of a pool without free blocks, with what cools and until when."""
+    values = {"pool": pool.pk, "family": family, "count": _MOST_COUNTED + 1}
+    ((count, until),) = database.rows(_COOLING, values)
+    if not count:
+        return errors.PoolExhausted(message)
+    number = f"more than {_MOST_COUNTED}" if count > _MOST_COUNTED else str(count)
+    cooling = "block is" if count == 1 else "blocks are"
+    when = block_fields.format_time(until)
+    return errors.PoolExhausted(
+        f"{message} {number} {cooling} in cooldown; the next one becomes free at {when}."
+    )
+
+
+_MOST_COUNTED = 10_000  # cooling blocks
+# Blocks of the window, which become free in this order.
+_COOLING = """
+    SELECT count(*), min(available_from) FROM (
+        SELECT available_from FROM pools_block
+        WHERE pool_id = %(pool)s AND family = %(family)s AND available_from > (SELECT ipam_clock())
+          AND NOT withheld
+        ORDER BY available_from LIMIT %(count)s) cooling
+"""
 
 
 def _fetch_ids(statement: str, values: Mapping[str, Any]) -> list[int]:
@@ -314,9 +345,9 @@ def allocate_exact(
     if pool.category in SINGLE:
         values = _values(pool, cidr.version, demand.holders, demand)
         held_rows, _ = _existing_blocks(pool, demand, values)
-        if held_rows and held_rows[holder]["cidr"] != str(cidr):
+        if held_rows and held_rows[holder][0]["cidr"] != str(cidr):
             raise errors.OnePerHolder(
-                f"{holder.kind} {holder.id} holds {held_rows[holder]['cidr']} already."
+                f"{holder.kind} {holder.id} holds {held_rows[holder][0]['cidr']} already."
             )
     parent, index = _locate_block(pool, cidr)
     # Without an order: to find the first by id, the planner may walk through all blocks by id.

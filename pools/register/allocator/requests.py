@@ -21,7 +21,7 @@ from pools.models import AllocationRequest, Environment, Pool
 from pools.models.fields import Now
 from pools.models.requests import RequestState
 from pools.platform import database, events, idempotency, process_metrics, tokens
-from pools.register.allocator import allocation, owners
+from pools.register.allocator import allocation, owners, window
 from pools.sql import statements
 
 RETRY_EVERY = timedelta(seconds=30)
@@ -119,11 +119,23 @@ def _refuse_or_queue(
     wait: bool,
 ) -> AllocationRequest:
     with events.recorded_by(author):
+        if demand.reuse and wait:
+            window.lock(pool_id)  # before any row
+            if (waiting := _find_waiting(pool_id, demand)) is not None:
+                return waiting
         pool = Pool.objects.get(pk=pool_id)
         _record_refusal(pool, demand, error, author)
         if wait:
             return _queue_request(pool, demand, error, key)
     raise error
+
+
+def _find_waiting(pool_id: int, demand: allocation.BlockDemand) -> AllocationRequest | None:
+    """Return the pending request with the same demand, so that a repeated one does not wait twice."""
+    pending = AllocationRequest.objects.filter(
+        pool_id=pool_id, state=RequestState.PENDING, demand=demand_to_json(demand)
+    )
+    return pending.order_by("id").first()
 
 
 def _record_refusal(
@@ -275,6 +287,7 @@ def demand_to_json(demand: allocation.BlockDemand) -> dict[str, Any]:
         "org": demand.org,
         "env": demand.env,
         "cidr": str(demand.cidr) if demand.cidr else None,
+        "reuse": demand.reuse,
     }
 
 
@@ -287,6 +300,7 @@ def demand_from_json(stored: dict[str, Any]) -> allocation.BlockDemand:
         org=stored["org"],
         env=stored["env"],
         cidr=ip_network(stored["cidr"]) if stored["cidr"] else None,
+        reuse=stored.get("reuse", False),
     )
 
 

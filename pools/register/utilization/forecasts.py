@@ -82,10 +82,12 @@ def refresh_forecasts() -> int:
 def _store_forecasts(ids: list[int], day: date, now: datetime) -> int:
     histories = _histories(ids, day)
     newest = Sample.objects.filter(day=day, pool_id__in=ids)
+    waiting = usage.waiting_pools(ids)
     rows = []
     for sample in newest:
         history = histories[sample.pool_id, sample.family]
-        pool_forecast = _forecast_family(history, samples.to_usage(sample), day)
+        waits = (sample.pool_id, sample.family) in waiting
+        pool_forecast = _forecast_family(history, samples.to_usage(sample, waits=waits), day)
         rows.append(
             PoolForecast(
                 pool_id=sample.pool_id,
@@ -132,7 +134,9 @@ def _forecast_family(
     history: Mapping[int, int], family_usage: usage.Usage, today: date
 ) -> DatedForecast:
     used = {**history, today.toordinal(): family_usage.used}
-    fill_forecast = forecast.forecast(used, today=today.toordinal(), free=family_usage.free)
+    # What waits for its cluster is not exhausted: the blocks are free as soon as the object has them.
+    free = family_usage.pending if family_usage.waits_for_cluster else family_usage.free
+    fill_forecast = forecast.forecast(used, today=today.toordinal(), free=free)
     day, earliest, latest = (
         None if days is None else today + timedelta(days=days)
         for days in (fill_forecast.days, fill_forecast.earliest, fill_forecast.latest)

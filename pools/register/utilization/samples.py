@@ -54,9 +54,10 @@ def delete_old_samples(days: int) -> int:
     return sum(model.objects.filter(day__lt=oldest).delete()[0] for model in (Sample, SampleSum))
 
 
-def to_usage(row: Sample | SampleSum) -> usage.Usage:
-    """Return the counts of a sample as a Usage."""
-    return usage.Usage(int(row.capacity), row.held, row.cooling, int(row.reserved))
+def to_usage(row: Sample | SampleSum, *, waits: bool = False) -> usage.Usage:
+    """Return the counts of a sample as a Usage; `waits` if the cluster has none of the CIDRs yet."""
+    pending = int(row.reserved) if waits else 0
+    return usage.Usage(int(row.capacity), row.held, row.cooling, int(row.reserved), pending=pending)
 
 
 def _count_pools(now: datetime) -> Iterable[Sample]:

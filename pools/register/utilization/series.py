@@ -58,10 +58,14 @@ def measure_pools() -> MeasuredPools:
         return MeasuredPools([(pool, usages[pool.pk]) for pool in pools])
     sampled: dict[int, dict[int, usage.Usage]] = defaultdict(dict)
     moment: datetime | None = None
+    waiting = usage.waiting_pools()
     for pool_id, family, capacity, held, cooling, reserved, taken_at in newest.values_list(
         "pool_id", "family", "capacity", "held", "cooling", "reserved", "taken_at"
     ).order_by("family"):
-        sampled[pool_id][family] = usage.Usage(int(capacity), held, cooling, int(reserved))
+        pending = int(reserved) if (pool_id, family) in waiting else 0
+        sampled[pool_id][family] = usage.Usage(
+            int(capacity), held, cooling, int(reserved), pending=pending
+        )
         moment = taken_at
     # Pools without a sample are new: they are few, and empty or nearly so.
     new_ids = set(pools.order_by().values_list("pk", flat=True)) - sampled.keys()
