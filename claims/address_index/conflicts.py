@@ -1,12 +1,13 @@
 """Conflicts in the address index: index entries of one network that name the same MAC or address.
 
 Index entries with the same MAC conflict if they are two MAC entries, two claims that are not known to
-belong to one VM, or two different VMs or pods. A MAC also conflicts with the MAC of the network's
-gateway.
+belong to one VM, or two different VMs or pods. A MAC also conflicts with those of the network's gateway
+and management port.
 
 Index entries with the same address conflict if their MACs differ or, where a MAC is unknown, if their
 VMs differ. An entry that names an address twice conflicts with itself. An address also conflicts with
-the network's own addresses: gateways, infrastructure subnets, reserved ranges of the pool.
+the network's own addresses: what OVN-Kubernetes keeps (`claims.core.networks.kept_addresses`), and
+reserved ranges of the pool.
 
 Unknown values never conflict: an entry without a VM and a claim without a MAC may be the same machine.
 Addresses in reserved subnets do not conflict either, because OVN-Kubernetes reserves these subnets for

@@ -28,9 +28,9 @@ _MAX_SHOWN = 20  # occurrences of one value
 class Occurrence:
     """Another occurrence of a MAC or an address.
 
-    `type` is entry, ipamclaim, workload, vm_template, gateway, infrastructure, reserved_range, reserved_subnet,
-    block (the address is held in the network's pool by another holder), or `other` if the user may not
-    see the occurrence. `name` is that of the IPPool, the claim, the workload, the range or the holder.
+    `type` is entry, ipamclaim, workload, vm_template, that of an own span of the network (`own_addresses`), block
+    (the address is held in the network's pool by another holder), or `other` if the user may not see
+    the occurrence. `name` is that of the IPPool, the claim, the workload, the span or the holder.
     """
 
     type: str
@@ -42,6 +42,11 @@ class Occurrence:
 
     def as_json(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if value not in (None, "")}
+
+    @property
+    def is_own(self) -> bool:
+        """True if the network itself has the MAC or the address."""
+        return self.type not in {"entry", "ipamclaim", "workload", "block", "other"}
 
 
 @dataclass(frozen=True)
@@ -224,8 +229,8 @@ def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text:
 def _add_own_mac(
     collector: _DuplicateCollector, owner: int, network: Network, mac: str | None
 ) -> None:
-    if mac and (gateway := own_addresses.macs(network).get(mac)):
-        collector.add_occurrence(owner, MAC, mac, Occurrence(own_addresses.GATEWAY, name=gateway))
+    if mac and (kept_span := own_addresses.macs(network).get(mac)):
+        collector.add_occurrence(owner, MAC, mac, Occurrence(kept_span.type, name=kept_span.name))
 
 
 def _has(

@@ -1,69 +1,52 @@
-"""Addresses and MACs that a network uses itself, and reserved ranges of its pool."""
+"""Addresses and MACs that a network uses itself: what OVN-Kubernetes keeps, and reserved ranges of its pool."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address, ip_network
 
-from claims.core.networks import udn
+from claims.core.networks import kept_addresses
+from claims.core.networks.kept_addresses import KeptSpan
 from claims.models import Network
 from pools.core.addresses import AddressRange
 from pools.models import ReservedRange
 
-GATEWAY = "gateway"
-INFRASTRUCTURE = "infrastructure"
 RESERVED_RANGE = "reserved_range"
-RESERVED_SUBNET = "reserved_subnet"
 
 
 @dataclass(frozen=True)
 class OwnSpan:
-    """A span of addresses and its type; a span that is only a note conflicts with no other use."""
+    """A span of addresses and its type; a span that is only a note conflicts with no other use.
+
+    `type` is that of the kept span, or RESERVED_RANGE; `description` says what an address of it is.
+    """
 
     type: str
     span: AddressRange
     name: str = ""
-
-    @property
-    def note(self) -> bool:
-        return self.type == RESERVED_SUBNET
+    description: str = ""
+    note: bool = False
 
 
 def own_spans(network: Network) -> list[OwnSpan]:
     """Return the spans of the network, gateways first, because they are the most specific."""
-    spans = [*_gateways(network), *_subnets(network)]
+    spans = [_own_span(kept_span) for kept_span in kept_addresses.kept_spans(network)]
     return [*spans, *_ranges(network, spans)]
 
 
-def _gateways(network: Network) -> Iterator[OwnSpan]:
-    try:
-        gateways = udn.gateways(network)
-    except ValueError:  # the problem of the cluster's object reports it
-        return
-    for text in gateways:
-        gateway = ip_address(text)
-        yield OwnSpan(GATEWAY, AddressRange(gateway, gateway), text)
+def _own_span(kept_span: KeptSpan) -> OwnSpan:
+    return OwnSpan(
+        kept_span.type,
+        kept_span.span,
+        kept_span.name,
+        kept_span.description,
+        note=kept_span.on_request,
+    )
 
 
-def macs(network: Network) -> dict[str, str]:
-    """Return the MAC addresses of the gateways, each with the address of its gateway."""
-    try:
-        return udn.gateway_macs(network)
-    except ValueError:  # the problem of the cluster's object reports it
-        return {}
-
-
-def _subnets(network: Network) -> Iterator[OwnSpan]:
-    for type_, texts in (
-        (INFRASTRUCTURE, network.infrastructure_subnets),
-        (RESERVED_SUBNET, network.reserved_subnets),
-    ):
-        for text in texts:
-            try:
-                yield OwnSpan(type_, AddressRange.from_network(ip_network(text)), text)
-            except ValueError:
-                continue
+def macs(network: Network) -> dict[str, KeptSpan]:
+    """Return the MAC addresses of gateways and management ports, each with the address of its port."""
+    return kept_addresses.kept_macs(network)
 
 
 def _ranges(network: Network, spans: Sequence[OwnSpan]) -> Iterator[OwnSpan]:

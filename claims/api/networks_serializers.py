@@ -72,7 +72,7 @@ class NetworkSerializer(Serializer):
     default_gateways = _list_field(
         fields.AddressField(),
         source="shown_gateways",
-        help_text="Those in use: as configured, else the first address of each subnet.",
+        help_text="Those in use: as configured, else as OVN-Kubernetes takes them.",
     )
     gateways_configured = fields.FlagField(read_only=True)
     reserved_subnets = _list_field(fields.CIDRField(), max_length=25)

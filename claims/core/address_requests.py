@@ -6,12 +6,13 @@ refuses other addresses (go-controller/pkg/allocator/pod, as of 2026), and then 
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from ipaddress import ip_interface, ip_network
+from ipaddress import ip_interface
 
-from claims.core.networks import udn
+from claims.core.networks import kept_addresses, udn
+from claims.core.networks.kept_addresses import KeptSpan
+from pools.core.addresses import AddressRange
 from pools.core.addresses import Interface as Address
 from pools.core.addresses import Network as Subnet
 
@@ -36,18 +37,19 @@ def fit(ips: Iterable[str], network: udn.NetworkLike, source: str) -> tuple[str,
 
     If the network has no subnets, the addresses keep their prefix lengths. Error messages begin with
     `source`. Raises DeclinedError: too_many_addresses,
-    outside_subnet, unusable_address (the gateway, or an edge of the subnet), family_missing.
+    outside_subnet, unusable_address (OVN-Kubernetes keeps it for the network itself), family_missing.
     """
     requested_addresses = sorted(
         map(ip_interface, ips), key=lambda address: (address.version, address.ip)
     )
-    subnets = []
-    for text in network.subnets:
-        with contextlib.suppress(ValueError):  # a layer3 subnet, with the size of a node's subnet
-            subnets.append(ip_network(text))
+    subnets = udn.readable_networks(network.subnets)
     _check_number(requested_addresses, source)
-    gateways = set(udn.gateways(network))
-    fitting = tuple(_within(address, subnets, gateways, source) for address in requested_addresses)
+    kept_spans = [
+        kept_span for kept_span in kept_addresses.kept_spans(network) if not kept_span.on_request
+    ]
+    fitting = tuple(
+        _within(address, subnets, kept_spans, source) for address in requested_addresses
+    )
     _check_missing(requested_addresses, {subnet.version for subnet in subnets}, source)
     return fitting
 
@@ -75,17 +77,18 @@ def _check_missing(
         raise DeclinedError(MISSING, message)
 
 
-def _within(address: Address, subnets: Sequence[Subnet], gateways: set[str], source: str) -> str:
+def _within(
+    address: Address, subnets: Sequence[Subnet], kept_spans: Sequence[KeptSpan], source: str
+) -> str:
     if not subnets:  # not known yet
         return str(address)
     subnet = next((candidate for candidate in subnets if address.ip in candidate), None)
     if subnet is None:
         message = f"{source} has {address.ip}, which is in none of the subnets {', '.join(map(str, subnets))}"
         raise DeclinedError("outside_subnet", message)
-    first, last = subnet.network_address, subnet.broadcast_address
-    if str(address.ip) in gateways:
-        raise DeclinedError("unusable_address", f"{source} has {address.ip}, the gateway")
-    if subnet.prefixlen < subnet.max_prefixlen - 1 and address.ip in {first, last}:
-        message = f"{source} has {address.ip}, the first or last address of {subnet}"
+    host = AddressRange(address.ip, address.ip)
+    kept_span = next((kept_span for kept_span in kept_spans if kept_span.span.overlaps(host)), None)
+    if kept_span is not None:
+        message = f"{source} has {address.ip}, which is {kept_span.description}"
         raise DeclinedError("unusable_address", message)
     return f"{address.ip}/{subnet.prefixlen}"

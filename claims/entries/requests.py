@@ -12,8 +12,6 @@ from claims.models import Entry, IPPool
 from claims.models.ippools import EntrySource
 from pools.core import errors
 
-_WITHHELD = {"gateway", "infrastructure", "reserved_range"}
-
 
 def check(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
     """Check that a user may create these entries, each for a VM in a namespace of the user.
@@ -51,12 +49,11 @@ def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> N
         scope=scope,
     )
     for duplicate in entry_duplicates:
-        types = {occurrence.type for occurrence in duplicate.occurrences}
         if duplicate.note:
             continue
-        if types & _WITHHELD:
+        if any(occurrence.is_own for occurrence in duplicate.occurrences):
             raise errors.ReservedAddress(f"{duplicate.value} is reserved for the network itself.")
-        if "other" in types:
+        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
             raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
 
 

@@ -149,9 +149,7 @@ def _free_addresses(
 def _unused_addresses(
     vm_import: VMImport, network: Network, subnet: IPv4Network | IPv6Network, excluded_number: int
 ) -> Iterator[str]:
-    is_point_to_point = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
-    candidate = int(subnet.network_address) + (not is_point_to_point)
-    end = int(subnet.broadcast_address) + 1 - (not is_point_to_point and subnet.version == 4)
+    candidate, end = int(subnet.network_address), int(subnet.broadcast_address) + 1
     own_spans = [
         (int(own_address.span.first), int(own_address.span.last))
         for own_address in own_addresses.own_spans(network)

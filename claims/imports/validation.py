@@ -81,20 +81,21 @@ def _own_address_values(networks: dict[int, Network]) -> dict[str, list[object]]
         for address in own_addresses.own_spans(network)
     ]
     macs = [
-        (pk, *mac_pair)
+        (pk, mac, kept_span)
         for pk, network in networks.items()
-        for mac_pair in own_addresses.macs(network).items()
+        for mac, kept_span in own_addresses.macs(network).items()
     ]
     return {
         "own_networks": [pk for pk, _ in network_addresses],
         "own_firsts": [str(address.span.first) for _, address in network_addresses],
         "own_lasts": [str(address.span.last) for _, address in network_addresses],
         "own_types": [address.type for _, address in network_addresses],
-        "own_names": [address.name for _, address in network_addresses],
+        "own_names": [address.description or address.name for _, address in network_addresses],
         "own_bad": [not address.note for _, address in network_addresses],
         "own_mac_networks": [pk for pk, _, _ in macs],
         "own_macs": [mac for _, mac, _ in macs],
-        "own_mac_gateways": [gateway for _, _, gateway in macs],
+        "own_mac_types": [kept_span.type for _, _, kept_span in macs],
+        "own_mac_ports": [kept_span.port for _, _, kept_span in macs],
     }
 
 

@@ -17,6 +17,7 @@ from claims.ipamclaims import ingest
 from claims.ipamclaims.contenders import Contenders
 from claims.ipamclaims.decisions import AllocationResult, ClaimAllocator
 from claims.models import IPAMClaim, Network
+from claims.networks import pools as network_pools
 from pools.models import Pool
 from pools.platform import database, events
 from pools.register.allocator import window
@@ -74,6 +75,7 @@ def _grant_network(
     ids = [claim.pk for claim in claims]
     current_claims = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")
     claims = [claim for claim in current_claims.order_by("pk") if claim.network_id == network.pk]
+    network_pools.sync_ranges(network, pool, author)  # also what somebody has taken out of the pool
     results = ClaimAllocator(pool, Contenders(network, claims), author).allocate(
         claims, problems_by_uid
     )

@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network
 
 from django.db.models import Q
 
 from claims.address_index import block_sync, own_addresses
 from claims.core.ipamclaims import ipamclaim
+from claims.core.networks.kept_addresses import KeptSpan
 from claims.core.workloads import attachments
 from claims.ipamclaims.ingest import readable_subnets
 from claims.models import Entry, IPAMClaim, Network, Workload
@@ -109,10 +109,10 @@ class Contenders:
         if party.mac:
             self._by_mac.setdefault(party.mac, []).append(party)
 
-    def gateway_mac(self, claim: IPAMClaim) -> tuple[str, str] | None:
-        """Return the MAC of the claim's VM and the gateway's address if the MAC is the gateway's."""
-        gateway_macs = sorted(self.macs[claim.pk] & self._own_macs.keys())
-        return (gateway_macs[0], self._own_macs[gateway_macs[0]]) if gateway_macs else None
+    def kept_mac(self, claim: IPAMClaim) -> tuple[str, KeptSpan] | None:
+        """Return the MAC of the claim's VM if the network keeps it, and whose MAC it is."""
+        kept_macs = sorted(self.macs[claim.pk] & self._own_macs.keys())
+        return (kept_macs[0], self._own_macs[kept_macs[0]]) if kept_macs else None
 
     def is_mac_taken(self, claim: IPAMClaim) -> bool:
         """Return True if another VM has the requested MAC."""
@@ -132,8 +132,6 @@ class Contenders:
         return [text for text in ips if self._is_taken(claim, ipamclaim.host(text))]
 
     def _is_taken(self, claim: IPAMClaim, address: Address) -> bool:
-        if any(_is_edge(address, subnet) for subnet in self.subnets):
-            return True
         spans = (span for span in self._own_spans if span.family == address.version)
         if any(int(span.first) <= int(address) <= int(span.last) for span in spans):
             return True
@@ -152,14 +150,6 @@ class Contenders:
         name = block_sync.holder_name(claim.namespace, claim.vm, claim.mac)
         same_vm = not (block.uid and claim.vm_uid) or block.uid == claim.vm_uid
         return (block.kind, block.id) == name and same_vm
-
-
-def _is_edge(address: Address, subnet: addresses.Network) -> bool:
-    """Return True for the network address of a subnet and the broadcast address of an IPv4 subnet."""
-    if address not in subnet or subnet.num_addresses <= 2:  # RFC 3021
-        return False
-    is_broadcast = isinstance(subnet, IPv4Network) and address == subnet.broadcast_address
-    return is_broadcast or address == subnet.network_address
 
 
 def _is_another_vm(claim: IPAMClaim, party: Party) -> bool:

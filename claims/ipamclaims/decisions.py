@@ -98,8 +98,9 @@ class ClaimAllocator:
         return [ip_by_family[family] for family in sorted(ip_by_family)]
 
     def _refusal(self, claim: IPAMClaim, desired_ips: Sequence[str]) -> AllocationResult | None:
-        if gateway_mac := self._contenders.gateway_mac(claim):
-            message = dialects.gateway_mac_message(*gateway_mac)
+        if kept_mac := self._contenders.kept_mac(claim):
+            mac, kept_span = kept_mac
+            message = dialects.kept_mac_message(mac, kept_span.port)
             return AllocationResult(
                 ClaimOutcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code
             )

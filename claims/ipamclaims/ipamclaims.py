@@ -122,10 +122,10 @@ def _lock_for_change(
 
 
 def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
-    """Raise ReservedAddress for the gateway's MAC; with a limited scope, raise for any taken value."""
-    gateway = own_addresses.macs(claim.network).get(claim.mac or "")
-    if gateway:
-        raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the gateway {gateway}.")
+    """Raise ReservedAddress for a MAC that the network keeps; with a limited scope, for any taken value."""
+    kept_span = own_addresses.macs(claim.network).get(claim.mac or "")
+    if kept_span:
+        raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the {kept_span.port}.")
     if scope.everything:
         return
     claim_duplicates = duplicates.of_candidate(
@@ -138,12 +138,11 @@ def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         scope=scope,
     )
     for duplicate in claim_duplicates:
-        types = {occurrence.type for occurrence in duplicate.occurrences}
         if duplicate.note:
             continue
-        if types & {"gateway", "infrastructure", "reserved_range"}:
+        if any(occurrence.is_own for occurrence in duplicate.occurrences):
             raise errors.ReservedAddress(f"{duplicate.value} is reserved by the network.")
-        if "other" in types:
+        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
             raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
 
 

@@ -28,7 +28,7 @@ class Network(Attributed):
     """A logical network of OVN-Kubernetes in one cluster: the `name` in a NAD's `spec.config`.
 
     Addresses are strings in canonical form. `default_gateways` are the configured gateways; without
-    them the first address of each subnet is the gateway (claims/core/networks/udn.py). `pool` has the
+    them OVN-Kubernetes takes some (`udn.gateways` in claims/core/networks). `pool` has the
     subnets, in an address space of the network alone; a network without subnets has no pool. A
     network that an IPPool or a claim names before its object is observed has a row of kind UNKNOWN,
     so that the IPPool or claim can be stored.

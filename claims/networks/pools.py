@@ -1,17 +1,17 @@
 """Pools of networks: a network's subnets are the CIDRs of a pool, with map, utilization and reserved ranges.
 
 Each network has its own address space, because OVN-Kubernetes isolates networks: its subnets may
-overlap those of another network or the pod CIDRs of the cluster. Gateways, infrastructure subnets and
-reserved subnets become reserved ranges; their reasons distinguish them from ranges that users reserve.
+overlap those of another network or the pod CIDRs of the cluster. What OVN-Kubernetes keeps of them becomes
+reserved ranges; their reasons distinguish them from ranges that users reserve.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
 from claims.address_index import block_sync, conflicts
-from claims.core.networks import udn
+from claims.core.networks import kept_addresses
 from claims.models import Network
 from pools.cilium import pool_sync
 from pools.core import addresses, blocks, errors, holders
@@ -21,11 +21,6 @@ from pools.models import AddressSpace, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Category
 from pools.platform import events
 from pools.register import pool_cidrs, pools
-
-GATEWAY = "default gateway of the network"
-INFRASTRUCTURE = "infrastructure subnet of the network"
-RESERVED = "reserved subnet of the network: on request only"
-_NETWORK_REASONS = {GATEWAY, INFRASTRUCTURE, RESERVED}
 
 
 def pool_name(network_name: str) -> str:
@@ -64,7 +59,7 @@ def _sync_pool(network: Network, author: events.Author) -> bool:
             return False
         network.pool = _create_pool(network, desired_subnets, author)
         Network.objects.filter(pk=network.pk).update(pool=network.pool)
-        _sync_ranges(network, network.pool, author)
+        sync_ranges(network, network.pool, author)
         return True
     pool = network.pool
     present = list(_cidrs(pool))
@@ -79,7 +74,7 @@ def _sync_pool(network: Network, author: events.Author) -> bool:
         pools.change(pool.pk, change, author=author)
         network.pool = Pool.objects.get(pk=pool.pk)
         changed = True
-    return _sync_ranges(network, network.pool, author) or changed
+    return sync_ranges(network, network.pool, author) or changed
 
 
 def diverged_networks(cluster: Cluster) -> list[Network]:
@@ -140,7 +135,7 @@ def _create_pool(network: Network, subnets: list[addresses.Network], author: eve
 
 
 def _families(pool: Pool, subnets: list[addresses.Network]) -> dict[int, Family]:
-    """Return the families with their current reserved ranges; `_sync_ranges` changes those later."""
+    """Return the families with their current reserved ranges; `sync_ranges` changes those later."""
     entries_by_cidr = {
         entry.cidr: entry for family in pool_cidrs.families(pool).values() for entry in family.cidrs
     }
@@ -199,7 +194,8 @@ def orphaned_cidrs(cluster: Cluster) -> list[PoolCIDR]:
 # --- reserved ranges ------------------------------------------------------------------------------
 
 
-def _sync_ranges(network: Network, pool: Pool, author: events.Author) -> bool:
+def sync_ranges(network: Network, pool: Pool, author: events.Author) -> bool:
+    """Reserve what the network keeps of the subnets in its pool. Return True if a range changed."""
     changed = False
     reservations = list(_reservations(network))
     for cidr in _cidrs(pool):
@@ -209,14 +205,18 @@ def _sync_ranges(network: Network, pool: Pool, author: events.Author) -> bool:
 
 
 def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
-    """Yield the network's reserved spans with reasons; the first span with an address determines its reason."""
-    for text in network.infrastructure_subnets:
-        yield AddressRange.from_network(ip_network(text)), INFRASTRUCTURE
-    for text in udn.gateways(network):
-        gateway = ip_address(text)
-        yield AddressRange(gateway, gateway), GATEWAY
-    for text in network.reserved_subnets:
-        yield AddressRange.from_network(ip_network(text)), RESERVED
+    """Yield the spans that the network keeps, with reasons; the first span with an address determines its reason."""
+    for kept_span in kept_addresses.kept_spans(network):
+        # A pool leaves out the edges of its CIDRs, except of those with one or two addresses.
+        is_usable_edge = (
+            kept_span.type == kept_addresses.EDGE and ip_network(kept_span.name).num_addresses <= 2
+        )
+        # A pool hands out the lowest addresses, and comes to the out-of-range ones of IPv6 last.
+        if (
+            kept_span.type not in {kept_addresses.EDGE, kept_addresses.OUT_OF_RANGE}
+            or is_usable_edge
+        ):
+            yield kept_span.span, kept_span.reason
 
 
 def _sync_cidr_ranges(
@@ -237,7 +237,7 @@ def _range_changes(
     rows = list(cidr.reserved_ranges.all())
     # Ranges that users reserved stay: the ranges of the network leave them out.
     reserved_spans = [
-        _span(row.first, row.last) for row in rows if row.reason not in _NETWORK_REASONS
+        _span(row.first, row.last) for row in rows if row.reason not in kept_addresses.POOL_REASONS
     ]
     reasons_by_span: dict[blocks.Span, str] = {}
     for span, reason in reservations:
@@ -248,11 +248,11 @@ def _range_changes(
     obsolete = []
     for row in rows:
         if (
-            row.reason in _NETWORK_REASONS
+            row.reason in kept_addresses.POOL_REASONS
             and reasons_by_span.get(_span(row.first, row.last)) == row.reason
         ):
             del reasons_by_span[_span(row.first, row.last)]
-        elif row.reason in _NETWORK_REASONS:
+        elif row.reason in kept_addresses.POOL_REASONS:
             obsolete.append(row)
     kind = type(cidr.cidr.network_address)
     missing = [

@@ -23,7 +23,7 @@ from claims.core.workloads.vm_addresses import (
     Registrations,
     UnusableEntry,
 )
-from claims.models import NAD, IPAMClaim, NetworkSettings
+from claims.models import NAD, IPAMClaim, Network, NetworkSettings
 from claims.models import Entry as EntryRow
 from claims.models.settings import Annotation
 from pools.core import errors
@@ -79,23 +79,37 @@ def registrations(cluster_id: int, vm: VM) -> Registrations:
         .order_by("name", "pk")[:MOST]
     )
     return Registrations(
-        networks=tuple(map(_network, nads)),
+        networks=tuple(
+            primary_network(
+                nad.network,
+                nad=str(nad),
+                persistent=nad.allow_persistent_ips,
+                subnets=nad.subnets,
+            )
+            for nad in nads
+        ),
         entries=_entries(cluster_id, vm, nads),
         claims=_claims(cluster_id, vm, nads),
         unusable=tuple(_unusable_entries(vm, nads)),
     )
 
 
-def _network(nad: NAD) -> PrimaryNetwork:
-    network = nad.network
+def primary_network(
+    network: Network, *, nad: str, persistent: bool, subnets: Sequence[str] = ()
+) -> PrimaryNetwork:
+    """Return a network as the primary one of a namespace, with `subnets` in place of its own."""
     return PrimaryNetwork(
         name=network.name,
-        nad=str(nad),
+        nad=nad,
         topology=network.topology,
         role=udn.PRIMARY,
-        persistent=nad.allow_persistent_ips,
-        subnets=tuple(nad.subnets or network.subnets),
+        persistent=persistent,
+        subnets=tuple(subnets or network.subnets),
         default_gateways=tuple(network.default_gateways),
+        reserved_subnets=tuple(network.reserved_subnets),
+        infrastructure_subnets=tuple(network.infrastructure_subnets),
+        exclude_subnets=tuple(network.exclude_subnets),
+        join_subnets=tuple(network.join_subnets),
     )
 
 

@@ -74,13 +74,10 @@ def _registrations(network: Network, machine: VM, scope: namespaces.Scope) -> Re
     )
     return Registrations(
         networks=(
-            vm_addresses.PrimaryNetwork(
-                name=network.name,
+            vm_lookup.primary_network(
+                network,
                 nad=str(nad or ""),
-                topology=network.topology,
                 persistent=nad.allow_persistent_ips if nad else network.lifecycle == "Persistent",
-                subnets=tuple(network.subnets),
-                default_gateways=tuple(network.default_gateways),
             ),
         ),
         entries=tuple(

@@ -123,7 +123,10 @@ def test_networks_do_not_meet() -> None:
     [
         ({}, "10.0.0.1", "gateway", True),
         ({"default_gateways": ["10.0.0.254"]}, "10.0.0.254", "gateway", True),
-        ({"infrastructure_subnets": ["10.0.0.8/29"]}, "10.0.0.9", "infrastructure", True),
+        ({}, "10.0.0.2", "management", True),
+        ({"default_gateways": ["10.0.0.2"]}, "10.0.0.1", "management", True),
+        ({"infrastructure_subnets": ["10.0.0.8/29"]}, "10.0.0.11", "infrastructure", True),
+        ({"exclude_subnets": ["10.0.0.8/29"]}, "10.0.0.9", "excluded", True),
         ({"reserved_subnets": ["10.0.0.16/28"]}, "10.0.0.17", "reserved_subnet", False),
     ],
 )
@@ -143,6 +146,7 @@ def test_what_the_network_uses_itself(
     [
         (["10.0.0.0/24"], {}, "0a:58:0a:00:00:01"),
         (["10.0.0.0/24"], {"default_gateways": ["10.0.0.254"]}, "0a:58:0a:00:00:fe"),
+        (["10.0.0.0/24"], {"infrastructure_subnets": ["10.0.0.240/28"]}, "0a:58:0a:00:00:f0"),
         (["fd00::/64"], {}, "0a:58:cb:2a:2b:4d"),
     ],
 )

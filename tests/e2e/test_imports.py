@@ -170,12 +170,12 @@ def test_addresses_that_keep_a_vm_from_starting_have_a_way_out(visit: Visit) -> 
         "button", name="Assign the next free address of the missing family to 2 rows"
     ).click()
     page.get_by_text("Completed: 2 new.").wait_for()
-    page.get_by_text("fd00::3/64").wait_for()
+    page.get_by_text("fd00::4/64").wait_for()
     page.get_by_role("button", name="Write all 2").click()
     page.get_by_text("Committed: 2 new.").wait_for()
     assert {tuple(entry.ips) for entry in Entry.objects.filter(ippool__network=network)} == {
-        ("10.0.0.11/16", "fd00::2/64"),
-        ("10.0.0.13/16", "fd00::3/64"),
+        ("10.0.0.11/16", "fd00::3/64"),
+        ("10.0.0.13/16", "fd00::4/64"),
     }
     assert visit.complaints == []
 

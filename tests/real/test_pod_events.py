@@ -33,8 +33,8 @@ def vms(kube: RealCluster) -> kubevirt.KubeVirt:
     kube.crds(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
     for event in kube.request("GET", "/api/v1/events")["items"]:
         kube.remove("events", event["metadata"]["name"], event["metadata"]["namespace"])
-    kube.put(ovn.cudn("prod", "10.0.0.0/30"))
-    kube.put(ovn.nad("prod", NAMESPACE, subnets="10.0.0.0/30"))
+    kube.put(ovn.cudn("prod", "10.0.0.0/29", reservedSubnets=["10.0.0.4/30"]))
+    kube.put(ovn.nad("prod", NAMESPACE, subnets="10.0.0.0/29", reservedSubnets="10.0.0.4/30"))
     made = kubevirt.KubeVirt(kube)
     made.connection.delete()  # objects only
     for name in ("first", "full"):
@@ -83,7 +83,7 @@ def test_a_claim_that_is_refused(kube: RealCluster, vms: kubevirt.KubeVirt) -> N
             cluster=connection.cluster, network=Network.objects.get(), name="prod"
         ),
         "02:00:00:00:00:99",
-        "10.0.0.2/30",
+        "10.0.0.3/29",
     )
     _reconciled(connection, kube)
     assert len(_events(kube)) == 1, "a pod that is gone is told nothing more"
@@ -96,7 +96,7 @@ def test_what_a_webhook_declined(kube: RealCluster, vms: kubevirt.KubeVirt) -> N
     _reconciled(connection, kube)
     network = Network.objects.get(name="cluster_udn_prod")
     pool = IPPool.objects.create(cluster=connection.cluster, network=network, name="prod")
-    worlds.entry(pool, kubevirt.MAC, "10.9.0.5/30", vm="full", namespace=NAMESPACE)
+    worlds.entry(pool, kubevirt.MAC, "10.9.0.5/29", vm="full", namespace=NAMESPACE)
     pod = kube.object("pods", "virt-launcher-full-a", NAMESPACE)
     asked = {**pod, "apiVersion": "v1", "kind": "Pod"}
     doors.Door(connection.cluster).ask(asked, namespace=NAMESPACE)

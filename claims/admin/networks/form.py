@@ -116,8 +116,9 @@ class NetworkForm(attributes.AttributeFields):
     default_gateways = _lines_field(
         _("Default gateways"),
         _(
-            "At most one of each family, inside the subnets. Default: the first address of each"
-            " subnet. Imported VMs keep their previous gateway, so enter it here."
+            "At most one of each family, inside the subnets. Default: the first free address of the"
+            " infrastructure subnets, else that of each subnet. Imported VMs keep their previous"
+            " gateway, so enter it here."
         ),
         "10.100.0.254",
     )

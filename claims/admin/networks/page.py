@@ -106,6 +106,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponse:
         kind=kind_label(network),
         check=services.static_vm_check(network, annotated_network.shown_nads),
         gateways=udn.gateways(network),
+        management_addresses=udn.management_addresses(network),
         advertisements=route_advertisements.of_networks([network])[network.pk],
         nads=annotated_network.shown_nads,
         uses=list(_usage_counts(request, network)),

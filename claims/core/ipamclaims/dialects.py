@@ -150,8 +150,8 @@ def mac_conflict_message(mac: str) -> str:
     return f"Requested MAC {mac} is already assigned in the network"
 
 
-def gateway_mac_message(mac: str, gateway: str) -> str:
-    return f"Requested MAC {mac} is that of the network's gateway {gateway}"
+def kept_mac_message(mac: str, port: str) -> str:
+    return f"Requested MAC {mac} is that of the network's {port}"
 
 
 def exhausted_message(family: int) -> str:

@@ -156,7 +156,7 @@ def _gateways(part: object_reader.Fields) -> tuple[str, ...]:
 # Fields of a NAD's config that repeat those of its (Cluster)UserDefinedNetwork.
 _REPEATED = (
     "topology", "role", "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets",
-    "lifecycle",
+    "exclude_subnets", "lifecycle",
 )  # fmt: skip
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from claims.core import macs
 from pools.core import addresses, errors, object_reader
 
 CUDN, UDN_KIND, NAD_KIND = "cudn", "udn", "nad"
@@ -50,7 +50,7 @@ class UDN:
 
 
 class NetworkLike(Protocol):
-    """A network with subnets and gateways: a UDN, or a row of the register."""
+    """A network with subnets and what is kept of them: a UDN, or a row of the register."""
 
     topology: str
     role: str
@@ -59,6 +59,14 @@ class NetworkLike(Protocol):
     def subnets(self) -> Sequence[str]: ...
     @property
     def default_gateways(self) -> Sequence[str]: ...
+    @property
+    def reserved_subnets(self) -> Sequence[str]: ...
+    @property
+    def infrastructure_subnets(self) -> Sequence[str]: ...
+    @property
+    def exclude_subnets(self) -> Sequence[str]: ...
+    @property
+    def join_subnets(self) -> Sequence[str]: ...
 
 
 def logical_name(kind: str, object_name: str, namespace: str = "") -> str:
@@ -73,33 +81,66 @@ def object_name(kind: str, name: str, namespace: str = "") -> str:
 
 
 def gateways(network: NetworkLike) -> list[str]:
-    """Return the default gateway of each subnet: the configured one, else the first address.
+    """Return the default gateway of each subnet.
 
-    Networks that OVN-Kubernetes does not route have none: secondary and localnet networks. Layer3
-    networks have none either, because each node's subnet has its own gateway.
+    It is the configured one, else the first free address of the infrastructure subnets, else the first
+    address of the subnet. Networks that OVN-Kubernetes does not route have none: secondary and localnet
+    networks. Layer3 networks have none either, because each node's subnet has its own gateway.
     """
+    return [str(gateway) for gateway, _ in _router_addresses(network) if gateway is not None]
+
+
+def management_addresses(network: NetworkLike) -> list[str]:
+    """Return the address of the management port, which every node has, in each subnet with a gateway.
+
+    It is the next free address of the infrastructure subnets, else the second address of the subnet,
+    or its first one where the gateway has the second.
+    """
+    return [str(address) for _, address in _router_addresses(network) if address is not None]
+
+
+def _router_addresses(
+    network: NetworkLike,
+) -> Iterator[tuple[addresses.Address | None, addresses.Address | None]]:
+    """Yield gateway and management address of each subnet; None for one that a tiny subnet lacks."""
     if network.topology not in {LAYER2, ""} or network.role == SECONDARY:
-        return []
-    configured = [ipaddress.ip_address(text) for text in network.default_gateways]
-    default_gateways = []
-    for subnet in map(ipaddress.ip_network, network.subnets):
-        family_gateways = [gateway for gateway in configured if gateway.version == subnet.version]
-        if family_gateways:
-            default_gateways.append(str(family_gateways[0]))
-        elif subnet.num_addresses > 1:
-            default_gateways.append(str(subnet.network_address + 1))
-    return default_gateways
+        return
+    configured = _readable_addresses(network.default_gateways)
+    infrastructure = readable_networks(network.infrastructure_subnets)
+    for subnet in readable_networks(network.subnets):
+        gateway = next((host for host in configured if host.version == subnet.version), None)
+        taken: set[addresses.Address | None] = {subnet.network_address, gateway}
+        if subnet.version == 4:
+            taken.add(subnet.broadcast_address)
+        free = (
+            address
+            for part in infrastructure
+            if part.version == subnet.version
+            for address in part
+            if address not in taken
+        )
+        first, second = (
+            subnet[number] if number < subnet.num_addresses else None for number in (1, 2)
+        )
+        gateway = gateway or next(free, None) or first
+        yield gateway, next(free, None) or (first if gateway == second else second)
 
 
-def gateway_macs(network: NetworkLike) -> dict[str, str]:
-    """Return the MAC address of the gateway with its IP address; with two families that of IPv4."""
-    gateway_addresses = [ipaddress.ip_address(text) for text in gateways(network)]
-    first = min((gateway.version for gateway in gateway_addresses), default=0)
-    return {
-        macs.mac_of_address(gateway): str(gateway)
-        for gateway in gateway_addresses
-        if gateway.version == first
-    }
+def _readable_addresses(texts: Iterable[str]) -> list[addresses.Address]:
+    hosts = []
+    for host in texts:
+        with contextlib.suppress(ValueError):
+            hosts.append(ipaddress.ip_address(host))
+    return hosts
+
+
+def readable_networks(texts: Iterable[str]) -> list[addresses.Network]:
+    """Return the valid CIDRs; others, such as a layer3 subnet with the size of a node's, are left out."""
+    networks = []
+    for cidr in texts:
+        with contextlib.suppress(ValueError):
+            networks.append(ipaddress.ip_network(cidr))
+    return networks
 
 
 def parse(manifest: object_reader.Json) -> UDN:

@@ -28,6 +28,10 @@ class PrimaryNetwork:
     persistent: bool = True  # the NAD's allowPersistentIPs
     subnets: tuple[str, ...] = ()
     default_gateways: tuple[str, ...] = ()
+    reserved_subnets: tuple[str, ...] = ()
+    infrastructure_subnets: tuple[str, ...] = ()
+    exclude_subnets: tuple[str, ...] = ()
+    join_subnets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@
 -- $16 own_bad boolean[]
 -- $17 own_mac_networks bigint[]
 -- $18 own_macs text[]
--- $19 own_mac_gateways text[]
--- $20 spaces bigint[]
+-- $19 own_mac_types text[]
+-- $20 own_mac_ports text[]
+-- $21 spaces bigint[]
 WITH import_rows AS MATERIALIZED (
     SELECT number, "row" AS line, network_id, mac, vm, namespace, ips, claim_name, source_vm,
         note, problems <> '[]' AND EXISTS (SELECT FROM jsonb_array_elements(problems) x
@@ -117,20 +118,16 @@ register_reasons AS (
     LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id
     LEFT JOIN claims_workload w ON w.id = q.workload_id
   UNION ALL
-    SELECT a.number, o.bad, o.type, CASE o.type
-        WHEN 'gateway' THEN host(a.address) || ' is the gateway of the network.'
-        WHEN 'infrastructure' THEN
-            host(a.address) || ' is in the infrastructure subnet ' || o.name || '.'
-        WHEN 'reserved_subnet' THEN host(a.address) || ' is in the reserved subnet ' || o.name
-            || ', which is for requested addresses only.'
-        ELSE host(a.address) || ' is in a reserved range'
-            || CASE WHEN $7 THEN ' (' || o.name || ').' ELSE '.' END END
+    SELECT a.number, o.bad, o.type, host(a.address) || ' is ' || CASE
+        WHEN o.type <> 'reserved_range' THEN o.name
+        WHEN $7 THEN 'in a reserved range (' || o.name || ')'
+        ELSE 'in a reserved range' END || '.'
     FROM candidate_addresses a JOIN own_addresses o ON o.network_id = a.network_id AND a.address BETWEEN o.first AND o.last
   UNION ALL
-    SELECT p.number, true, 'gateway_mac',
-        p.mac::text || ' is the MAC address of the network''s gateway ' || o.gateway || '.'
+    SELECT p.number, true, o.type || '_mac',
+        p.mac::text || ' is the MAC address of the network''s ' || o.port || '.'
     FROM candidates p JOIN unnest($17::bigint[], $18::text[]::macaddr[],
-        $19::text[]) AS o(network_id, mac, gateway)
+        $19::text[], $20::text[]) AS o(network_id, mac, type, port)
         ON o.network_id = p.network_id AND o.mac = p.mac
   UNION ALL
     SELECT a.number, true, 'already_allocated', CASE WHEN $7 THEN
@@ -139,7 +136,7 @@ register_reasons AS (
     FROM candidate_addresses a JOIN claims_network n ON n.id = a.network_id
     JOIN pools_pool o ON o.id = n.pool_id
     JOIN pools_block b ON b.space_id = o.space_id AND b.cidr = a.address::cidr
-    WHERE b.space_id = ANY($20::bigint[]) AND b.state = 'held'
+    WHERE b.space_id = ANY($21::bigint[]) AND b.state = 'held'
         AND b.holder_kind NOT IN ('vm', 'mac', 'pod')
   UNION ALL
     SELECT j.number, false, 'no_nad', 'The namespace ' || j.namespace || ' has no network'

@@ -58,9 +58,12 @@ def _register(network: Any) -> None:
         (row("claimed", mac(20), "10.0.0.20"), "new", set()),
         (row("other", mac(30), "10.0.0.90"), "conflict", {"duplicate_mac"}),
         (row("runs", mac(30), "10.0.0.30"), "new", set()),
-        (row("other", mac(9), "10.0.0.1"), "conflict", {"gateway"}),
-        (row("other", "0a:58:0a:00:00:01", "10.0.0.90"), "conflict", {"gateway_mac"}),
+        (row("other", mac(9), "10.0.0.248"), "conflict", {"gateway", "infrastructure"}),
+        (row("other", mac(9), "10.0.0.249"), "conflict", {"management", "infrastructure"}),
+        (row("other", "0a:58:0a:00:00:f8", "10.0.0.90"), "conflict", {"gateway_mac"}),
+        (row("other", "0a:58:0a:00:00:f9", "10.0.0.90"), "conflict", {"management_mac"}),
         (row("other", mac(9), "10.0.0.250"), "conflict", {"infrastructure"}),
+        (row("other", mac(9), "10.0.0.1"), "new", set()),
         (row("other", mac(9), "10.0.0.241"), "new", {"reserved_subnet"}),
         (row("other", mac(9), "10.0.0.0"), "refused", {"network_address_not_host"}),
         (row("other", mac(9), "10.0.0.255"), "refused", {"broadcast_address_not_host"}),
@@ -88,7 +91,7 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
     of = drafts.draft(
         network,
         row("one", mac(1), "10.0.0.11"),
-        row("two", mac(2), "10.0.0.12", "fd00::2"),
+        row("two", mac(2), "10.0.0.12", "fd00::6"),
         row("three", mac(3), "10.0.0.13", "10.0.0.23", "fd00::3"),
         row("four", mac(4), "10.0.0.14"),  # registered just so
         row("five", mac(5), "fd00::4"),
@@ -110,11 +113,11 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
     done = import_drafts.assign_missing_families(of.pk, author=worlds.BY)
     assert drafts.counts(done) == {"new": 5, "unchanged": 1}
     rows = {each.number: each.ips for each in ImportRow.objects.filter(vm_import=of)}
-    assert rows[5] == ["fd00::4/64", "10.0.0.2/24"]
-    assert rows[6] == ["10.0.0.16/24", "fd00::6/64"]
+    assert rows[5] == ["fd00::4/64", "10.0.0.3/24"]
+    assert rows[6] == ["10.0.0.16/24", "fd00::7/64"]
     assert import_drafts.assign_free_addresses(of.pk, 6, author=worlds.BY).ips == [
-        "10.0.0.3/24",
-        "fd00::6/64",
+        "10.0.0.4/24",
+        "fd00::7/64",
     ]
 
 

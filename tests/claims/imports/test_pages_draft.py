@@ -65,7 +65,7 @@ def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMI
     after = pages.do(client, of, "correct", row=3, ips="10.0.0.9", vm="gw", mac=C)
     assert "Row 3 is new now." in after
     assert "Row 4 is still refused" in pages.do(client, of, "correct", row=4, ips="nonsense")
-    assert "Row 4 has 10.0.0.2/24 now." in pages.do(client, of, "free", row=4)
+    assert "Row 4 has 10.0.0.3/24 now." in pages.do(client, of, "free", row=4)
     pages.do(client, of, "skip", row=1)
     assert ImportRow.objects.get(vm_import=of, number=1).status == "skipped"
     pages.do(client, of, "unskip", row=1)

@@ -75,7 +75,7 @@ def test_addresses_that_keep_a_vm_from_starting(wave: Any, network: Network) -> 
         "family_missing": ("10.0.0.12/24",),
         "too_many_addresses": ("10.0.0.13/24", "10.0.0.14/24", "fd00::13/64"),
         "outside_subnet": ("10.1.0.15/24", "fd00::15/64"),
-        "unusable_address": ("10.0.0.255/24", "fd00::16/64"),
+        "unusable_address": ("10.0.0.2/24", "fd00::16/64"),
     }
     for number, (code, ips) in enumerate(given.items(), 1):
         worlds.entry(blue, mac(number), *ips, vm=code.replace("_", "-"), namespace="blue")

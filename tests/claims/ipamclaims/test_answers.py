@@ -19,12 +19,12 @@ def test_the_next_free_addresses_in_both_dialects(world: World, definition: str)
     world.claim()
     assert world.passed()["written"] == 1
     kind = "IPsAllocated" if definition == SHIPPED else "IPAllocated"
-    assert world.status()["ips"] == ["10.0.0.2/29", "fd00::2/125"]
+    assert world.status()["ips"] == ["10.0.0.3/29", "fd00::3/125"]
     assert world.condition() == (
-        kind, "True", "SuccessfulAllocation", "IPs 10.0.0.2, fd00::2 allocated successfully",
+        kind, "True", "SuccessfulAllocation", "IPs 10.0.0.3, fd00::3 allocated successfully",
     )  # fmt: skip
-    assert world.held() == {"10.0.0.2": "blue/vm1", "fd00::2": "blue/vm1"}
-    assert world.row().ips == ["10.0.0.2/29", "fd00::2/125"]
+    assert world.held() == {"10.0.0.3": "blue/vm1", "fd00::3": "blue/vm1"}
+    assert world.row().ips == ["10.0.0.3/29", "fd00::3/125"]
 
 
 def test_a_second_pass_writes_nothing(world: World) -> None:
@@ -53,7 +53,7 @@ def test_a_family_that_is_not_requested_is_granted_too(world: World) -> None:
     world.network("10.0.0.0/24", "fd00::/64")
     world.claim(ips=["fd00::77/64"])
     world.passed()
-    assert world.status()["ips"] == ["10.0.0.2/24", "fd00::77/64"]
+    assert world.status()["ips"] == ["10.0.0.3/24", "fd00::77/64"]
 
 
 def test_the_address_of_the_entry_for_the_vm(world: World) -> None:
@@ -101,13 +101,13 @@ def test_addresses_that_were_taken_out_of_the_status_come_back(world: World) -> 
     del bare["status"]
     world.server.remove("ipamclaims", "vm1.podnet", "blue")
     world.tell(("MODIFIED", bare | {"metadata": bare["metadata"] | {"resourceVersion": "99999"}}))
-    assert world.row().ips == ["10.0.0.2/24"]
+    assert world.row().ips == ["10.0.0.3/24"]
     world.server.put(manifest("vm1"))
     world.passed()
     labels = list(BlockEvent.objects.values_list("pgh_label", flat=True))
     assert labels == ["allocated"], "they were never given back meanwhile"
-    assert world.status()["ips"] == ["10.0.0.2/24"]
-    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.status()["ips"] == ["10.0.0.3/24"]
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
 
 
 def test_fields_of_another_manager_are_shown_and_not_forced(world: World) -> None:
@@ -116,8 +116,8 @@ def test_fields_of_another_manager_are_shown_and_not_forced(world: World) -> Non
     assert world.run().kinds["IPAMClaim"]["written"] == 0
     assert world.status() == {"ips": []}
     (row,) = Drift.objects.filter(path="status.ips")
-    assert (row.desired, row.managers) == (["10.0.0.2/24"], ["ipam-extensions"])
-    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert (row.desired, row.managers) == (["10.0.0.3/24"], ["ipam-extensions"])
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
 
 
 def test_without_the_managed_resource_it_is_only_recorded(observed: World) -> None:

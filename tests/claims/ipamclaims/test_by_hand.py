@@ -58,7 +58,7 @@ def test_what_is_said_of_a_request_fits_the_condition(world: World, granted: boo
         assert not rows.exists(), "the status says what was asked for"
         made(network, "vm2", mac=MAC)
         world.passed()
-        assert "granted addresses 10.0.0.2/24" in rows.get().message
+        assert "granted addresses 10.0.0.3/24" in rows.get().message
     else:
         assert "Requested IP 10.0.0.7 is already assigned" in rows.get().message
         assert "grant" not in rows.get().message
@@ -119,13 +119,13 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
         subject="blue/vm1.podnet", since=Now(),
     )  # fmt: skip
     ipamclaims.release(world.row().pk, author=factories.WITH_REASON)
-    assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
     changed = world.there()
     changed["metadata"]["labels"] = {"a": "b"}
     world.server.put(changed)
     world.passed()
     assert (world.row().ips, world.held()) == ([], {})
-    assert world.status()["ips"] == ["10.0.0.2/24"]
+    assert world.status()["ips"] == ["10.0.0.3/24"]
     world.server.remove("ipamclaims", "vm1.podnet", "blue")
     world.claim(uid="a new VM")
     world.passed()

@@ -15,6 +15,7 @@ from tests.claims.ipamclaims.conftest import both, decentralized
 from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, SHIPPED, World, manifest
 
 pytestmark = pytest.mark.django_db
+TWO_LEFT = ["fd00::5/128", "fd00::6/127"]  # reserved subnets of fd00::/125 that leave ::3 and ::4
 CONFLICT = "Requested IP 10.0.0.5 is already assigned in the network"
 
 
@@ -126,13 +127,13 @@ def test_requests_that_can_never_be_granted(world: World, spec: dict[str, object
     assert world.held() == {}
     world.claim()
     world.passed()
-    assert world.status()["ips"] == ["10.0.0.2/24"]
+    assert world.status()["ips"] == ["10.0.0.3/24"]
 
 
 @both
 def test_a_full_subnet_and_space_that_frees(world: World) -> None:
     """Nothing of one family is kept when the other one is full (rule `all-or-nothing`)."""
-    world.network("10.0.0.0/24", "fd00::/126")
+    world.network("10.0.0.0/24", "fd00::/125", reserved_subnets=TWO_LEFT)
     for number in (1, 2, 3):
         world.claim(f"vm{number}")
     world.passed()
@@ -143,23 +144,23 @@ def test_a_full_subnet_and_space_that_frees(world: World) -> None:
     gone = world.there("vm1.podnet")
     world.server.remove("ipamclaims", "vm1.podnet", "blue")
     world.tell(("DELETED", gone))
-    assert world.status("vm3.podnet")["ips"][1] == "fd00::2/126"
+    assert world.status("vm3.podnet")["ips"][1] == "fd00::3/125"
     assert set(world.held().values()) == {"blue/vm2", "blue/vm3"}
 
 
 @decentralized
 def test_a_requested_address_is_not_kept_when_the_other_family_is_full(world: World) -> None:
-    world.network("10.0.0.0/24", "fd00::/126")
+    world.network("10.0.0.0/24", "fd00::/125", reserved_subnets=TWO_LEFT)
     for number in range(4):
         world.claim(f"vm{number}", ips=[f"10.0.0.{10 + number}"])
-    world.claim("vm9", ips=["fd00::3"])
+    world.claim("vm9", ips=["fd00::4"])
     world.passed()
-    assert world.status("vm9.podnet")["ips"] == ["10.0.0.2/24", "fd00::3/126"]
-    assert world.status("vm0.podnet")["ips"] == ["10.0.0.10/24", "fd00::2/126"]
+    assert world.status("vm9.podnet")["ips"] == ["10.0.0.3/24", "fd00::4/125"]
+    assert world.status("vm0.podnet")["ips"] == ["10.0.0.10/24", "fd00::3/125"]
     assert [world.condition(f"vm{number}.podnet")[2] for number in (1, 2, 3)] == [
         "SubnetExhausted"
     ] * 3
-    assert set(world.held()) == {"10.0.0.2", "10.0.0.10", "fd00::2", "fd00::3"}
+    assert set(world.held()) == {"10.0.0.3", "10.0.0.10", "fd00::3", "fd00::4"}
     assert world.cooling() == []
 
 
@@ -167,9 +168,9 @@ def test_a_requested_address_is_not_kept_when_the_other_family_is_full(world: Wo
 def test_claims_that_ask_come_before_those_that_take_anything(world: World) -> None:
     world.network("10.0.0.0/29")
     world.claim("vm1")
-    world.claim("vm2", ips=["10.0.0.2"])
+    world.claim("vm2", ips=["10.0.0.3"])
     world.passed()
-    assert world.held() == {"10.0.0.2": "blue/vm2", "10.0.0.3": "blue/vm1"}
+    assert world.held() == {"10.0.0.3": "blue/vm2", "10.0.0.4": "blue/vm1"}
 
 
 def test_many_claims_for_few_addresses(world: World) -> None:
@@ -177,8 +178,8 @@ def test_many_claims_for_few_addresses(world: World) -> None:
     for number in range(8):
         world.claim(f"vm{number}")
     world.passed()
-    assert len(world.held()) == 5
-    assert len(world.findings()["ipamclaim_refused"]) == 3
+    assert len(world.held()) == 4
+    assert len(world.findings()["ipamclaim_refused"]) == 4
     assert Workload.objects.count() == 0
 
 

@@ -31,7 +31,7 @@ def test_migration_changes_the_owner_pod_and_nothing_else(world: World, definiti
     network = world.network()
     world.claim()
     running = worlds.workload(
-        network, "vm1", MAC, "10.0.0.2/24", vm_uid="uid-blue-vm1", pods=["launcher-a"]
+        network, "vm1", MAC, "10.0.0.3/24", vm_uid="uid-blue-vm1", pods=["launcher-a"]
     )
     world.passed()
     pod: Any = {"name": "launcher-a"} if definition == SHIPPED else "launcher-a"
@@ -45,25 +45,25 @@ def test_migration_changes_the_owner_pod_and_nothing_else(world: World, definiti
         Workload.objects.filter(pk=running.pk).update(pods=pods)
         world.passed()
         assert world.row().owner_pod == owner
-        assert world.status()["ips"] == ["10.0.0.2/24"]
+        assert world.status()["ips"] == ["10.0.0.3/24"]
     pod = {"name": "launcher-b"} if definition == SHIPPED else "launcher-b"
     assert world.status()["ownerPod"] == pod
     assert world.status()["conditions"] == moved
-    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
     assert world.passed()["written"] == 0
 
 
 def test_a_vm_that_stops_keeps_its_addresses(world: World) -> None:
     network = world.network()
     world.claim()
-    running = worlds.workload(network, "vm1", MAC, "10.0.0.2/24", vm_uid="uid-blue-vm1")
+    running = worlds.workload(network, "vm1", MAC, "10.0.0.3/24", vm_uid="uid-blue-vm1")
     world.passed()
     with events.recorded_by(BY):
         index.remove(workloads=[running.pk])
         running.delete()
     world.passed()
-    assert world.status()["ips"] == ["10.0.0.2/24"]
-    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.status()["ips"] == ["10.0.0.3/24"]
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
 
 
 def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
@@ -74,10 +74,10 @@ def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
     world.passed()
     _gone(world)
     world.passed()
-    assert world.held() == {"10.0.0.2": "blue/vm1"}, "one list without it is no proof"
+    assert world.held() == {"10.0.0.3": "blue/vm1"}, "one list without it is no proof"
     clock.advance(comparison.GRACE + 1)
     world.passed()
-    assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
     assert not IPAMClaim.objects.filter(cluster=world.cluster).exists()
     labels = IPAMClaimEvent.objects.order_by("pgh_id").values_list("pgh_label", flat=True)
     assert list(labels) == ["created", "changed", "deleted"]
@@ -90,7 +90,7 @@ def test_a_deletion_that_was_told_releases_at_once(world: World) -> None:
     last = world.there()
     _gone(world)
     world.tell(("DELETED", last))
-    assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
 
 
 def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None:
@@ -102,12 +102,12 @@ def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None
     with world.unwritten():
         world.passed()
     assert world.row().deleted_at is not None
-    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
     ending = world.there()
     assert ending["metadata"]["finalizers"] == ["kubevirt.io/persistent-ipam"]
     world.let_go()
     world.tell(("DELETED", ending))
-    assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
 
 
 def test_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
@@ -117,9 +117,9 @@ def test_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
     _gone(world)
     world.claim(uid="another")
     world.passed()
-    assert world.status()["ips"] == ["10.0.0.3/24"]
+    assert world.status()["ips"] == ["10.0.0.4/24"]
     assert world.row().vm_uid == "another"
-    assert (world.held(), world.cooling()) == ({"10.0.0.3": "blue/vm1"}, ["10.0.0.2"])
+    assert (world.held(), world.cooling()) == ({"10.0.0.4": "blue/vm1"}, ["10.0.0.3"])
 
 
 def test_a_claim_made_anew_for_the_same_vm_gets_its_addresses_back(world: World) -> None:
@@ -130,8 +130,8 @@ def test_a_claim_made_anew_for_the_same_vm_gets_its_addresses_back(world: World)
     _gone(world)
     world.claim()
     world.passed()
-    assert world.status()["ips"] == ["10.0.0.3/24"]
-    assert world.held()["10.0.0.3"] == "blue/vm1"
+    assert world.status()["ips"] == ["10.0.0.4/24"]
+    assert world.held()["10.0.0.4"] == "blue/vm1"
 
 
 def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
@@ -146,7 +146,7 @@ def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
     world.claim("vm2")
     world.claim()
     world.passed()
-    assert world.held() == {"10.0.0.2": "blue/vm1", "10.0.0.3": "blue/vm2"}
+    assert world.held() == {"10.0.0.3": "blue/vm1", "10.0.0.4": "blue/vm2"}
 
 
 @pytest.mark.parametrize("fault", [faults.Forbidden, faults.ServerFault, faults.Unreachable])
@@ -166,7 +166,7 @@ def test_a_list_that_fails_releases_nothing(
         for _ in range(3):
             world.run()
             clock.advance(600)
-    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
 
 
 def test_nothing_is_granted_before_all_is_known(
@@ -189,7 +189,7 @@ def test_nothing_is_granted_before_all_is_known(
         world.run()
         assert (world.held(), world.status()) == ({}, {})
     world.passed()
-    assert world.status()["ips"] == ["10.0.0.2/24"]
+    assert world.status()["ips"] == ["10.0.0.3/24"]
 
 
 class Killed(BaseException):
@@ -215,11 +215,11 @@ def test_a_worker_that_is_killed_in_between(
         patched.setattr(apply, name, dies)
         with pytest.raises(Killed):
             world.run()
-    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
     assert bool(world.status()) == (where == "written")
     world.passed()
-    assert world.status()["ips"] == ["10.0.0.2/24"]
-    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.status()["ips"] == ["10.0.0.3/24"]
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
     assert world.passed()["written"] == 0
 
 

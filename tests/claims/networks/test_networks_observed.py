@@ -47,9 +47,15 @@ def test_a_network_is_taken_in_with_its_pool(ovn: Ovn) -> None:
     assert (pool.mask_size_v4, pool.mask_size_v6, pool.space.name) == (32, 128, network.name)
     assert ovn.subnets() == [SUBNET, "fd00::/64"]
     assert ovn.ranges() == [
-        ("10.0.0.0-10.0.0.15", "infrastructure"),
+        ("10.0.0.0-10.0.0.0", "infrastructure"),
+        ("10.0.0.1-10.0.0.1", "default"),
+        ("10.0.0.2-10.0.0.2", "management"),
+        ("10.0.0.3-10.0.0.15", "infrastructure"),
         ("10.0.1.0-10.0.1.255", "reserved"),
-        ("fd00::-fd00::ff", "infrastructure"),
+        ("fd00::-fd00::", "infrastructure"),
+        ("fd00::1-fd00::1", "default"),
+        ("fd00::2-fd00::2", "management"),
+        ("fd00::3-fd00::ff", "infrastructure"),
     ]
     assert factories.take(pool, family=4)["cidr"] == "10.0.0.16/32"
 
@@ -60,8 +66,10 @@ def test_the_first_address_is_the_gateway_and_is_reserved(ovn: Ovn) -> None:
     assert ovn.ranges() == [
         ("10.0.0.0-10.0.0.0", "reserved"),
         ("10.0.0.1-10.0.0.1", "default"),
-        ("10.0.0.2-10.0.0.255", "reserved"),
+        ("10.0.0.2-10.0.0.2", "management"),
+        ("10.0.0.3-10.0.0.255", "reserved"),
         ("fd00::1-fd00::1", "default"),
+        ("fd00::2-fd00::2", "management"),
     ]
 
 
@@ -116,7 +124,9 @@ def test_changes_are_followed(ovn: Ovn) -> None:
     ovn.put(cudn("prod", SUBNET, "fd00::/64", defaultGatewayIPs=["10.0.9.1", "fd00::9"]))
     ovn.passed()
     assert ovn.subnets() == [SUBNET, "fd00::/64"]
-    assert [span for span, _ in ovn.ranges()] == ["10.0.9.1-10.0.9.1", "fd00::9-fd00::9"]
+    assert [span for span, _ in ovn.ranges()] == [
+        "10.0.0.2-10.0.0.2", "10.0.9.1-10.0.9.1", "fd00::2-fd00::2", "fd00::9-fd00::9",
+    ]  # fmt: skip
 
 
 def test_what_people_reserved_stays(ovn: Ovn) -> None:
@@ -128,7 +138,7 @@ def test_what_people_reserved_stays(ovn: Ovn) -> None:
     ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
     ovn.passed()
     assert [span for span, _ in _spans(pool)] == [
-        "10.0.0.1-10.0.0.1", "10.0.1.0-10.0.1.127", "10.0.1.128-10.0.2.10",
+        "10.0.0.1-10.0.0.1", "10.0.0.2-10.0.0.2", "10.0.1.0-10.0.1.127", "10.0.1.128-10.0.2.10",
     ]  # fmt: skip
 
 

@@ -101,6 +101,7 @@ def test_one_network(browser: Client) -> None:
     page = text(browser, place)
     for words in (
         "Static addresses for VMs are supported", "the first address of each subnet", "assigned only on request",
+        "Management port", "10.0.0.2", "fd00::2",
         "kind: ClusterUserDefinedNetwork", "shop", f"/api/v1/networks/{blue.pk}/", "cad-map",
         reverse("admin:pools_pool_change", args=[blue.pool_id]),
         reverse("admin:pools_pool_change", args=[other.pool_id]),  # the same addresses

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from claims.core import ippool
 from claims.core.workloads.network_selection import DEFAULT_NETWORK
 from claims.entries import ippool_sync
-from claims.models import Decision, Entry, IPPool, NetworkSettings
+from claims.models import Decision, Entry, IPPool, Network, NetworkSettings
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, bring, review, see, world
 from tests.core.vm_world import MAC, Manifest, pod, vm_manifest
@@ -54,6 +54,37 @@ def test_the_element_of_the_proposal(door: Door) -> None:
         "ips": ["10.0.0.5/16"],
         "ipam-claim-reference": "vm-server.podnet",
     }
+
+
+@pytest.mark.parametrize(
+    ("address", "network", "why"),
+    [
+        ("10.0.0.2", {}, "the management port of the network"),
+        ("10.0.0.1", {"default_gateways": ["10.0.0.2"]}, "the management port of the network"),
+        (
+            "10.0.9.5",
+            {"infrastructure_subnets": ["10.0.9.0/28"]},
+            "in the infrastructure subnet 10.0.9.0/28",
+        ),
+        (
+            "10.0.9.0",
+            {"infrastructure_subnets": ["10.0.9.0/28"]},
+            "the gateway of the network",
+        ),
+        ("10.0.9.5", {"exclude_subnets": ["10.0.9.0/28"]}, "in the excluded subnet 10.0.9.0/28"),
+    ],
+)
+def test_what_the_network_keeps_is_written_into_no_pod(
+    pool: IPPool, door: Door, address: str, network: Manifest, why: str
+) -> None:
+    """OVN-Kubernetes would refuse it, and the VM would not start."""
+    Network.objects.filter(pk=pool.network_id).update(**network)
+    Entry.objects.update(ips=[f"{address}/16"])
+    see(door.cluster, vm_manifest())
+    assert "patch" not in door.ask(pod())
+    decision = Decision.objects.latest("pk")
+    assert decision.code == "unusable_address"
+    assert f"has {address}, which is {why}" in decision.message
 
 
 def test_asking_twice_is_the_same_and_once_more_changes_nothing(door: Door) -> None:

@@ -1,0 +1,131 @@
+"""What OVN-Kubernetes keeps of a network's subnets, each address with its reason.
+
+Pools, entries, claims, imports, waves, webhooks and pages ask here, so that an address that OVN-Kubernetes
+refuses is handed out by none of them (rule `kept-addresses-are-handed-out-by-nobody`). The rules are those
+of its cluster manager as of August 2026: newIPAllocatorForNetwork (go-controller/pkg/clustermanager),
+allocateInfrastructureIPs (pkg/util) and the allocator of pkg/allocator/ip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from claims.core import macs
+from claims.core.networks import udn
+from pools.core.addresses import Address, AddressRange, Network
+
+GATEWAY, MANAGEMENT = "gateway", "management"
+INFRASTRUCTURE, EXCLUDED, JOIN = "infrastructure", "excluded", "join_subnet"
+EDGE, OUT_OF_RANGE = "subnet_edge", "out_of_range"
+RESERVED_SUBNET = "reserved_subnet"
+# The reason of a reserved range of the pool, and what an address is, for messages.
+_REASONS = {
+    GATEWAY: ("default gateway of the network", "the gateway of the network"),
+    MANAGEMENT: ("management port of the network", "the management port of the network"),
+    INFRASTRUCTURE: (
+        "infrastructure subnet of the network", "in the infrastructure subnet {name}",
+    ),
+    EXCLUDED: ("excluded subnet of the network", "in the excluded subnet {name}"),
+    JOIN: ("join subnet of the network", "in the join subnet {name}"),
+    EDGE: ("first or last address of the subnet", "the first or last address of {name}"),
+    OUT_OF_RANGE: (
+        "beyond the addresses that OVN-Kubernetes assigns",
+        "beyond the first 65,536 addresses of {name}: OVN-Kubernetes assigns no others",
+    ),
+    RESERVED_SUBNET: (
+        "reserved subnet of the network: on request only",
+        "in the reserved subnet {name}, which is for requested addresses only",
+    ),
+}  # fmt: skip
+POOL_REASONS = frozenset(reason for reason, _ in _REASONS.values())
+_MOST_IPV6 = 1 << 16  # addresses of an IPv6 subnet, from its first one
+
+
+@dataclass(frozen=True)
+class KeptSpan:
+    """Addresses that OVN-Kubernetes keeps, with the type of the reason.
+
+    `name` is the address, the subnet of the network's object, or the subnet whose edge it is.
+    """
+
+    type: str
+    span: AddressRange
+    name: str
+
+    @property
+    def on_request(self) -> bool:
+        """True if OVN-Kubernetes assigns the addresses to whoever requests them."""
+        return self.type == RESERVED_SUBNET
+
+    @property
+    def reason(self) -> str:
+        return _REASONS[self.type][0]
+
+    @property
+    def description(self) -> str:
+        """What an address of the span is: `the gateway of the network`."""
+        return _REASONS[self.type][1].format(name=self.name)
+
+    @property
+    def port(self) -> str:
+        """The port that has the only address of the span: `gateway 10.0.0.1`."""
+        return f"{'gateway' if self.type == GATEWAY else 'management port'} {self.name}"
+
+
+def kept_spans(network: udn.NetworkLike) -> list[KeptSpan]:
+    """Return what OVN-Kubernetes keeps of the network's subnets, the most specific reasons first.
+
+    Each node of a layer3 network has a subnet with a gateway of its own; of the network itself only the
+    edges are kept.
+    """
+    subnets = udn.readable_networks(network.subnets)
+    edges = [span for subnet in subnets for span in _edges(subnet)]
+    if network.topology == udn.LAYER3:
+        return edges
+    return [
+        *(_single(GATEWAY, ip_address(text)) for text in udn.gateways(network)),
+        *(_single(MANAGEMENT, ip_address(text)) for text in udn.management_addresses(network)),
+        *_parts(INFRASTRUCTURE, network.infrastructure_subnets, subnets),
+        *_parts(EXCLUDED, network.exclude_subnets, subnets),
+        *_parts(JOIN, network.join_subnets, subnets),
+        *edges,
+        *(span for subnet in subnets for span in _out_of_range(subnet)),
+        *_parts(RESERVED_SUBNET, network.reserved_subnets, subnets),
+    ]
+
+
+def kept_macs(network: udn.NetworkLike) -> dict[str, KeptSpan]:
+    """Return the MAC addresses that OVN-Kubernetes refuses, those of gateways and management ports."""
+    return {
+        macs.mac_of_address(kept_span.span.first): kept_span
+        for kept_span in reversed(kept_spans(network))
+        if kept_span.type in {GATEWAY, MANAGEMENT}
+    }
+
+
+def _single(type_: str, address: Address, name: str = "") -> KeptSpan:
+    return KeptSpan(type_, AddressRange(address, address), name or str(address))
+
+
+def _parts(type_: str, texts: Sequence[str], subnets: Sequence[Network]) -> Iterator[KeptSpan]:
+    """Yield the parts of the subnets that the listed networks cover."""
+    for listed in udn.readable_networks(texts):
+        for subnet in subnets:
+            if listed.version == subnet.version and listed.overlaps(subnet):  # one holds the other
+                part = max(listed, subnet, key=lambda network: network.prefixlen)
+                yield KeptSpan(type_, AddressRange.from_network(part), str(listed))
+
+
+def _edges(subnet: Network) -> Iterator[KeptSpan]:
+    """Yield the first address, and the last one of an IPv4 subnet, whatever its size."""
+    yield _single(EDGE, subnet.network_address, str(subnet))
+    if subnet.version == 4 and subnet.num_addresses > 1:
+        yield _single(EDGE, subnet.broadcast_address, str(subnet))
+
+
+def _out_of_range(subnet: Network) -> Iterator[KeptSpan]:
+    if subnet.version == 6 and subnet.num_addresses > _MOST_IPV6:
+        span = AddressRange(subnet.network_address + _MOST_IPV6, subnet.broadcast_address)
+        yield KeptSpan(OUT_OF_RANGE, span, str(subnet))

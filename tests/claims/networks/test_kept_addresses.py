@@ -1,0 +1,141 @@
+"""What OVN-Kubernetes keeps of a network is handed out by nobody and flagged in entries and imports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.core.ipamclaims import dialects
+from claims.imports import drafts as import_drafts
+from claims.ipamclaims import allocation
+from claims.models import IPAMClaim, Network
+from pools.core import errors
+from pools.models import ReservedRange
+from pools.platform import events
+from tests import factories
+from tests.claims import worlds
+from tests.claims.imports import drafts
+from tests.claims.imports.drafts import mac, row
+from tests.claims.networks.ovn import Manifest, Ovn, cudn, nad
+from tests.edges.api import Api
+
+pytestmark = pytest.mark.django_db
+FIRST = "192.168.55"
+
+
+def _localnet(**part: Any) -> Manifest:
+    made = cudn("prod")
+    made["spec"]["network"] = {
+        "topology": "Localnet",
+        "localnet": {"role": "Secondary", "physicalNetworkName": "physnet", **part},
+    }
+    return made
+
+
+# Manifest, kept addresses with their types, and the last byte of the first address that a claim gets.
+NETWORKS: dict[str, tuple[Manifest, dict[str, str], int]] = {
+    "localnet": (
+        _localnet(subnets=[f"{FIRST}.0/24", "fd00::/64"], excludeSubnets=[f"{FIRST}.0/28", "fd00::/124"]),
+        {f"{FIRST}.1": "excluded", f"{FIRST}.15": "excluded", "fd00::3": "excluded"},
+        16,
+    ),
+    "nad": (
+        nad(role=None, subnets=f"{FIRST}.0/24,fd00::/64", excludeSubnets=f"{FIRST}.0/30, {FIRST}.4/30,fd00::/125"),
+        {f"{FIRST}.1": "excluded", f"{FIRST}.7": "excluded", "fd00::7": "excluded"},
+        8,
+    ),
+    "management": (
+        cudn("prod", f"{FIRST}.0/24", "fd00::/64"),
+        {f"{FIRST}.1": "gateway", f"{FIRST}.2": "management", "fd00::2": "management"},
+        3,
+    ),
+    "gateway of the second address": (
+        cudn("prod", f"{FIRST}.0/24", defaultGatewayIPs=[f"{FIRST}.2"]),
+        {f"{FIRST}.1": "management", f"{FIRST}.2": "gateway"},
+        3,
+    ),
+    "infrastructure": (
+        cudn("prod", f"{FIRST}.0/24", infrastructureSubnets=[f"{FIRST}.240/28"]),
+        {f"{FIRST}.240": "gateway", f"{FIRST}.241": "management", f"{FIRST}.250": "infrastructure"},
+        1,
+    ),
+    "join subnet": (
+        nad(subnets=f"{FIRST}.0/24", excludeSubnets=f"{FIRST}.0/29", joinSubnet=f"{FIRST}.0/30"),
+        {f"{FIRST}.3": "join_subnet", f"{FIRST}.7": "excluded"},
+        8,
+    ),
+}  # fmt: skip
+networks = pytest.mark.parametrize("case", NETWORKS)
+
+
+@pytest.fixture
+def kept(ovn: Ovn, case: str) -> tuple[Network, dict[str, str], int]:
+    manifest, kept_types, first = NETWORKS[case]
+    ovn.put(manifest)
+    ovn.passed()
+    return ovn.network(), kept_types, first
+
+
+def _claimed(claim: IPAMClaim) -> IPAMClaim:
+    allocation.grant_addresses([claim], dialects.PROPOSED, author=worlds.BY)
+    claim.refresh_from_db()
+    return claim
+
+
+@networks
+def test_nobody_gets_it_by_chance(kept: tuple[Network, dict[str, str], int]) -> None:
+    network, kept_types, first = kept
+    assert _claimed(worlds.claim(network, "vm")).ips[0] == f"{FIRST}.{first}/24"
+    assert factories.take(network.pool, family=4)["cidr"] == f"{FIRST}.{first + 1}/32"
+    of = drafts.draft(network, row("one", mac(1)))
+    (free, *_) = import_drafts.assign_free_addresses(of.pk, 1, author=worlds.BY).ips
+    assert free == f"{FIRST}.{first + 2}/24"
+    for address in kept_types:
+        cidr = f"{address}/{32 if '.' in address else 128}"
+        with pytest.raises(errors.ReservedAddress):
+            factories.take(network.pool, cidr=cidr)
+
+
+@networks
+def test_whoever_names_it_is_told(kept: tuple[Network, dict[str, str], int]) -> None:
+    network, kept_types, _ = kept
+    ippool = worlds.ippool(network)
+    api = Api()
+    for number, (address, type_) in enumerate(kept_types.items(), 1):
+        ip = f"{address}/{24 if '.' in address else 64}"
+        body = {"mac": mac(number), "ips": [ip], "vm": f"vm{number}", "namespace": "blue"}
+        (duplicate,) = api.create(f"ippools/{ippool.pk}/entries/", body)["duplicates"]
+        assert type_ in {other["type"] for other in duplicate["with"]}, address
+        refused = _claimed(worlds.claim(network, f"c{number}", ips_requested=[address]))
+        assert refused.ips == []
+        assert refused.conditions[0]["reason"] == "IPAlreadyExists"
+    ips = list(kept_types)
+    of = drafts.draft(network, *(row(f"i{n}", mac(50 + n), ip) for n, ip in enumerate(ips, 1)))
+    for number, (status, codes) in drafts.statuses(of).items():
+        assert kept_types[ips[number - 1]] in codes, (status, codes)
+        assert status in {"conflict", "refused"}
+
+
+@pytest.mark.parametrize("case", ["management"])
+def test_a_range_that_somebody_removed_is_not_handed_out(
+    kept: tuple[Network, dict[str, str], int],
+) -> None:
+    """Before the next sync run, too."""
+    network, _, first = kept
+    with events.recorded_by(worlds.BY):
+        ReservedRange.objects.filter(pool=network.pool).delete()
+    claim = _claimed(worlds.claim(network, "vm"))
+    assert claim.ips == [f"{FIRST}.{first}/24", f"fd00::{first}/64"]
+    reasons = ReservedRange.objects.filter(pool=network.pool).values_list("reason", flat=True)
+    assert set(reasons) == {"default gateway of the network", "management port of the network"}
+
+
+def test_reserved_subnets_are_given_on_request_only(ovn: Ovn) -> None:
+    ovn.put(cudn("prod", f"{FIRST}.0/24", reservedSubnets=[f"{FIRST}.4/30", f"{FIRST}.8/29"]))
+    ovn.passed()
+    network = ovn.network()
+    assert _claimed(worlds.claim(network, "one")).ips == [f"{FIRST}.3/24"]
+    assert _claimed(worlds.claim(network, "two")).ips == [f"{FIRST}.16/24"]
+    asked = _claimed(worlds.claim(network, "asked", ips_requested=[f"{FIRST}.7"]))
+    assert asked.ips == [f"{FIRST}.7/24"]
