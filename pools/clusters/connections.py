@@ -24,7 +24,7 @@ from pools.core.kubernetes import connection_status
 from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
-from pools.platform import database, events
+from pools.platform import database, events, versions
 from pools.platform.outbound import credentials, secrets
 from pools.platform.outbound.access import Access
 
@@ -235,14 +235,17 @@ def change(
     author: events.Author,
     terms: Terms | None = None,
     paused: bool | None = None,
+    version: versions.Version = None,
 ) -> Connection:
-    """Change the terms, pause or resume; a running sync loses its lease."""
+    """Change the terms, pause or resume; a running sync loses its lease. Raises VersionMismatch."""
     values = dict(_DUE_NOW)
     if terms is not None:
         values |= {"mode": terms.mode, "managed_resources": list(terms.managed_resources)}
     if paused is not None:
         values["paused"] = paused
     with events.recorded_by(author):
+        for row in Connection.objects.select_for_update().filter(pk=connection.pk):
+            versions.require(row, version)
         Connection.objects.filter(pk=connection.pk).update(**values)
     return get_connection(connection.cluster)
 

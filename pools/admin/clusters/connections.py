@@ -100,16 +100,21 @@ def _save(
 def terms(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Change the mode and the managed resources."""
     row = _connection(cluster)
-    form = connect_form.TermsForm(
-        request.POST or None, initial={"mode": row.mode, "managed_resources": row.managed_resources}
+    form = connect_form.TermsForm(request.POST or None)
+    form.show_row(
+        row, lambda row: {"mode": row.mode, "managed_resources": sorted(row.managed_resources)}
     )
     if request.method == "POST" and form.is_valid():
-        connections.change(row, author=pages.author(request), terms=form.terms)
-        return pages.done(
-            request,
-            gettext("The managed resources of %(cluster)s were changed.") % {"cluster": cluster},
-            cluster,
-        )
+        with pages.errors_at_field(form):
+            connections.change(
+                row, author=pages.author(request), terms=form.terms, version=form.check_version
+            )
+            return pages.done(
+                request,
+                gettext("The managed resources of %(cluster)s were changed.")
+                % {"cluster": cluster},
+                cluster,
+            )
     return pages.form_page(
         request,
         cluster,
