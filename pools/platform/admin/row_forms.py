@@ -74,19 +74,20 @@ class RowForm(forms.Form):
     def check_version(self, locked: Any) -> None:
         """Raise VersionMismatch if a shown value of the locked row is another one than the page had."""
         if "version" not in self.data:
-            return None
+            return
         sent = str(self.data["version"])
         before, now = parse_version(sent), self._texts(locked)
         if sent.isdecimal() and len(sent) < 20 and hasattr(locked, "version"):
             self._now = now  # a client of its own that sends the number of the ETag
-            return versions.require(locked, int(sent))
+            versions.require(locked, int(sent))
+            return
         names = [
             name
             for name in {**now, **before}
             if self._shows(name) and before.get(name, "") != now.get(name, "")
         ]
         if not names:
-            return None
+            return
         self._now = now
         events = dict(self._events_by_column())
         self.conflicts = tuple(
@@ -129,8 +130,7 @@ class RowForm(forms.Form):
         return self._columns.get(name, name)
 
     def _label(self, name: str) -> str:
-        field = self.fields.get(name)
-        return str(self[name].label) if field else name.replace("_", " ").capitalize()
+        return str(self[name].label) if name in self.fields else name
 
     def _events_by_column(self) -> Iterator[tuple[str, Event]]:
         """Yield each column of the row with an event that changed it, the newest last."""
