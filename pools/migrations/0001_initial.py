@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v49', 'ngrams.v49', 'pairs.v49'],
+            names=['clock.v50', 'ngrams.v50', 'pairs.v50'],
         ),
         pools.platform.tables.CreateTables(
             operations=[

@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v50'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v49', 'allocate.v49', 'observed_cidrs.v49', 'recovery.v49', 'event_log.v49', 'plan.v49', 'pgtrigger.v49', 'storage.v49'],
+            app='claims',
+            names=['memberships.v49', 'contradictions.v49', 'launchers.v49', 'workload_comparison.v49', 'storage.v49', 'event_log.v49', 'pgtrigger.v49'],
         ),
     ]

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v49'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v48', 'contradictions.v48', 'launchers.v48', 'workload_comparison.v48', 'storage.v48', 'event_log.v48', 'pgtrigger.v48'],
+            app='pools',
+            names=['rules.v50', 'allocate.v50', 'observed_cidrs.v50', 'recovery.v50', 'event_log.v50', 'plan.v50', 'pgtrigger.v50', 'storage.v50'],
         ),
     ]
