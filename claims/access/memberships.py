@@ -19,7 +19,7 @@ from claims.access.namespaces import EVERY_NAMESPACE
 from claims.models import Membership
 from pools.core import errors, holders
 from pools.models import Cluster
-from pools.platform import database, events
+from pools.platform import database, events, versions
 
 MAX_NAMESPACES = 1000  # of one membership
 MAX_GROUP_LENGTH = 150
@@ -82,10 +82,19 @@ def create(
 
 
 def change(
-    membership: Membership, namespaces: Iterable[str], *, author: events.Author
+    membership: Membership,
+    namespaces: Iterable[str],
+    *,
+    author: events.Author,
+    version: versions.Version = None,
 ) -> Membership:
-    """Replace the namespaces of a membership."""
+    """Replace the namespaces of a membership. Raises NotFound, VersionMismatch."""
     with events.recorded_by(author):
+        rows = Membership.objects.select_for_update(of=("self",))
+        locked = rows.filter(pk=membership.pk).first()
+        if locked is None:
+            raise errors.NotFound("There is no such object.")
+        versions.require(locked, version)
         membership.namespaces = list(namespaces)
         _save(membership)
     return membership

@@ -18,7 +18,7 @@ from claims.models import Membership
 from pools.admin import users
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, holders
-from pools.platform.admin import columns, display, lists, pages, related
+from pools.platform.admin import columns, display, lists, pages, related, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -31,7 +31,7 @@ def _parse_group(text: str) -> str:
     return holders.parse_identifier(name, max_length=memberships.MAX_GROUP_LENGTH)
 
 
-class NamespacesForm(forms.Form):
+class NamespacesForm(row_forms.RowForm):
     namespaces = fields.ParsedField(
         lambda text: memberships.parse_namespaces(text.replace(",", " ").split(), ""),
         widget=fields.lines(4, placeholder="shop"),
@@ -107,17 +107,24 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, row: Membership) -> HttpResponse:
-    text = "\n".join(row.namespaces)
-    form = NamespacesForm(request.POST or None, initial={"namespaces": text})
+    form = NamespacesForm(request.POST or None)
+    form.show_row(row, lambda row: {"namespaces": "\n".join(row.namespaces)})
     if request.method == "POST":
         pages.require(request, "claims.change_membership")
         if form.is_valid():
-            memberships.change(row, form.cleaned_data["namespaces"], author=pages.author(request))
-            return pages.done(
-                request,
-                gettext("The namespaces of %(owner)s were changed.") % {"owner": _owner_name(row)},
-                LIST,
-            )
+            with pages.errors_at_field(form):
+                memberships.change(
+                    row,
+                    form.cleaned_data["namespaces"],
+                    author=pages.author(request),
+                    version=form.check_version,
+                )
+                return pages.done(
+                    request,
+                    gettext("The namespaces of %(owner)s were changed.")
+                    % {"owner": _owner_name(row)},
+                    LIST,
+                )
     return _form_page(
         request,
         (gettext("%(owner)s in %(cluster)s") % {"owner": _owner_name(row), "cluster": row.cluster}),

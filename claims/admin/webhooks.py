@@ -21,7 +21,7 @@ from claims.models.settings import Annotation
 from claims.networks import settings
 from pools.core import addresses, holders
 from pools.models import Cluster
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -81,7 +81,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
     row_pages = (Page("change", _decision_page),)
 
 
-class SettingsForm(forms.Form):
+class SettingsForm(row_forms.RowForm):
     annotation = forms.ChoiceField(
         label=_("Delivery method"),
         choices=Annotation.choices,
@@ -110,17 +110,23 @@ def _edit_view(request: HttpRequest, cluster_id: int) -> HttpResponse:
     if cluster is None:
         raise Http404(gettext("There is no such cluster."))
     row = settings.for_cluster(cluster)
-    names = tuple(SettingsForm.base_fields)
-    form = SettingsForm(request.POST or None, initial={name: getattr(row, name) for name in names})
+    form = SettingsForm(request.POST or None)
+    form.show_row(row, lambda row: {name: getattr(row, name) for name in form.fields})
     if request.method == "POST":
         pages.require(request, "claims.change_networksettings")
         if form.is_valid():
-            settings.change(cluster, form.cleaned_data, author=pages.author(request))
-            return pages.done(
-                request,
-                gettext("The settings of %(cluster)s were changed.") % {"cluster": cluster},
-                SETTINGS,
-            )
+            with pages.errors_at_field(form):
+                settings.change(
+                    cluster,
+                    form.cleaned_data,
+                    author=pages.author(request),
+                    version=form.check_version,
+                )
+                return pages.done(
+                    request,
+                    gettext("The settings of %(cluster)s were changed.") % {"cluster": cluster},
+                    SETTINGS,
+                )
     return pages.page(
         request,
         "network_settings.html",

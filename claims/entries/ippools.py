@@ -25,7 +25,7 @@ from pools.clusters.reconcile import leases
 from pools.core import errors, holders
 from pools.models import Cluster
 from pools.models.connections import ManagedResource
-from pools.platform import database, events
+from pools.platform import database, events, versions
 
 _CLUSTER = "cluster"  # source of the changes of sync runs
 
@@ -94,7 +94,7 @@ def change(
     name: str | None = None,
     note: str | None = None,
     author: events.Author,
-    version: int | None = None,
+    version: versions.Version = None,
 ) -> IPPool:
     """Change the note of an IPPool, or its name if it has no object in the cluster.
 
@@ -113,7 +113,7 @@ def change(
     return IPPool.objects.get(pk=ippool_id)
 
 
-def delete(ippool_id: int, *, author: events.Author, version: int | None = None) -> None:
+def delete(ippool_id: int, *, author: events.Author, version: versions.Version = None) -> None:
     """Delete an IPPool and its entries, and release their addresses.
 
     The object in the cluster stays, because the register may have lost data in a restore. Raises
@@ -142,7 +142,7 @@ class IPPoolChange:
 
 @contextmanager
 def lock_for_change(
-    ippool_id: int, *, author: events.Author, version: int | None = None
+    ippool_id: int, *, author: events.Author, version: versions.Version = None
 ) -> Iterator[IPPoolChange]:
     """Lock an IPPool for a change; at the end increment its version and update its conditions.
 
@@ -162,8 +162,7 @@ def lock_for_change(
         )
         if ippool_row is None:
             raise errors.NotFound("There is no such object.")
-        if version is not None and ippool_row.version != version:
-            raise errors.VersionMismatch
+        versions.require(ippool_row, version)
         follows = follows_after(ippool_row, author)
         ippool_change = IPPoolChange(ippool_row)
         yield ippool_change

@@ -26,7 +26,7 @@ from claims.networks import networks
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
 from pools.models.fields import Now
-from pools.platform import database, events
+from pools.platform import database, events, versions
 
 _RELEASABLE = {findings.LEAKED, findings.STUCK}  # findings that allow a release
 
@@ -165,14 +165,16 @@ def change(
     *,
     author: events.Author,
     scope: namespaces.Scope = namespaces.EVERYTHING,
+    version: versions.Version = None,
 ) -> IPAMClaim:
     """Change the request of a claim without addresses, or the note of any claim.
 
-    Raises NotFound, ImmutableInUse, ClusterDecides, AlreadyAllocated, ReservedAddress.
+    Raises NotFound, VersionMismatch, ImmutableInUse, ClusterDecides, AlreadyAllocated, ReservedAddress.
     """
     claim = _get(claim_id)
     with _lock_for_change(claim, author, scope):
         claim = _get(claim_id, lock=True)
+        versions.require(claim, version)
         if changes.changes_request:
             if claim.ips:
                 raise errors.ImmutableInUse(

@@ -41,7 +41,8 @@ NetworkEvent = _whole_life(
     Network,
     [
         "cluster", "name", "kind", "topology", "role", "lifecycle", "subnets", "default_gateways",
-        "reserved_subnets", "infrastructure_subnets", "applied", "gone_at", *ATTRIBUTES,
+        "reserved_subnets", "infrastructure_subnets", "namespace_selector", "description", "applied",
+        "gone_at", *ATTRIBUTES,
     ],
 )  # fmt: skip
 
@@ -67,7 +68,7 @@ IPAMClaimEvent = _whole_life(
     IPAMClaim,
     [
         "cluster", "network", "namespace", "name", "mac", "ips_requested", "vm", "vm_uid", "ips",
-        "owner_pod", "deleted_at", "gone_at",
+        "owner_pod", "deleted_at", "gone_at", "note",
     ],
     indexes=[
         models.Index(fields=["pgh_obj", "pgh_id"], name="ipamclaim_event_object"),

@@ -22,7 +22,7 @@ from pools.clusters.reconcile import leases
 from pools.core import addresses, errors
 from pools.models import Cluster, Connection, PoolCIDR
 from pools.models.connections import Mode
-from pools.platform import database, events
+from pools.platform import database, events, versions
 from pools.platform.attributes import values as attribute_values
 
 # Fields of a network's object; the logical name is the key of the row, conditions are the status.
@@ -254,11 +254,17 @@ def set_nads(network: Network, nads: Iterable[ObjectName], *, author: events.Aut
         )
 
 
-def change(network: Network, values: Mapping[str, Any], *, author: events.Author) -> Network:
+def change(
+    network: Network,
+    values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    version: versions.Version = None,
+) -> Network:
     """Change the description and the attributes, or of a network created here the namespace selector and `applied`.
 
     `values` may contain immutable fields with their current values. Raises ClusterDecides (the network
-    follows its cluster), ImmutableInUse, NotManaged.
+    follows its cluster), ImmutableInUse, NotManaged, VersionMismatch.
     """
     attributes, values = attribute_values.split(values)
     changes = {name: value for name, value in values.items() if getattr(network, name) != value}
@@ -279,10 +285,11 @@ def change(network: Network, values: Mapping[str, Any], *, author: events.Author
     with events.recorded_by(author):
         if changes and (network.applied or changes.get("applied")):
             leases.nudge(network.cluster_id, patient=True)
+        locked = Network.objects.select_for_update(no_key=True).get(pk=network.pk)
+        versions.require(locked, version)
         for name, value in changes.items():
             setattr(network, name, value)
         if attributes:
-            locked = Network.objects.select_for_update(no_key=True).get(pk=network.pk)
             network.custom_fields = locked.custom_fields
             attribute_values.set_attributes(network, attributes)
         if changes or attributes:

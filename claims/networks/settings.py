@@ -7,7 +7,7 @@ from typing import Any
 
 from claims.models import NetworkSettings
 from pools.models import Cluster
-from pools.platform import database, events
+from pools.platform import database, events, versions
 
 
 def for_cluster(cluster: Cluster) -> NetworkSettings:
@@ -17,12 +17,20 @@ def for_cluster(cluster: Cluster) -> NetworkSettings:
 
 
 def change(
-    cluster: Cluster, values: Mapping[str, Any], *, author: events.Author
+    cluster: Cluster,
+    values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    version: versions.Version = None,
 ) -> NetworkSettings:
-    """Change settings; keys of `values` are `annotation`, `default_nad_namespace`, `default_nad_name`."""
+    """Change settings; keys of `values` are `annotation`, `default_nad_namespace`, `default_nad_name`.
+
+    Raises VersionMismatch.
+    """
     with events.recorded_by(author):
         NetworkSettings.objects.get_or_create(cluster=cluster)
         row = NetworkSettings.objects.select_for_update().get(cluster=cluster)
+        versions.require(row, version)
         for name, value in values.items():
             setattr(row, name, value)
         database.save(row)

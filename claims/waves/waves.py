@@ -11,7 +11,7 @@ from claims.models import VMImport, Wave, WaveVM
 from pools.core import errors, holders
 from pools.models import Cluster
 from pools.models.register_imports import RowStatus
-from pools.platform import database, events
+from pools.platform import database, events, versions
 
 MOST_VMS = 10_000
 _TO_MIGRATE = (RowStatus.NEW, RowStatus.CHANGED, RowStatus.UNCHANGED)
@@ -38,10 +38,20 @@ def create(
     return wave
 
 
-def change(wave_id: int, values: Mapping[str, Any], *, author: events.Author) -> Wave:
-    """Change `name`, `planned_at` or `note` of a wave. Raises NotFound, InvalidInput, AlreadyExists."""
+def change(
+    wave_id: int,
+    values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    version: versions.Version = None,
+) -> Wave:
+    """Change `name`, `planned_at` or `note` of a wave.
+
+    Raises NotFound, VersionMismatch, InvalidInput, AlreadyExists.
+    """
     with events.recorded_by(author):
         wave = get(wave_id, lock=True)
+        versions.require(wave, version)
         if "name" in values:
             wave.name = holders.parse_reason(values["name"], field="name")
         if "note" in values:

@@ -16,7 +16,7 @@ from pools.core import custom_fields as core
 from pools.core import errors
 from pools.models import CustomField
 from pools.models.attributes import CustomFieldType
-from pools.platform.admin import columns, display, lists, pages
+from pools.platform.admin import columns, display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -33,7 +33,7 @@ def _object_types() -> list[tuple[str, str]]:
     ]
 
 
-class CustomFieldForm(forms.Form):
+class CustomFieldForm(row_forms.RowForm):
     name = fields.ParsedField(
         core.parse_name,
         label=_("Name"),
@@ -95,16 +95,21 @@ def _add(request: HttpRequest) -> HttpResponse:
     )
 
 
+def _shown_values(row: CustomField) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in _NAMES}
+    return {**values, "choices": "\n".join(row.choices)}
+
+
 def _page(request: HttpRequest, row: CustomField) -> HttpResponse:
     """Show the form; who may not change custom fields is answered 403."""
     pages.require(request, "pools.change_customfield")
-    values = {name: getattr(row, name) for name in _NAMES}
-    form = CustomFieldForm(
-        request.POST or None, initial={**values, "choices": "\n".join(row.choices)}
-    )
+    form = CustomFieldForm(request.POST or None)
+    form.show_row(row, _shown_values)
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form, _field_of_problem):
-            custom_fields.change(row, form.values(), author=pages.author(request))
+            custom_fields.change(
+                row, form.values(), author=pages.author(request), version=form.check_version
+            )
             return pages.done(
                 request, gettext("Custom field %(field)s was changed.") % {"field": row}, LIST
             )

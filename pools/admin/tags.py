@@ -140,6 +140,13 @@ def count(number: int, words: str) -> str:
 
 
 @register.filter
+def has_invalid_fields(form: Any) -> bool:
+    """Return True if a field of a form, or of one of a set of forms, has an error."""
+    forms = getattr(form, "forms", [form])
+    return any(set(getattr(part, "errors", ())) - {"__all__"} for part in forms)
+
+
+@register.filter
 def url(row: Any) -> str:
     return display.url_of(row)
 

@@ -373,8 +373,19 @@ class TokenAdmin(lists.ListAdmin[AuthToken]):
         return _owns(request, obj) or request.user.has_perm("knox.delete_authtoken")
 
     @admin.action(description=_("Revoke"))
-    def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:
+    def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> HttpResponse | None:
         mine = [token for token in rows if self.has_delete_permission(request, token)]
+        if mine and not pages.is_confirmed(request):
+            text = ngettext("Revoke %(number)s token?", "Revoke %(number)s tokens?", len(mine))
+            names = [f"{token.user}: {_scope(token).description or '…'}" for token in mine]
+            return pages.confirmation(
+                request,
+                AuthToken,
+                title=text % {"number": len(mine)},
+                effects=[*names, gettext("What uses them is refused at once.")],
+                button=gettext("Revoke"),
+                back=request.get_full_path(),
+            )
         for token in mine:
             token.delete()
         self.message_user(
@@ -382,3 +393,4 @@ class TokenAdmin(lists.ListAdmin[AuthToken]):
             ngettext("%(number)s token was revoked.", "%(number)s tokens were revoked.", len(mine))
             % {"number": len(mine)},
         )
+        return None

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools.blocks import POOLS
 from pools.models import Cluster, Delivery, Pool, WebhookTarget
-from pools.platform.admin import columns, display, lists, pages
+from pools.platform.admin import columns, display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -32,7 +32,7 @@ def _codes() -> list[tuple[str, str]]:
     return [(code, registry.words(code)) for code in targets.codes()]
 
 
-class TargetForm(forms.Form):
+class TargetForm(row_forms.RowForm):
     name = fields.ParsedField(
         targets.parse_name, label=_("Name"), widget=fields.text(placeholder="on-call")
     )
@@ -188,19 +188,25 @@ def _add(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
+def _shown_values(row: WebhookTarget) -> dict[str, Any]:
     names = ("name", "url", "ca", "codes", "enabled", "alerts")
-    initial = {name: getattr(row, name) for name in names} | {
+    return {name: getattr(row, name) for name in names} | {
         "event_types": "\n".join(row.event_types),
         "event_clusters": CLUSTERS.name_lines(Cluster.objects.all(), row.event_clusters),
         "event_pools": POOLS.name_lines(Pool.objects.all(), row.event_pools),
     }
-    form = TargetForm(request.POST or None, initial=initial)
+
+
+def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
+    form = TargetForm(request.POST or None)
+    form.show_row(row, _shown_values)
     if request.method == "POST":
         pages.require(request, "pools.change_webhooktarget")
         if form.is_valid():
             with pages.errors_at_field(form):
-                targets.change(row, form.values(), author=pages.author(request))
+                targets.change(
+                    row, form.values(), author=pages.author(request), version=form.check_version
+                )
                 return pages.done(request, gettext("The webhook was changed."), row)
     deliveries: QuerySet[Delivery] = Delivery.objects.none()
     if request.user.has_perm("pools.view_delivery"):

@@ -25,7 +25,7 @@ from pools.core.kubernetes import connection_status
 from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
-from pools.platform import database, events
+from pools.platform import database, events, versions
 from pools.platform.outbound import credentials, secrets
 from pools.platform.outbound.access import Access
 
@@ -243,10 +243,12 @@ def change(
     terms: Terms | None = None,
     paused: bool | None = None,
     confirmed: bool = False,
+    version: versions.Version = None,
 ) -> Connection:
     """Change the terms, pause or resume; a running sync loses its lease.
 
-    Raises OtherWriterRuns for a resource that is switched on where another controller writes it, unless `confirmed`.
+    Raises OtherWriterRuns for a resource that is switched on where another controller writes it, unless `confirmed`,
+    and VersionMismatch.
     """
     if terms is not None:
         check_other_writers(
@@ -261,6 +263,8 @@ def change(
     if paused is not None:
         values["paused"] = paused
     with events.recorded_by(author):
+        for row in Connection.objects.select_for_update().filter(pk=connection.pk):
+            versions.require(row, version)
         Connection.objects.filter(pk=connection.pk).update(**values)
     return get_connection(connection.cluster)
 

@@ -14,7 +14,7 @@ from pools.core import errors
 from pools.models import AllocationRequest, Block, Cluster, Environment
 from pools.models.blocks import BlockState
 from pools.models.requests import RequestState
-from pools.platform import database, events
+from pools.platform import database, events, versions
 
 _MOST_NAMED = 5  # holders and requests in a message
 
@@ -37,9 +37,17 @@ def declare(
     return environment
 
 
-def change(environment_id: int, *, description: str, author: events.Author) -> Environment:
-    """Change the description. Raises NotFound."""
+def change(
+    environment_id: int,
+    *,
+    description: str,
+    author: events.Author,
+    version: versions.Version = None,
+) -> Environment:
+    """Change the description. Raises NotFound, VersionMismatch."""
     with events.recorded_by(author):
+        for row in Environment.objects.select_for_update().filter(pk=environment_id):
+            versions.require(row, version)
         Environment.objects.filter(pk=environment_id).exclude(description=description).update(
             description=description
         )

@@ -14,12 +14,15 @@ from pools.models import Cluster, Pool
 from pools.models.attributes import ATTRIBUTES
 from pools.models.pools import Category
 from pools.platform import documents, events
-from pools.register import pool_cidrs, pools
+from pools.register import overlaps, pool_cidrs, pools
 
 
 @dataclass(frozen=True)
 class ManifestReport:
-    """The result of one object: `result` is created, changed, unchanged or refused."""
+    """The result of one object: `result` is created, changed, unchanged or refused.
+
+    The problems of an object that is not refused are warnings of overlaps.
+    """
 
     document: int  # counted from 0
     name: str
@@ -85,7 +88,21 @@ def _apply_manifest(
     except errors.IpamError as error:
         problems = error.problems or (errors.FieldProblem("", error.code, error.message),)
         return ManifestReport(index, manifest.name, "refused", problems)
-    return ManifestReport(index, manifest.name, result, pool_id=pool.pk)
+    return ManifestReport(index, manifest.name, result, _overlaps(pool, result), pool_id=pool.pk)
+
+
+def _overlaps(pool: Pool, result: str) -> tuple[errors.FieldProblem, ...]:
+    """Return a warning for each network that a new or changed pool overlaps."""
+    owner = overlaps.NetworkOwner(pool.cluster_id, pool.cluster.name, "", pool.category, pool.pk)
+    return tuple(
+        errors.FieldProblem(
+            "",
+            errors.CIDROverlap.code,
+            f"{cidr.cidr} overlaps {other} of {present} in {present.cluster}",
+        )
+        for cidr in (pool.cidrs.all() if result in {"created", "changed"} else ())
+        for other, present in overlaps.find_new_overlaps(cidr.cidr, owner)
+    )
 
 
 def _create_or_change(

@@ -23,6 +23,7 @@ from pools.core.observed import clashes
 from pools.core.observed.uses import Role
 from pools.models.pools import Category
 
+MOST_NAMED = 20  # networks of each table that one would overlap
 PREFIX = "prefix"  # the category of a cluster's own prefix, which no pool has
 
 
@@ -134,6 +135,21 @@ def find_overlaps(
         if _matches(overlap, cluster_id, kind, within)
         and (severity is None or overlap.severity is severity)
     ]
+
+
+def overlapping_cidrs() -> frozenset[addresses.Network]:
+    """Return the CIDRs of all overlaps that may be a fault, found once for each state of the networks."""
+    return _overlapping_cidrs(fingerprint())
+
+
+@functools.lru_cache(maxsize=2)
+def _overlapping_cidrs(_fingerprint: tuple[object, ...]) -> frozenset[addresses.Network]:
+    return frozenset(
+        network
+        for overlap in find_overlaps()
+        if overlap.severity is not OverlapSeverity.INFO
+        for network, _owner in overlap.members
+    )
 
 
 def fingerprint() -> tuple[object, ...]:
@@ -277,6 +293,20 @@ def find_overlapping_networks(
     with connection.cursor() as cursor:
         cursor.execute(_OVERLAPPING, values)
         return [_parse_row(row) for row in sorted(cursor.fetchall(), key=_by_name)]
+
+
+def find_new_overlaps(network: addresses.Network, owner: NetworkOwner) -> list[Owned]:
+    """Return what a network would overlap, at most `MOST_NAMED` of each table, if this owner got it.
+
+    In its own address space only what it would clash with: the register refuses the pools itself.
+    """
+    found = find_overlapping_networks(network, most=MOST_NAMED, other_than=owner.pool_id)
+    space = owner.cluster_id, owner.space
+    return [
+        (other, present)
+        for other, present in found
+        if (present.cluster_id, present.space) != space or clashes.is_clash(owner.use, present.use)
+    ]
 
 
 _NETWORKS_OF_POOLS = """

@@ -20,7 +20,7 @@ from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.attributes import ATTRIBUTES
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
-from pools.platform import database, events
+from pools.platform import database, events, versions
 from pools.platform.attributes import values as attributes
 from pools.register import cluster_cidrs, orphans, pool_cidrs
 from pools.register.allocator import window
@@ -121,7 +121,11 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
 
 
 def change(
-    pool_id: int, pool_change: PoolChange, *, author: events.Author, version: int | None = None
+    pool_id: int,
+    pool_change: PoolChange,
+    *,
+    author: events.Author,
+    version: versions.Version = None,
 ) -> Pool:
     """Apply a change to a pool, as a whole or not at all.
 
@@ -152,7 +156,7 @@ def change(
     return Pool.objects.get(pk=pool_id)
 
 
-def delete(pool_id: int, *, author: events.Author, version: int | None = None) -> None:
+def delete(pool_id: int, *, author: events.Author, version: versions.Version = None) -> None:
     """Delete a pool; raise PoolInUse with the holders if blocks are in use."""
     with _locked_pool(pool_id, author=author, version=version) as pool:
         pool_cidrs.refuse_in_use(
@@ -187,11 +191,16 @@ def add_cidr(
 
 
 def change_cidr(
-    pool_cidr_id: int, attribute_values: Mapping[str, Any], *, author: events.Author
+    pool_cidr_id: int,
+    attribute_values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    version: versions.Version = None,
 ) -> PoolCIDR:
-    """Set tags, owner and custom fields of a CIDR. Raises NotFound, InvalidInput."""
+    """Set tags, owner and custom fields of a CIDR. Raises NotFound, VersionMismatch, InvalidInput."""
     with _locked_pool(_get_cidr(pool_cidr_id).pool_id, author=author, takes_ownership=False):
         cidr = _get_cidr(pool_cidr_id)
+        versions.require(cidr, version)
         attributes.set_attributes(cidr, attribute_values)
         cidr.save(update_fields=ATTRIBUTES)
     return cidr
@@ -260,7 +269,7 @@ def _locked_pool(
     pool_id: int,
     *,
     author: events.Author,
-    version: int | None = None,
+    version: versions.Version = None,
     takes_ownership: bool = True,
 ) -> Iterator[Pool]:
     with events.recorded_by(author):
@@ -277,8 +286,7 @@ def _locked_pool(
         )
         if pool is None:
             raise errors.NotFound("There is no such pool.")
-        if version is not None and pool.version != version:
-            raise errors.VersionMismatch
+        versions.require(pool, version)
         yield pool
         follows = pool.follows_cluster and not (
             takes_ownership and _is_register_owned(pool, author)

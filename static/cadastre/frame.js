@@ -15,7 +15,16 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[x-on\\:click]:not(button, input, [href])").forEach(makeButton);
   document.querySelectorAll(".material-symbols-outlined").forEach(hideIcon);
   document.querySelectorAll("input[data-names]").forEach(suggestNames);
+  focusAnswer();
+  document.addEventListener("alpine:initialized", focusAnswer); // the frame is hidden before
 });
+
+// What a form was answered with: who changed the row meanwhile, the first invalid field, a warning, or a preview.
+const ANSWERS = ["#conflicts", "[aria-invalid=true]:not([type=hidden])", "#overlaps", "#preview"];
+
+function focusAnswer() {
+  ANSWERS.map((answer) => document.querySelector(`#content ${answer}`)).find(Boolean)?.focus();
+}
 
 // `/` goes to the search field, unless somebody types into another one; Ctrl-K goes there from anywhere.
 document.addEventListener("keydown", (event) => {

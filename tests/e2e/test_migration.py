@@ -42,6 +42,8 @@ def test_all_steps_of_a_finished_one_are_done(visit: Visit) -> None:
 def test_no_step_of_an_aborted_one_is_to_come(visit: Visit) -> None:
     _begin(visit)
     visit.page.get_by_role("button", name="Cancel migration").click()
+    visit.page.get_by_text("The reservation of this migration is removed").wait_for()
+    visit.page.get_by_role("button", name="Cancel migration").click()
     visit.page.wait_for_load_state()
     assert _marks(visit) == ["skipped"] * 4
 

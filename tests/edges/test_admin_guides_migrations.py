@@ -89,7 +89,11 @@ def test_abort(pool: Pool) -> None:
     browser = people.browser()
     _begin(browser, pool, _begin="1")
     _take(browser, "reserve")
-    assert "The migration was cancelled and the reservation was removed." in _take(browser, "abort")
+    assert "Cancel the migration of" in _take(browser, "abort")
+    row = CIDRMigration.objects.get()
+    url = reverse("admin:pools_pool_migration", args=[row.pool_id, row.pk])
+    text = _text(browser.post(url, {"step": "abort", "_confirmed": "1"}, follow=True))
+    assert "The migration was cancelled and the reservation was removed." in text
     assert not pool.reserved_ranges.exists()
 
 

@@ -23,7 +23,7 @@ def test_actions_of_lists_need_their_permission(role: str) -> None:
     block.refresh_from_db()
     assert block.state == "cooling"
     request = AllocationRequest.objects.get(state="pending")
-    data = {"action": "cancel", "_selected_action": [request.pk]}
+    data = {"action": "cancel", "_selected_action": [request.pk], "_confirmed": "1"}
     client.post(reverse("admin:pools_allocationrequest_changelist"), data)
     request.refresh_from_db()
     assert request.state == ("cancelled" if role == "operator" else "pending")

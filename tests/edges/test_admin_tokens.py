@@ -74,7 +74,7 @@ def test_nobody_makes_or_sees_the_tokens_of_others() -> None:
         assert client.get(url).status_code == 302
     client.post(reverse("admin:knox_authtoken_delete", args=[row.pk]), {"post": "yes"})
     data = {"action": "revoke", "_selected_action": [row.pk]}
-    client.post(reverse("admin:knox_authtoken_changelist"), data)
+    client.post(reverse("admin:knox_authtoken_changelist"), data | {"_confirmed": "1"})
     assert AuthToken.objects.count() == 1
 
 
@@ -89,7 +89,10 @@ def test_one_revokes_ones_own_and_who_may_those_of_others() -> None:
         *Permission.objects.filter(codename__in=["view_authtoken", "delete_authtoken"])
     )
     data = {"action": "revoke", "_selected_action": [row.pk]}
-    client.post(reverse("admin:knox_authtoken_changelist"), data)
+    asked = client.post(reverse("admin:knox_authtoken_changelist"), data)
+    assert "refused at once" in asked.content.decode()
+    assert AuthToken.objects.exists()
+    client.post(reverse("admin:knox_authtoken_changelist"), data | {"_confirmed": "1"})
     assert not AuthToken.objects.exists()
 
 

@@ -113,7 +113,8 @@ def test_a_shared_filter_is_changed_by_its_owner_and_administrators(pool: Pool) 
     assert (row.name, row.query) == ("Used", "state=held")
     owner.post(url_of(row), {"name": "Used"})
     assert menu(other) == {}
-    owner.post(url_of(row), {"_delete": "1"})
+    assert b"Delete the filter Used?" in owner.post(url_of(row), {"_delete": "1"}).content
+    owner.post(url_of(row), {"_delete": "1", "_confirmed": "1"})
     assert not SavedFilter.objects.exists()
 
 

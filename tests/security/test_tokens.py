@@ -39,6 +39,7 @@ def test_a_token_that_ended_or_was_revoked_opens_nothing(target: Target) -> None
     again = visitor.ask("GET", "/admin/knox/authtoken/").text
     assert token[0] not in again
     newest = re.findall(r'name="_selected_action" value="(\w+)"', again)[0]
-    visitor.post("/admin/knox/authtoken/", {"action": "revoke", "_selected_action": newest})
+    answer = {"action": "revoke", "_selected_action": newest, "_confirmed": "1"}
+    visitor.post("/admin/knox/authtoken/", answer)
     assert target.rest("GET", "networks/", token=token[0]).status == 401
     assert target.rest("GET", "networks/", token="vera").status == 200

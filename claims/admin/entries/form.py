@@ -23,13 +23,13 @@ from claims.models import NAD, Entry, IPPool, Network
 from claims.models.ippools import EntrySource
 from claims.networks import networks
 from pools.core import errors, object_reader
-from pools.platform.admin import display, lists, pages, related
+from pools.platform.admin import display, lists, pages, related, row_forms
 from pools.platform.admin import forms as fields
 
 _NAMES = ("mac", "ips", "vm", "namespace", "note")
 
 
-class EntryForm(forms.Form):
+class EntryForm(row_forms.RowForm):
     """The IPPool of an existing entry cannot be changed."""
 
     ippool = related.RelatedField(scoped.OFFERED_IPPOOLS, IPPool.objects.none(), label=_("IPPool"))
@@ -57,8 +57,9 @@ class EntryForm(forms.Form):
     def __init__(
         self, data: Any, rows: QuerySet[IPPool], *, entry: Entry | None = None, initial: Any = None
     ) -> None:
-        initial_values = {**(initial or {}), **(form_values(entry) if entry else {})}
-        super().__init__(data, initial=initial_values)
+        super().__init__(data, initial=initial)
+        if entry is not None:
+            self.show_row(entry, form_values)
         ippool_field: Any = self.fields["ippool"]
         ippool_field.queryset = rows.select_related("cluster", "network")
         ippool_field.disabled = entry is not None
@@ -216,7 +217,12 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponse:
             pages.require(request, "claims.view_every_namespace")
         elif form.is_valid():
             with pages.errors_at_field(form):
-                changed = services.change(entry.pk, form.spec, author=pages.author(request))
+                changed = services.change(
+                    entry.pk,
+                    form.spec,
+                    author=pages.author(request),
+                    version=form.check_version,
+                )
                 messages.success(
                     request,
                     (

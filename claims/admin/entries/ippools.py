@@ -24,7 +24,7 @@ from claims.models import Entry, IndexEntry, IPPool, Network
 from pools.admin.clusters import field as cluster_fields
 from pools.models import Cluster
 from pools.platform import documents
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -64,7 +64,7 @@ class IPPoolForm(forms.Form):
     note = fields.reason_field(required=False, help_text="")
 
 
-class IPPoolChangeForm(forms.Form):
+class IPPoolChangeForm(row_forms.RowForm):
     name = fields.name_field()
     note = fields.reason_field(required=False, help_text="")
 
@@ -219,9 +219,8 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 
 def _edit(request: HttpRequest, ippool: IPPool) -> HttpResponse:
-    form = IPPoolChangeForm(
-        request.POST or None, initial={"name": ippool.name, "note": ippool.note}
-    )
+    form = IPPoolChangeForm(request.POST or None)
+    form.show_row(ippool, lambda row: {"name": row.name, "note": row.note})
     if ippool.uid:
         form.fields["name"].disabled = True
         form.fields["name"].help_text = gettext(
@@ -235,6 +234,7 @@ def _edit(request: HttpRequest, ippool: IPPool) -> HttpResponse:
                 name=cleaned_data["name"],
                 note=cleaned_data["note"] or "",
                 author=pages.author(request),
+                version=form.check_version,
             )
             return pages.done(
                 request,

@@ -17,7 +17,7 @@ from claims.entries import entries as services
 from claims.entries import search
 from claims.models import Entry, IndexEntry, IPPool
 from pools.core import errors
-from pools.platform.admin import lists, pages
+from pools.platform.admin import lists, pages, row_forms
 
 _NAMES = ("mac", "ips", "vm", "namespace", "note")
 PER_PAGE = 50
@@ -32,6 +32,7 @@ class EntryFormRow:
     prefix: str
     entry: Entry | None
     texts: dict[str, str]
+    version: str = ""  # of the entry as the page showed it, as in its own form
     remove: bool = False
     problems: list[str] = field(default_factory=list)
     spec: EntrySpec | None = None
@@ -42,12 +43,31 @@ class EntryFormRow:
 
     @property
     def is_changed(self) -> bool:
-        return self.entry is None or self.texts != _entry_texts(self.entry)
+        """Return True unless it is as the page showed it, whoever changed the entry meanwhile."""
+        if self.entry is None:
+            return True
+        shown = row_forms.parse_version(self.version) or _entry_texts(self.entry)
+        return any(self.texts[name] != shown.get(name) for name in _NAMES)
+
+    def check_version(self, locked: Entry) -> None:
+        """Raise VersionMismatch, and say so beside the row, if somebody changed the entry meanwhile."""
+        data = {"version": self.version} if self.version else {}
+        entry_form = form.EntryForm(data, IPPool.objects.none(), entry=locked)
+        try:
+            entry_form.check_version(locked)
+        except errors.VersionMismatch as error:
+            self.problems = [error.message, gettext("Save again to overwrite it.")]
+            self.version = entry_form.version
+            raise
 
 
 def _entry_texts(entry: Entry) -> dict[str, str]:
     texts = {name: str(getattr(entry, name)) for name in _NAMES}
     return {**texts, "ips": ", ".join(entry.ips)}
+
+
+def _version(entry: Entry) -> str:
+    return form.EntryForm(None, IPPool.objects.none(), entry=entry).version
 
 
 def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
@@ -74,7 +94,8 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
             return HttpResponseRedirect(request.get_full_path())
     else:
         form_rows = [
-            EntryFormRow(str(entry.pk), entry, _entry_texts(entry)) for entry in entries[:PER_PAGE]
+            EntryFormRow(str(entry.pk), entry, _entry_texts(entry), _version(entry))
+            for entry in entries[:PER_PAGE]
         ]
         form_rows += [EntryFormRow(f"new{n}", None, dict.fromkeys(_NAMES, "")) for n in range(NEW)]
     return pages.page(
@@ -103,6 +124,7 @@ def _submitted_rows(request: HttpRequest, ippool: IPPool) -> list[EntryFormRow]:
             prefix,
             entries_by_id.get(lists.parse_id(prefix)),
             {name: request.POST.get(f"{prefix}-{name}", "").strip() for name in _NAMES},
+            request.POST.get(f"{prefix}-version", ""),
             remove=f"{prefix}-remove" in request.POST,
         )
         for prefix in prefixes
@@ -141,7 +163,7 @@ def _store(
     if deleted_ids:
         services.delete(deleted_ids, author=author)
     saved = [
-        services.change(row.entry.pk, row.spec, author=author)
+        services.change(row.entry.pk, row.spec, author=author, version=row.check_version)
         for row in changed
         if row.entry is not None and row.spec is not None
     ]

@@ -222,6 +222,8 @@ def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
         if name:
             pages.require(request, "claims.add_wave")
             wave = waves.create(vm_import.cluster, name, author=author)
+        elif not request.POST.get("wave"):
+            raise errors.InvalidInput.for_field("wave_name", "required", gettext("Enter a name"))
         else:
             wave = waves.get(lists.parse_id(request.POST.get("wave", "")))
             if wave.cluster_id != vm_import.cluster_id:

@@ -18,7 +18,7 @@ from claims.core import macs
 from claims.ipamclaims import ipamclaims
 from claims.models import IPAMClaim, Network
 from pools.core import errors, holders
-from pools.platform.admin import display, pages, related
+from pools.platform.admin import display, pages, related, row_forms
 from pools.platform.admin import forms as fields
 
 LIST = "admin:claims_ipamclaim_changelist"
@@ -47,7 +47,7 @@ def _require_write(request: HttpRequest, claim: IPAMClaim) -> None:
         raise PermissionDenied
 
 
-class RequestForm(forms.Form):
+class RequestForm(row_forms.RowForm):
     """The form of a claim's request: MAC address, addresses, note."""
 
     mac = fields.ParsedField(
@@ -138,11 +138,15 @@ def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -
     return None
 
 
+def _shown_values(claim: IPAMClaim) -> dict[str, str]:
+    return {"mac": claim.mac or "", "ips": " ".join(claim.ips_requested), "note": claim.note}
+
+
 def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     """Show and save the form of a claim; once it has addresses, only its note can be changed."""
     _require_write(request, claim)
-    initial = {"mac": claim.mac or "", "ips": " ".join(claim.ips_requested), "note": claim.note}
-    form = RequestForm(request.POST or None, initial=initial)
+    form = RequestForm(request.POST or None)
+    form.show_row(claim, _shown_values, columns={"ips": "ips_requested"})
     is_note_only = bool(claim.ips) or claim.follows_cluster
     if is_note_only:
         del form.fields["mac"], form.fields["ips"]
@@ -161,6 +165,7 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
                     changes,
                     author=pages.author(request),
                     scope=namespaces.request_scope(request.user),
+                    version=form.check_version,
                 )
                 return pages.done(request, gettext("The claim was changed."), claim)
     return _form_page(

@@ -12,7 +12,7 @@ from typing import Any
 
 from django import forms
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -273,7 +273,7 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponse:
         mutable=rules.MUTABLE,
         manifest=manifests.render_yaml(spec),
         overlaps=page.describe_overlaps(list(spec.subnets)),
-        hidden_inputs=_hidden_inputs(request.POST),
+        hidden_inputs=pages.posted_values(request),
     )
 
 
@@ -289,16 +289,6 @@ def _immutable_settings(network: Network) -> list[tuple[str, str]]:
             text = gettext("default of the cluster")
         immutable_fields.append((label, text))
     return immutable_fields
-
-
-def _hidden_inputs(post_data: QueryDict) -> list[tuple[str, str]]:
-    omitted_names = {"csrfmiddlewaretoken", "_back", "_confirmed"}
-    return [
-        (name, str(value))
-        for name, values in post_data.lists()
-        if name not in omitted_names
-        for value in values
-    ]
 
 
 # --- change ---------------------------------------------------------------------------------------
@@ -323,25 +313,33 @@ class NetworkChangeForm(attributes.AttributeFields):
         return sorted(set(namespaces))
 
 
+def _shown_values(network: Network) -> dict[str, Any]:
+    names = rules.selected_namespaces(network.namespace_selector)
+    return {
+        "description": network.description,
+        "namespaces": "\n".join(names),
+        "applied": network.applied,
+        **attributes.initial(network),
+    }
+
+
 def edit(request: HttpRequest, network: Network) -> HttpResponse:
     """Show and save the form; of a network that follows its cluster, only the description."""
     names = list(rules.selected_namespaces(network.namespace_selector))
-    form = NetworkChangeForm(
-        request.POST or None,
-        initial={
-            "description": network.description,
-            "namespaces": "\n".join(names),
-            "applied": network.applied,
-            **attributes.initial(network),
-        },
-    )
+    form = NetworkChangeForm(request.POST or None)
+    form.show_row(network, _shown_values, columns={"namespaces": "namespace_selector"})
     if network.follows_cluster:
         del form.fields["namespaces"], form.fields["applied"]
     elif network.namespace_selector and not names:
         del form.fields["namespaces"]  # a selector by labels can only be changed over the API
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form, _field_of_problem):
-            services.change(network, _changes(form, names), author=pages.author(request))
+            services.change(
+                network,
+                _changes(form, names),
+                author=pages.author(request),
+                version=form.check_version,
+            )
             return pages.done(
                 request, gettext("%(network)s was changed.") % {"network": network.name}, network
             )

@@ -14,7 +14,7 @@ from claims.waves import waves
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform.admin import forms as fields
-from pools.platform.admin import pages, related
+from pools.platform.admin import pages, related, row_forms
 
 
 def _datetime_input() -> forms.Widget:
@@ -22,7 +22,7 @@ def _datetime_input() -> forms.Widget:
     return forms.DateTimeInput(attrs=attrs, format="%Y-%m-%d %H:%M")  # no text: a format
 
 
-class WaveForm(forms.Form):
+class WaveForm(row_forms.RowForm):
     """The cluster of an existing wave cannot be changed."""
 
     cluster = related.RelatedField(scoped.OFFERED_CLUSTERS, Cluster.objects.none())
@@ -57,12 +57,17 @@ def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponse:
 
 
 def edit(request: HttpRequest, wave: Wave) -> HttpResponse:
-    initial = {name: getattr(wave, name) for name in ("name", "planned_at", "note")}
-    form = WaveForm(request.POST or None, initial=initial)
+    form = WaveForm(request.POST or None)
     del form.fields["cluster"]
+    form.show_row(wave, lambda row: {name: getattr(row, name) for name in form.fields})
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form, _field_of_problem):
-            waves.change(wave.pk, form.cleaned_data, author=pages.author(request))
+            waves.change(
+                wave.pk,
+                form.cleaned_data,
+                author=pages.author(request),
+                version=form.check_version,
+            )
             return pages.done(request, gettext("The wave was changed."), wave)
     return pages.form_page(
         request, wave, form, title=gettext("Edit %(wave)s") % {"wave": wave.name}

@@ -53,6 +53,8 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
     submitted_lines = ""
     if request.method == "POST":
         pages.require(request, "claims.change_wave")
+        if question := _ask_before_removal(request, wave):
+            return question
         if _perform_action(request, wave):
             return HttpResponseRedirect(request.get_full_path())
         submitted_lines = request.POST.get("vms", "")
@@ -224,6 +226,26 @@ def _report_added(request: HttpRequest, added: int) -> None:
         messages.success(request, text % {"count": admin_display.digits(added)})
     else:
         messages.success(request, gettext("All of these VMs were in the wave already."))
+
+
+def _ask_before_removal(request: HttpRequest, wave: Wave) -> HttpResponse | None:
+    """Return the page that asks before VMs are removed; None for other buttons, or if it was answered."""
+    if request.POST.get("action") != "remove" or pages.is_confirmed(request):
+        return None
+    ids = [lists.parse_id(vm_id) for vm_id in request.POST.getlist("vm")]
+    names = [str(row) for row in wave.vms.filter(pk__in=ids).order_by("namespace", "vm")]
+    if not names:
+        return None
+    text = ngettext(
+        "Remove %(count)s VM from %(wave)s?", "Remove %(count)s VMs from %(wave)s?", len(names)
+    )
+    return pages.confirmation(
+        request,
+        wave,
+        title=text % {"count": admin_display.digits(len(names)), "wave": wave.name},
+        effects=[*names[:MOST_VMS], gettext("Their entries and claims are unchanged.")],
+        button=gettext("Remove"),
+    )
 
 
 def _remove_vms(request: HttpRequest, wave: Wave) -> None:

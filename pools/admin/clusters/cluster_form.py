@@ -10,6 +10,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from pools.admin.plan import overlap_warning
 from pools.core import blocks, errors
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
@@ -49,10 +50,10 @@ class ClusterChangeForm(attributes.AttributeFields):
             " created in it."
         ),
     )
-    version = forms.IntegerField(required=False, widget=forms.HiddenInput())
 
     def __init__(self, cluster: Cluster, data: Any, *, may_add_pools: bool) -> None:
-        super().__init__(data, initial=_values(cluster))
+        super().__init__(data)
+        self.show_row(cluster, _values)
         prefix = self.fields["cluster_prefix"]
         prefix.required = cluster.cluster_prefix is not None
         if not may_add_pools or _is_divided(cluster):
@@ -77,8 +78,7 @@ class ClusterChangeForm(attributes.AttributeFields):
 
     def changes(self) -> dict[str, Any]:
         """Return the values as `clusters.change` takes them."""
-        present = {name: value for name, value in self.cleaned_data.items() if name != "version"}
-        attribute_values, values = attributes.split(present)
+        attribute_values, values = attributes.split(self.cleaned_data)
         values |= attribute_values
         values["description"] = values["description"] or ""
         if self.fields["cluster_prefix"].disabled:
@@ -93,7 +93,6 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "instance_mtu": cluster.instance_mtu,
         "instance_dns": "\n".join(map(str, cluster.instance_dns)),
         "cluster_prefix": str(cluster.cluster_prefix or ""),
-        "version": cluster.version,
         **attributes.initial(cluster),
     }
 
@@ -112,18 +111,24 @@ def _field_of_problem(problem: errors.FieldProblem) -> str:
     )
 
 
+def _overlaps_accepted(form: ClusterChangeForm, cluster: Cluster) -> bool:
+    prefix = form.cleaned_data["cluster_prefix"]
+    new = [prefix] if prefix not in {None, "", cluster.cluster_prefix} else []
+    return overlap_warning.accepted(form, new, overlap_warning.owner_of_prefix(cluster))
+
+
 def edit(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Show and save the form."""
     form = ClusterChangeForm(
         cluster, request.POST or None, may_add_pools=request.user.has_perm("pools.add_pool")
     )
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and _overlaps_accepted(form, cluster):
         with pages.errors_at_field(form, _field_of_problem):
             clusters.change(
                 cluster,
                 form.changes(),
                 author=pages.author(request),
-                version=form.cleaned_data["version"],
+                version=form.check_version,
             )
             return pages.done(
                 request,

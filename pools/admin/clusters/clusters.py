@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools.admin.clusters import address_claims, address_map, cluster_form, connections
+from pools.admin.plan import overlap_warning
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
@@ -115,7 +116,7 @@ def _list_link(name: str, cluster: Cluster, number: object) -> SafeString:
 def _add(request: HttpRequest) -> HttpResponse:
     initial = {"cluster_prefix": request.GET.get("cluster_prefix", "")}
     form = ClusterForm(request.POST or None, initial=initial)
-    if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
+    if _may_save(request, form, None):
         with pages.errors_at_field(form, _field_of_problem):
             cluster = _create(form, request)
             return pages.done(
@@ -183,6 +184,16 @@ def _delete(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
 
 
+def _may_save(request: HttpRequest, form: ClusterForm, cluster: Cluster | None) -> bool:
+    """Return True if the form is to be saved: no preview, valid, and overlaps of the prefix are accepted."""
+    if request.method != "POST" or not form.is_valid():
+        return False
+    prefix = form.cleaned_data["cluster_prefix"]
+    owner = overlap_warning.owner_of_prefix(cluster)
+    accepted = overlap_warning.accepted(form, [prefix] if prefix else [], owner)
+    return accepted and "_preview" not in request.POST
+
+
 def _create(form: ClusterForm, request: HttpRequest) -> Cluster:
     values = form.cleaned_data
     return clusters.create(
@@ -206,7 +217,7 @@ class DivideForm(ClusterForm):
 
 def _divide(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     form = DivideForm(request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix})
-    if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
+    if _may_save(request, form, cluster):
         values = form.cleaned_data
         with pages.errors_at_field(form, _field_of_problem):
             clusters.divide_prefix(

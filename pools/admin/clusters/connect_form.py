@@ -20,7 +20,7 @@ from pools.core import errors
 from pools.models import Cluster
 from pools.models.connections import ManagedResource, Mode
 from pools.platform.admin import forms as fields
-from pools.platform.admin import pages
+from pools.platform.admin import pages, row_forms
 from pools.platform.outbound import faults, secrets
 
 # What the labels of the model do not say: whose place Cadastre takes.
@@ -31,7 +31,7 @@ _INSTEAD_OF = {
 _EXPIRED = _("The kubeconfig of the previous step is no longer available. Enter it again.")
 
 
-class TermsForm(forms.Form):
+class TermsForm(row_forms.RowForm):
     """The mode and the managed resources of a cluster."""
 
     mode = forms.ChoiceField(

@@ -107,8 +107,9 @@ def _save(
 def terms(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Change the mode and the managed resources."""
     row = _connection(cluster)
-    form = connect_form.TermsForm(
-        request.POST or None, initial={"mode": row.mode, "managed_resources": row.managed_resources}
+    form = connect_form.TermsForm(request.POST or None)
+    form.show_row(
+        row, lambda row: {"mode": row.mode, "managed_resources": sorted(row.managed_resources)}
     )
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form, connect_form.field_of_problem):
@@ -117,6 +118,7 @@ def terms(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                 author=pages.author(request),
                 terms=form.terms,
                 confirmed=form.cleaned_data["confirm_other_writer"],
+                version=form.check_version,
             )
             return pages.done(
                 request,

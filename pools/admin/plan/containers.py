@@ -79,19 +79,23 @@ def _add(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _edit(request: HttpRequest, container: Container) -> HttpResponse:
+def _shown_values(container: Container) -> dict[str, Any]:
     names = ("space", "cidr", "name", "description")
-    form = ContainerForm(
-        request.POST or None,
-        initial={name: getattr(container, name) for name in names} | attributes.initial(container),
-    )
+    return {name: getattr(container, name) for name in names} | attributes.initial(container)
+
+
+def _edit(request: HttpRequest, container: Container) -> HttpResponse:
+    form = ContainerForm(request.POST or None)
+    form.show_row(container, _shown_values)
     form.fields["space"].disabled = True
     if request.method == "POST" and form.is_valid():
         values = _values(form)
         del values["space"]
         values |= values.pop("attributes")
         with pages.errors_at_field(form, _field_of_problem):
-            changed = containers.change(container.pk, values, author=pages.author(request))
+            changed = containers.change(
+                container.pk, values, author=pages.author(request), version=form.check_version
+            )
             return pages.done(
                 request,
                 gettext("The network container %(container)s was changed.")

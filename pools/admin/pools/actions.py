@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from pools.admin.plan import overlap_warning
 from pools.admin.pools import form as pool_form
 from pools.core import dns_names, errors
 from pools.core.cilium.podippool import CidrEntry
@@ -35,8 +36,9 @@ def add(request: HttpRequest) -> HttpResponse:
         None, request.POST or None, initial, cidr=request.GET.get("cidr", "")
     )
     if request.method == "POST" and pool_forms.is_valid():
+        accepted = pool_forms.overlaps_accepted()
         try:
-            if "_preview" in request.POST:
+            if "_preview" in request.POST or not accepted:
                 capacities = pool_forms.capacities()
                 title = gettext("Add pool")
                 return _form_page(request, pool_forms, title=title, capacities=capacities)
@@ -65,8 +67,8 @@ def edit(request: HttpRequest, pool: Pool) -> HttpResponse:
     """Show the form; a change that withholds or removes addresses needs a confirmation."""
     pages.require(request, "pools.change_pool")
     pool_forms = pool_form.PoolForms(pool, request.POST or None)
-    if request.method == "POST" and pool_forms.is_valid():
-        version = pool_forms.form.cleaned_data["version"]
+    if request.method == "POST" and pool_forms.is_valid() and pool_forms.overlaps_accepted():
+        version = pool_forms.form.check_version
         try:
             preview = previews.preview_change(
                 pool, pool_forms.change(), author=pages.author(request), version=version
@@ -101,25 +103,17 @@ def _form_page(
         button=gettext("Save") if pool_forms.pool else gettext("Add the pool"),
         cidrs=pool_forms.cidrs,
         capacities=capacities,
-        invalid=pool_forms.form.is_bound
-        and (pool_forms.form.errors or any(pool_forms.cidrs.errors)),
     )
 
 
 def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -> HttpResponse:
-    posted_values = [
-        (name, value)
-        for name, values in request.POST.lists()
-        if name not in {"csrfmiddlewaretoken", "_back"}
-        for value in values
-    ]
     return pages.page(
         request,
         "pool_confirm.html",
         pool,
         title=gettext("Change pool %(pool)s?") % {"pool": pool.name},
         preview=preview,
-        posted_values=posted_values,
+        posted_values=pages.posted_values(request),
     )
 
 
@@ -342,14 +336,16 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponse:
     form = AddCidrForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         entry = CidrEntry(form.cleaned_data["cidr"], tuple(form.cleaned_data["reserved"]))
+        accepted = overlap_warning.accepted(form, [entry.cidr], overlap_warning.owner_of_pool(pool))
         with pages.errors_at_field(form, _cidr_field):
-            pools.add_cidr(pool.pk, entry, author=pages.author(request))
-            return pages.done(
-                request,
-                gettext("%(cidr)s was added. Free blocks of %(pool)s: %(free)s.")
-                % {"cidr": entry.cidr, "pool": pool.name, "free": _free_blocks(pool)},
-                pool,
-            )
+            if accepted:
+                pools.add_cidr(pool.pk, entry, author=pages.author(request))
+                return pages.done(
+                    request,
+                    gettext("%(cidr)s was added. Free blocks of %(pool)s: %(free)s.")
+                    % {"cidr": entry.cidr, "pool": pool.name, "free": _free_blocks(pool)},
+                    pool,
+                )
     return _small_form(
         request,
         pool,

@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
 from pools.core import demand, dns_names, errors
-from pools.models import Block
+from pools.models import Block, Event
 from pools.models.blocks import BlockState
-from pools.platform.admin import display, lists, pages
+from pools.platform.admin import display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register.allocator import allocation
 from pools.register.dns import names
@@ -157,7 +157,7 @@ def _page(
     )
 
 
-class DNSNameForm(forms.Form):
+class DNSNameForm(row_forms.RowForm):
     dns_name = fields.ParsedField(
         dns_names.parse_name,
         label=_("DNS name"),
@@ -174,18 +174,22 @@ class DNSNameForm(forms.Form):
 
 def edit_name(request: HttpRequest, block: Block) -> HttpResponse:
     """Show and save the form."""
-    initial = {
-        "dns_name": names.name_of(block),
-        "kind": block.holder_kind,
-        "holder": block.holder_id,
-    }
-    form = DNSNameForm(request.POST or None, initial=initial)
+    holder = {"kind": block.holder_kind, "holder": block.holder_id}
+    form = DNSNameForm(request.POST or None, initial=holder)
+    events = Event.objects.filter(table="dnsnameevent", cidr=str(block.cidr)).order_by("-id")
+    form.show_row(block, lambda row: {"dns_name": names.name_of(row)}, events={"dns_name": events})
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
         holder = demand.Holder(values["kind"], values["holder"])
         with pages.errors_at_field(form):
             name = values["dns_name"] or ""
-            names.set_name(block.pk, name, author=pages.author(request), holder=holder)
+            names.set_name(
+                block.pk,
+                name,
+                author=pages.author(request),
+                holder=holder,
+                version=form.check_version,
+            )
             return pages.done(request, gettext("The DNS name was saved."), block)
     return pages.form_page(
         request,

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import guides
+from pools.admin.plan import overlap_warning
 from pools.cidr_migrations import forecast as cidr_migration_forecast
 from pools.cidr_migrations import manifests, migrations
 from pools.cidr_migrations import progress as cidr_migration_progress
@@ -81,10 +82,13 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponse:
     if request.method == "POST":
         pages.require(request, "pools.change_pool")
         if form.is_valid():
+            to = form.cleaned_data["to"]
+            owner = overlap_warning.owner_of_pool(pool)
+            accepted = overlap_warning.accepted(form, [to] if to else [], owner)
             author = pages.author(request, form.cleaned_data["reason"] or "")
             with pages.errors_at_field(form):
                 plan = form.plan()
-                if "_begin" in request.POST:
+                if "_begin" in request.POST and accepted:
                     return HttpResponseRedirect(
                         url_of(migrations.start_migration(plan, author=author))
                     )
@@ -151,7 +155,9 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponse:
     if request.method == "POST":
         pages.require(request, "pools.change_pool")
         step = _step(request.POST.get("step", ""))
-        if step is not MigrationStep.WIDEN or "_confirmed" in request.POST:
+        if step is MigrationStep.ABORT and not pages.is_confirmed(request):
+            return _ask_to_abort(request, pool, migration)
+        if step is not MigrationStep.WIDEN or pages.is_confirmed(request):
             return _take_step(request, migration, step)
         with pages.errors_as_messages(request):
             forecast = _forecast(migration, step, pages.author(request))
@@ -178,6 +184,23 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponse:
     if watched:
         answer["Refresh"] = str(WATCHED_EVERY)
     return answer
+
+
+def _ask_to_abort(request: HttpRequest, pool: Pool, migration: CIDRMigration) -> HttpResponse:
+    effects = [
+        gettext(
+            "The reservation of this migration is removed, and new blocks are allocated again."
+        ),
+        gettext("A replacement CIDR that was added stays in the pool."),
+    ]
+    return pages.confirmation(
+        request,
+        pool,
+        title=gettext("Cancel the migration of %(cidr)s?") % {"cidr": migration.cidr},
+        effects=effects,
+        button=gettext("Cancel migration"),
+        back=url_of(migration),
+    )
 
 
 def _take_step(request: HttpRequest, migration: CIDRMigration, step: MigrationStep) -> HttpResponse:

@@ -53,10 +53,13 @@ BULK = bulk_edit.BulkEdit(
 
 def edit(request: HttpRequest, cidr: PoolCIDR) -> HttpResponse:
     """Show and save the form."""
-    form = CIDRAttributeForm(request.POST or None, initial=attributes.initial(cidr))
+    form = CIDRAttributeForm(request.POST or None)
+    form.show_row(cidr, attributes.initial)
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form, attributes.field_of_problem):
-            pools.change_cidr(cidr.pk, form.attributes(), author=pages.author(request))
+            pools.change_cidr(
+                cidr.pk, form.attributes(), author=pages.author(request), version=form.check_version
+            )
             return pages.done(
                 request, gettext("CIDR %(cidr)s was changed.") % {"cidr": cidr}, cidr.pool
             )

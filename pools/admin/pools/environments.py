@@ -19,7 +19,7 @@ from pools.admin.clusters.field import cluster_field, cluster_filter
 from pools.admin.pools import bulk
 from pools.models import Environment
 from pools.models.blocks import LIVE
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -35,7 +35,7 @@ class EnvironmentForm(forms.Form):
     description = fields.description_field()
 
 
-class EnvironmentChangeForm(forms.Form):
+class EnvironmentChangeForm(row_forms.RowForm):
     description = EnvironmentForm.base_fields["description"]
 
 
@@ -62,20 +62,21 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 
 def _edit(request: HttpRequest, environment: Environment) -> HttpResponse:
-    form = EnvironmentChangeForm(
-        request.POST or None, initial={"description": environment.description}
-    )
+    form = EnvironmentChangeForm(request.POST or None)
+    form.show_row(environment, lambda row: {"description": row.description})
     if request.method == "POST" and form.is_valid():
-        environments.change(
-            environment.pk,
-            description=form.cleaned_data["description"] or "",
-            author=pages.author(request),
-        )
-        return pages.done(
-            request,
-            gettext("Environment %(environment)s was changed.") % {"environment": environment},
-            environment,
-        )
+        with pages.errors_at_field(form):
+            environments.change(
+                environment.pk,
+                description=form.cleaned_data["description"] or "",
+                author=pages.author(request),
+                version=form.check_version,
+            )
+            return pages.done(
+                request,
+                gettext("Environment %(environment)s was changed.") % {"environment": environment},
+                environment,
+            )
     return pages.form_page(
         request,
         environment,

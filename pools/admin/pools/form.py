@@ -13,9 +13,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
+from pools.admin.plan import overlap_warning
 from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Pool
+from pools.models import Event, Pool
 from pools.models.pools import Category
 from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
@@ -84,7 +85,6 @@ class PoolForm(attributes.AttributeFields):
             " subnet; use it for addresses that are routed one by one."
         ),
     )
-    version = forms.IntegerField(required=False, widget=forms.HiddenInput())
 
     def clean_mask_size_v4(self) -> int | None:
         return self._mask_size(4)
@@ -144,12 +144,14 @@ class PoolForms:
         self, pool: Pool | None, data: QueryDict | None, initial: Any = None, *, cidr: str = ""
     ) -> None:
         self.pool = pool
-        pool_initial = {**(initial or {}), **(_pool_values(pool) if pool else {})}
         cidrs = _cidrs(pool) if pool else [{"cidr": cidr}] if cidr else []
         kind = MoreCidrsFormSet if pool else CidrFormSet
-        self.form = PoolForm(data, initial=pool_initial)
+        self.form = PoolForm(data, initial=initial)
         self.cidrs = kind(data, initial=cidrs, prefix="cidrs")
         if pool:
+            tables = ("poolcidrevent", "reservedrangeevent")
+            events = Event.objects.filter(pool_id=pool.pk, table__in=tables).order_by("-id")
+            self.form.show_row(pool, _shown_values, events={"CIDRs": events})
             self._fix(pool)
 
     def _fix(self, pool: Pool) -> None:
@@ -230,6 +232,19 @@ class PoolForms:
             attributes=self.form.attributes(),
         )
 
+    def overlaps_accepted(self) -> bool:
+        """Return False if CIDRs that the pool does not have yet overlap others, and the user did not accept it."""
+        present = {row["cidr"] for row in _cidrs(self.pool)} if self.pool else set()
+        cidrs = [row.cleaned_data["cidr"] for row in self._rows()]
+        values = self.form.cleaned_data
+        owner = (
+            overlap_warning.owner_of_pool(self.pool)
+            if self.pool
+            else overlap_warning.owner_of_new_pool(values["cluster"], values["category"])
+        )
+        new = [cidr for cidr in cidrs if str(cidr) not in present]
+        return overlap_warning.accepted(self.form, new, owner)
+
     def change(self) -> pools.PoolChange:
         values = self.form.cleaned_data
         return pools.PoolChange(
@@ -291,10 +306,16 @@ def _is_about_range(problem: errors.FieldProblem) -> bool:
 
 
 def _pool_values(pool: Pool) -> Mapping[str, Any]:
-    names = (*_FIXED, "mask_size_v4", "mask_size_v6", "description", "dns_pattern", "version")
+    names = (*_FIXED, "mask_size_v4", "mask_size_v6", "description", "dns_pattern")
     values = {name: getattr(pool, name) for name in names}
     cooldown = cooldown_text(pool.cooldown_seconds)
     return {**values, "cooldown_seconds": cooldown, **attributes.initial(pool)}
+
+
+def _shown_values(pool: Pool) -> Mapping[str, Any]:
+    """Return the values of the form, with the CIDRs of its other forms as one text."""
+    cidrs = [f"{row['cidr']} ({row['reserved']})" for row in _cidrs(pool)]
+    return {**_pool_values(pool), "CIDRs": "; ".join(cidrs)}
 
 
 def cooldown_text(seconds: int) -> str:

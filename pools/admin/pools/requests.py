@@ -6,8 +6,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from pools.admin.clusters.field import cluster_filter
 from pools.models import AllocationRequest, Block
@@ -77,8 +77,24 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
         return request.user.has_perm("pools.allocate")
 
     @admin.action(description=_("Cancel"), permissions=["allocate"])
-    def cancel(self, request: HttpRequest, rows: QuerySet[AllocationRequest]) -> None:
+    def cancel(
+        self, request: HttpRequest, rows: QuerySet[AllocationRequest]
+    ) -> HttpResponse | None:
         pending = list(rows.filter(state=RequestState.PENDING))
+        if pending and not pages.is_confirmed(request):
+            number = {"number": len(pending)}
+            text = ngettext(
+                "Cancel %(number)s request?", "Cancel %(number)s requests?", len(pending)
+            )
+            effect = gettext("%(request)s gets no block when one becomes free.")
+            return pages.confirmation(
+                request,
+                AllocationRequest,
+                title=text % number,
+                effects=[effect % {"request": row} for row in pending],
+                button=gettext("Cancel the request"),
+                back=display.url_of(pending[0]) if len(pending) == 1 else request.get_full_path(),
+            )
         for row in pending:
             with pages.errors_as_messages(request):
                 requests.cancel(row.pk, author=pages.author(request))
@@ -91,3 +107,4 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
             )
             % {"number": len(pending)},
         )
+        return None

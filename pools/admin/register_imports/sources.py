@@ -20,7 +20,7 @@ from pools.admin.register_imports.page import PAGES
 from pools.core import errors, holders
 from pools.models import Cluster, NetBoxSource
 from pools.models.pools import DAY
-from pools.platform.admin import columns, display, imports, lists, pages
+from pools.platform.admin import columns, display, imports, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -47,7 +47,7 @@ def _token_field(*, required: bool = True, help_text: Any = _TOKEN_HELP) -> fiel
     )
 
 
-class NetBoxSourceForm(forms.Form):
+class NetBoxSourceForm(row_forms.RowForm):
     name = fields.ParsedField(
         lambda text: holders.parse_label(text.strip()),
         label=_("Name"),
@@ -111,25 +111,33 @@ def _add(request: HttpRequest) -> HttpResponse:
 
 @sensitive_post_parameters("token")
 def _edit(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
-    initial = {
-        **{
-            name: getattr(source, name)
-            for name in ("name", "url", "ca", "cluster", "every_minutes")
-        },
-        "mapping": _mapping_text(source),
-        "cooldown": f"{source.cooldown_seconds} s",
-    }
-    form = NetBoxSourceEditForm(request.POST or None, initial=initial)
+    form = NetBoxSourceEditForm(request.POST or None)
+    form.show_row(source, _shown_values, columns={"cooldown": "cooldown_seconds"})
     if request.method == "POST" and form.is_valid():
         token = form.cleaned_data["token"]
         try:
-            sources.change(source.pk, form.values(), token=token, author=pages.author(request))
+            sources.change(
+                source.pk,
+                form.values(),
+                token=token,
+                author=pages.author(request),
+                version=form.check_version,
+            )
         except errors.IpamError as error:
             pages.add_errors(form, error, lambda problem: problem.field or "name")
         else:
             return HttpResponseRedirect(display.url_of(source))
     title = gettext("Edit %(source)s") % {"source": source.name}
     return _form_page(request, form, title, display.url_of(source))
+
+
+def _shown_values(source: NetBoxSource) -> dict[str, Any]:
+    names = ("name", "url", "ca", "cluster", "every_minutes")
+    return {
+        **{name: getattr(source, name) for name in names},
+        "mapping": _mapping_text(source),
+        "cooldown": f"{source.cooldown_seconds} s",
+    }
 
 
 def _mapping_text(source: NetBoxSource) -> str:
@@ -161,6 +169,17 @@ def _form_page(request: HttpRequest, form: forms.Form, title: str, back: str) ->
 def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
     if request.method == "POST":
         pages.require(request, "pools.add_registerimport")
+        if request.POST.get("action") == "mirror" and not pages.is_confirmed(request):
+            return pages.confirmation(
+                request,
+                source,
+                title=gettext("Mirror %(source)s now?") % {"source": source.name},
+                effects=[
+                    gettext("All rows without a conflict are written."),
+                    gettext("Addresses that have vanished from NetBox are released."),
+                ],
+                button=gettext("Mirror now"),
+            )
         with pages.errors_as_messages(request):
             mirror = request.POST.get("action") == "mirror"
             queued = sources.start(

@@ -12,7 +12,7 @@ from pools.api import lookups
 from pools.api import pools as pools_api
 from pools.api.plan import containers as containers_api
 from pools.core import addresses, errors, object_reader
-from pools.models import Container
+from pools.models import AddressSpace, Container
 from pools.models.attributes import ATTRIBUTES
 from pools.models.pools import Category
 from pools.platform.attributes.values import split
@@ -54,7 +54,10 @@ _EXAMPLE = OpenApiExample(
 
 
 class PlanObjectSerializer(Representation):
-    """What has a CIDR: a container, a pool, the prefix of a cluster, a reserved range, an object of a cluster."""
+    """What has a CIDR: a container, a pool, the prefix of a cluster, a reserved range, an object of a cluster.
+
+    `address_space` is `CLUSTER/NETWORK` of what an isolated VM network has, else the cluster; null: the fleet.
+    """
 
     type = fields.ChoiceField(
         ("container", "pool", "cluster_prefix", "reserved_range", "observed_cidr")
@@ -62,6 +65,7 @@ class PlanObjectSerializer(Representation):
     id = fields.IntegerField()
     name = fields.TextField()
     cluster = fields.TextField(allow_null=True)
+    address_space = fields.TextField(allow_null=True)
     utilization = fields.RatioField(allow_null=True)
 
 
@@ -76,6 +80,8 @@ class AddressCountSerializer(Representation):
 class PlanRowSerializer(Representation):
     """A CIDR of the plan, or a free part; `covered` is the share that the CIDRs inside it cover.
 
+    `overlaps` is true if it overlaps a CIDR of another address space, or clashes with one of its own.
+
     A row that is `grouped` stands for the single addresses inside its CIDR, which `addresses` counts.
     """
 
@@ -85,6 +91,7 @@ class PlanRowSerializer(Representation):
     addresses = fields.ListField(child=AddressCountSerializer())
     expandable = fields.FlagField()
     covered = fields.RatioField(allow_null=True)
+    overlaps = fields.FlagField()
     objects = fields.ListField(child=PlanObjectSerializer())
 
 
@@ -301,6 +308,7 @@ def _represent(row: tree.PlanRow) -> dict[str, Any]:
         "addresses": row.address_counts,
         "expandable": row.expandable,
         "covered": row.share,
+        "overlaps": row.overlaps,
         "objects": list(_objects(row)),
     }
 
@@ -308,21 +316,33 @@ def _represent(row: tree.PlanRow) -> dict[str, Any]:
 def _objects(row: tree.PlanRow) -> Any:
     for container in row.containers:
         cluster = container.cluster.name if container.cluster else None
-        yield _object("container", container.pk, container.name, cluster)
+        yield _object("container", container.pk, container.name, cluster, container.space)
     for owner in row.clusters:
-        yield _object("cluster_prefix", owner.pk, owner.name, owner.name)
+        yield _object("cluster_prefix", owner.pk, owner.name, owner.name, owner.name)
     for pool_cidr, counts in zip(row.pool_cidrs, row.usages, strict=True):
         pool = pool_cidr.pool
-        yield _object("pool", pool.pk, pool.name, pool.cluster.name, counts.ratio)
+        yield _object("pool", pool.pk, pool.name, pool.cluster.name, pool_cidr.space, counts.ratio)
     for reserved in row.reserved_ranges:
-        cluster = reserved.pool.cluster.name
-        yield _object("reserved_range", reserved.pk, reserved.reason, cluster)
+        pool = reserved.pool
+        yield _object("reserved_range", reserved.pk, reserved.reason, pool.cluster.name, pool.space)
     for observed in row.observed_cidrs:
         name = f"{observed.kind} {observed.object_name}"
-        yield _object("observed_cidr", observed.pk, name, observed.cluster.name)
+        yield _object("observed_cidr", observed.pk, name, observed.cluster.name, observed.space)
 
 
 def _object(
-    kind: str, pk: int, name: str, cluster: str | None, utilization: float | None = None
+    kind: str,
+    pk: int,
+    name: str,
+    cluster: str | None,
+    space: AddressSpace | str | None,
+    utilization: float | None = None,
 ) -> dict[str, Any]:
-    return {"type": kind, "id": pk, "name": name, "cluster": cluster, "utilization": utilization}
+    return {
+        "type": kind,
+        "id": pk,
+        "name": name,
+        "cluster": cluster,
+        "address_space": str(space) if space else None,
+        "utilization": utilization,
+    }

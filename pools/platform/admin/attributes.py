@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.core import custom_fields as core
 from pools.core import errors
 from pools.models import CustomField
-from pools.platform.admin import columns, display, filters, lists
+from pools.platform.admin import columns, display, filters, lists, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.attributes import registry, sort_keys
@@ -66,7 +66,7 @@ def _value_field(custom_field: CustomField, *, required: bool) -> forms.Field:
     )
 
 
-class AttributeFields(forms.Form):
+class AttributeFields(row_forms.RowForm):
     """The attributes of an object of `attributed`, at the end of a form."""
 
     attributed: type[Model]
@@ -89,6 +89,9 @@ class AttributeFields(forms.Form):
             raise forms.ValidationError(message, code="unknown_custom_field")
         missing = {name for name in values if name.startswith(PREFIX)} - sent
         return {name: value for name, value in values.items() if name not in missing}
+
+    def _column(self, name: str) -> str:
+        return "custom_fields" if name.startswith(PREFIX) else super()._column(name)
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes as the services take them."""

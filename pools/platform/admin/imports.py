@@ -191,7 +191,7 @@ class ImportPages(ABC, Generic[Row]):
         if question == ("undo", Status.COMMITTED):
             self.require_change(request)
             return self._undo_page(request, row)
-        if question == ("discard", Status.DRAFTED):
+        if question[0] == "discard" and row.status in states.CANCELLABLE:
             self.require_change(request)
             return self._discard_page(request, row)
         return self.page(request, row)
@@ -306,17 +306,17 @@ class ImportPages(ABC, Generic[Row]):
         )
 
     def _discard_page(self, request: HttpRequest, row: Row) -> HttpResponse:
+        title, button = gettext("Cancel %(name)s?"), gettext("Cancel the import")
+        if row.status == Status.DRAFTED:
+            title, button = gettext("Discard the draft of %(name)s?"), gettext("Discard draft")
         rows = display.digits(sum(row.counts.values()))
+        text = gettext("Rows that are deleted, with their corrections: %(rows)s.")
         return pages.confirmation(
             request,
             row,
-            title=gettext("Discard the draft of %(name)s?") % {"name": self._name_inside(row)},
-            effects=[
-                gettext("Rows that are deleted, with their corrections: %(rows)s.")
-                % {"rows": rows},
-                gettext("Nothing was written to the register."),
-            ],
-            button=gettext("Discard draft"),
+            title=title % {"name": self._name_inside(row)},
+            effects=[text % {"rows": rows}, gettext("Nothing was written to the register.")],
+            button=button,
             action="cancel",
         )
 

@@ -99,13 +99,30 @@ def confirmation(
     action: str = "",
     back: str = "",
 ) -> TemplateResponse:
-    """Return the page that asks before a dangerous action on a row.
+    """Return the page that asks before a dangerous action on a row, or on rows of a model.
 
-    With `action` it posts this value to the page of the row, otherwise to itself. `back` is the page that
-    *Cancel* leads to, by default that of the row.
+    With `action` it posts this value to the page of the row, otherwise to itself. Of a request that was posted
+    it posts all values again, so that the view knows by `is_confirmed` that the user was asked. `back` is the
+    page that *Cancel* leads to, by default that of the row.
     """
     context: dict[str, Any] = {"effects": effects, "button": button, "action": action, "back": back}
+    context["posted_values"] = posted_values(request)
     return page(request, "confirm.html", row, title=title, **context)
+
+
+def is_confirmed(request: HttpRequest) -> bool:
+    """Return True if a page that asks before the action was answered."""
+    return "_confirmed" in request.POST
+
+
+def posted_values(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return the values of a form for the hidden fields of the page that asks."""
+    return [
+        (name, str(value))
+        for name, values in request.POST.lists()
+        if name not in {"csrfmiddlewaretoken", "_back", "_confirmed"}
+        for value in values
+    ]
 
 
 def deletion(
@@ -175,9 +192,15 @@ def problems(error: errors.IpamError) -> tuple[errors.FieldProblem, ...]:
 
 def add_errors(form: forms.Form, error: errors.IpamError, field_of: FieldOf | None = None) -> None:
     """Add the problems of an error to a form, each at its field or at that of `field_of`."""
+    if isinstance(error, errors.VersionMismatch):
+        field_of = _no_field
     for problem in problems(error):
         field = field_of(problem) if callable(field_of) else field_of or problem.field
         form.add_error(field if field in form.fields else None, validation_error(problem))
+
+
+def _no_field(_problem: errors.FieldProblem) -> None:
+    """What somebody else saved meanwhile is shown above the fields (form_errors.html)."""
 
 
 def validation_error(problem: errors.FieldProblem) -> forms.ValidationError:

@@ -16,6 +16,7 @@ from django.contrib.admin.exceptions import NotRegistered
 from django.contrib.admin.utils import label_for_field
 from django.contrib.admin.views.main import ORDER_VAR, SEARCH_VAR, ChangeList
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
@@ -27,7 +28,7 @@ from pools.core import holders
 from pools.models import ListColumns, SavedFilter
 from pools.platform import database
 from pools.platform.admin import forms as fields
-from pools.platform.admin import pages
+from pools.platform.admin import pages, row_forms
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def columns_view(request: HttpRequest, label: str) -> HttpResponse:
 # --- saved filters --------------------------------------------------------------------------------
 
 
-class SavedFilterForm(forms.Form):
+class SavedFilterForm(row_forms.RowForm):
     name = fields.ParsedField(
         lambda text: holders.parse_reason(text, max_length=LONGEST_NAME),
         label=_("Name"),
@@ -123,6 +124,17 @@ def filter_view(request: HttpRequest, label: str, filter_id: int) -> HttpRespons
     if not _may_change(request, row):
         raise PermissionDenied
     if request.method == "POST" and "_delete" in request.POST:
+        if not pages.is_confirmed(request):
+            return pages.confirmation(
+                request,
+                SavedFilter,
+                title=gettext("Delete the filter %(name)s?") % {"name": row.name},
+                effects=[gettext("Everybody with whom it is shared loses it, too.")]
+                if row.shared
+                else [gettext("The list and its rows stay as they are.")],
+                button=gettext("Delete"),
+                back=request.get_full_path(),
+            )
         row.delete()
         return pages.done(
             request,
@@ -133,12 +145,14 @@ def filter_view(request: HttpRequest, label: str, filter_id: int) -> HttpRespons
 
 
 def _form_page(request: HttpRequest, row: SavedFilter, title: str) -> HttpResponse:
-    form = SavedFilterForm(request.POST or None, initial={"name": row.name, "shared": row.shared})
+    form = SavedFilterForm(request.POST or None)
+    form.show_row(row, lambda row: {"name": row.name, "shared": row.shared})
     if request.method == "POST" and form.is_valid():
-        row.name, row.shared = form.cleaned_data["name"], form.cleaned_data["shared"]
-        with pages.errors_at_field(
-            form, lambda problem: None if problem.field == "query" else "name"
-        ):
+        field_of = lambda problem: None if problem.field == "query" else "name"  # noqa: E731
+        with pages.errors_at_field(form, field_of), transaction.atomic():
+            for locked in SavedFilter.objects.select_for_update().filter(pk=row.pk):
+                form.check_version(locked)
+            row.name, row.shared = form.cleaned_data["name"], form.cleaned_data["shared"]
             database.save(row)
             messages.success(request, gettext("Filter %(name)s was saved.") % {"name": row.name})
             model_admin = list_or_404(request, row.list)

@@ -14,7 +14,7 @@ from pools.core import errors, holders
 from pools.models import Delivery, WebhookTarget
 from pools.models.alerts import DeliveryState
 from pools.models.fields import Now
-from pools.platform import database, events
+from pools.platform import database, events, versions
 from pools.platform.alerts import event_feed, outbox
 from pools.platform.conditions import registry
 from pools.platform.outbound import secrets, webhook_post
@@ -114,14 +114,19 @@ def create(
 
 
 def change(
-    target: WebhookTarget, values: Mapping[str, Any], *, author: events.Author
+    target: WebhookTarget,
+    values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    version: versions.Version = None,
 ) -> WebhookTarget:
-    """Change name, url, ca, codes, enabled, alerts or the events. Raises AlreadyExists.
+    """Change name, url, ca, codes, enabled, alerts or the events. Raises VersionMismatch, AlreadyExists.
 
     A target that gets its first events begins with the next one; any other goes on where it is.
     """
     with events.recorded_by(author):
         row = _locked(target)
+        versions.require(row, version)
         if values.get("event_types") and not row.event_types:
             event_feed.start(row)
         query = _set_url(row, values["url"]) if "url" in values else None

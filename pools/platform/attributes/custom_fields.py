@@ -14,7 +14,7 @@ from django.db.models import Model, QuerySet
 from pools.core import custom_fields as core
 from pools.core import errors
 from pools.models import CustomField
-from pools.platform import database, events
+from pools.platform import database, events, versions
 from pools.platform.attributes import registry
 
 MOST = 100  # custom fields
@@ -33,19 +33,26 @@ def create(values: Mapping[str, Any], *, author: events.Author) -> CustomField:
 
 
 def change(
-    custom_field: CustomField, values: Mapping[str, Any], *, author: events.Author
+    custom_field: CustomField,
+    values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    version: versions.Version = None,
 ) -> CustomField:
     """Change a definition; a new name is that of all stored values, too.
 
     Raises CustomFieldInUse if values of another type, of a removed choice or of a removed kind of object are
-    stored, AlreadyExists, InvalidInput (its choices).
+    stored, VersionMismatch, AlreadyExists, InvalidInput (its choices).
     """
-    return database.with_retries(lambda: _change(custom_field.pk, values, author))
+    return database.with_retries(lambda: _change(custom_field.pk, values, author, version))
 
 
-def _change(field_id: int, values: Mapping[str, Any], author: events.Author) -> CustomField:
+def _change(
+    field_id: int, values: Mapping[str, Any], author: events.Author, version: versions.Version
+) -> CustomField:
     with events.recorded_by(author):
         row = _locked(field_id)
+        versions.require(row, version)
         before = CustomField(name=row.name, type=row.type, choices=row.choices)
         removed_types = {*row.object_types} - {*values.get("object_types", row.object_types)}
         for name, value in values.items():

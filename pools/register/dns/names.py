@@ -13,7 +13,7 @@ from pools.core.block_fields import BlockAnswer
 from pools.core.dns_names import Record
 from pools.models import Block, DNSName, Pool
 from pools.models.blocks import BlockState
-from pools.platform import database, events
+from pools.platform import database, events, versions
 from pools.sql import statements
 
 _PAGE = 2000
@@ -49,20 +49,27 @@ def name_blocks(blocks: Sequence[BlockAnswer], name: str, *, author: events.Auth
 
 
 def set_name(
-    block_id: int, name: str, *, author: events.Author, holder: demand.Holder | None = None
+    block_id: int,
+    name: str,
+    *,
+    author: events.Author,
+    holder: demand.Holder | None = None,
+    version: versions.Version = None,
 ) -> Block:
     """Set the DNS name of a held block, "" for none; with `holder` only if it still has the block.
 
-    Raises NotFound, HolderChanged, InvalidInput `no_single_address`.
+    Raises NotFound, HolderChanged, VersionMismatch, InvalidInput `no_single_address`.
     """
     with events.recorded_by(author):
-        block = Block.objects.select_related("pool__cluster").filter(pk=block_id).first()
+        locked = Block.objects.select_related("pool__cluster").select_for_update(of=("self",))
+        block = locked.filter(pk=block_id).first()
         if block is None or block.state != BlockState.HELD or block.allocated_at is None:
             raise errors.NotFound("There is no such held block.")
         if holder is not None and (block.holder_kind, block.holder_id) != (holder.kind, holder.id):
             raise errors.HolderChanged
         if block.cidr.prefixlen != block.cidr.max_prefixlen:
             require_addresses(block.pool)
+        versions.require(block, version)
         rows = DNSName.objects.filter(block_id=block_id)
         if not name:
             rows.delete()

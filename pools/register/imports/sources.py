@@ -12,7 +12,7 @@ from pools.core import errors
 from pools.models import NetBoxSource, RegisterImport
 from pools.models.fields import Clock, Now
 from pools.models.register_imports import ImportStatus as Status
-from pools.platform import database, events
+from pools.platform import database, events, versions
 from pools.platform.outbound import secrets, webhook_post
 from pools.platform.outbound.access import Access
 from pools.register.imports import netbox
@@ -61,14 +61,20 @@ def create(values: Mapping[str, Any], *, token: str, author: events.Author) -> N
 
 
 def change(
-    source_id: int, values: Mapping[str, Any], *, token: str | None = None, author: events.Author
+    source_id: int,
+    values: Mapping[str, Any],
+    *,
+    token: str | None = None,
+    author: events.Author,
+    version: versions.Version = None,
 ) -> NetBoxSource:
-    """Change a source; without `token` it keeps its own. Raises NotFound, AlreadyExists.
+    """Change a source; without `token` it keeps its own. Raises NotFound, VersionMismatch, AlreadyExists.
 
     A token stays with its server: another URL needs the token again (InvalidInput `required`).
     """
     with events.recorded_by(author):
         source = _locked(source_id)
+        versions.require(source, version)
         if values.get("url", source.url) != source.url and token is None:
             message = "another URL needs the token again"
             raise errors.InvalidInput.for_field("token", "required", message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from ipaddress import ip_address
+from typing import Any
 
 from pools.core import addresses, errors, free_prefixes
 from pools.models import Cluster, Container, ObservedCIDR, PoolCIDR
@@ -27,10 +28,10 @@ class Order(enum.Enum):
 def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes.Gap]:
     """Yield the ranges of addresses inside a CIDR that no CIDR of the plan inside it covers.
 
-    Nothing is free in a CIDR that itself is a pool's, a cluster's prefix, used by an object of a cluster, or
-    planned for one address space.
+    Nothing is free in a CIDR that itself is a cluster's prefix or planned for one address space, nor inside of
+    what a pool, a VM network or an object of a cluster has.
     """
-    if _is_taken(parent, scope):
+    if is_taken(parent, scope):
         return
     values = {"parent": str(parent), "spaces": list(scope.spaces), "fleet": scope.fleet}
     for before, after, _ in database.rows(_FIND_GAPS, values, prepare=False):
@@ -40,11 +41,13 @@ def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes
             yield first, last
 
 
-def _is_taken(network: addresses.Network, scope: Scope) -> bool:
+def is_taken(network: addresses.Network, scope: Scope) -> bool:
+    """Return True if nothing inside a CIDR is free, whatever is inside it."""
     text = str(network)
+    used: dict[str, Any] = {"cidr__net_contains_or_equals": text, "space__in": scope.spaces}
     return (
-        PoolCIDR.objects.filter(cidr=text, space__in=scope.spaces).exists()
-        or ObservedCIDR.objects.filter(cidr=text, space__in=scope.spaces).exists()
+        PoolCIDR.objects.filter(**used).exists()
+        or ObservedCIDR.objects.filter(**used).exists()
         or Cluster.objects.filter(cluster_prefix=text, spaces__in=scope.spaces).exists()
         or (scope.fleet and Container.objects.filter(cidr=text, space__in=scope.spaces).exists())
     )

@@ -1,4 +1,4 @@
-"""The part of the address plan that somebody looks at: the fleet, or one address space."""
+"""The part of the address plan that somebody looks at: the fleet, a cluster, or an isolated VM network."""
 
 from __future__ import annotations
 
@@ -29,14 +29,21 @@ class Scope:
 
 
 def fleet_scope() -> Scope:
-    """Return the scope of the fleet: the clusters' own address spaces, without isolated VM networks."""
-    own = AddressSpace.objects.filter(name=AddressSpace.OWN)
-    return Scope(tuple(own.values_list("pk", flat=True)), fleet=True)
+    """Return the scope of the fleet: all address spaces, so that nothing that a VM network has is free."""
+    return Scope(tuple(AddressSpace.objects.values_list("pk", flat=True)), fleet=True)
 
 
 def scope_of_space(space: AddressSpace | None) -> Scope:
-    """Return the scope of an address space; None is the fleet."""
-    return fleet_scope() if space is None else Scope((space.pk,), fleet=False, space=space)
+    """Return the scope of an address space; None is the fleet.
+
+    A cluster's own address space has its VM networks besides, of which nothing is free for its pools.
+    """
+    if space is None:
+        return fleet_scope()
+    spaces = AddressSpace.objects.filter(pk=space.pk)
+    if space.name == AddressSpace.OWN:
+        spaces = AddressSpace.objects.filter(cluster=space.cluster_id)
+    return Scope(tuple(spaces.values_list("pk", flat=True)), fleet=False, space=space)
 
 
 def scope_of(container: Container) -> Scope:

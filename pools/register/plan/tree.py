@@ -23,7 +23,9 @@ from pools.models import (
 )
 from pools.models.observed import ROLE_LABELS
 from pools.platform import database
+from pools.register import overlaps as register_overlaps
 from pools.register import usage
+from pools.register.plan import free_space
 from pools.register.plan.scopes import Scope
 from pools.sql import statements
 
@@ -72,6 +74,9 @@ class PlanRow:
     more_pool_cidrs: int = 0
     more_observed_cidrs: int = 0
     address_counts: list[AddressCount] = field(default_factory=list)
+    overlaps: bool = (
+        False  # with a CIDR of another address space, or it clashes with one of its own
+    )
 
     @property
     def free(self) -> bool:
@@ -141,7 +146,12 @@ def read_level(
     )
     ranges = _find_ranges(parent_row, behind, limit + 1)
     used = sorted({*networks, *ranges}, key=overlaps.sort_key)
-    if parent_row and parent_row.divisible and level_filter.cluster is None:
+    if (
+        parent_row
+        and parent_row.divisible
+        and level_filter.cluster is None
+        and not free_space.is_taken(parent_row.cidr, scope)
+    ):
         used = list(
             _with_free_parts(parent_row.cidr, used, behind, complete=len(networks) <= limit)
         )
@@ -255,7 +265,9 @@ def _find_ranges(
     rows = ReservedRange.objects.filter(pool_cidr__in=parent.pool_cidrs)
     if behind is not None:
         rows = rows.filter(first__gt=str(behind))
-    for row in rows.select_related("pool__cluster").order_by("first")[:most]:
+    for row in rows.select_related("pool__cluster", "pool__space__cluster").order_by("first")[
+        :most
+    ]:
         networks = list(summarize_address_range(row.first, row.last))
         if len(networks) == 1 and networks[0] != parent.cidr:
             ranges[networks[0]].append(row)
@@ -296,7 +308,8 @@ def _describe(
     for container in containers.select_related("space__cluster"):
         rows[container.cidr].containers.append(container)
     pool_cidrs = PoolCIDR.objects.filter(space__in=spaces, cidr__in=texts)
-    for pool_cidr in _first(pool_cidrs.select_related("pool__cluster"), scope.most, "pk"):
+    pool_cidrs = pool_cidrs.select_related("pool__cluster", "space__cluster")
+    for pool_cidr in _first(pool_cidrs, scope.most, "pk"):
         row = rows[pool_cidr.cidr]
         row.pool_cidrs.append(pool_cidr)
         row.more_pool_cidrs = pool_cidr.number - len(row.pool_cidrs)
@@ -347,7 +360,8 @@ def _of_cluster(scope: Scope, cluster: Cluster, rows: list[PlanRow]) -> list[Pla
 
 
 def _measure(scope: Scope, rows: list[PlanRow]) -> None:
-    """Add the shares, the usages and whether there are reserved ranges, by a few queries."""
+    """Add the shares, the usages, the overlaps and whether there are reserved ranges, by a few queries."""
+    overlapping = register_overlaps.overlapping_cidrs() if rows else frozenset()
     shares = _coverage(scope, [row.cidr for row in rows if not row.free])
     pool_cidrs = [pool_cidr for row in rows for pool_cidr in row.pool_cidrs]
     usages = usage.usage_by_cidr(pool_cidrs)
@@ -356,6 +370,7 @@ def _measure(scope: Scope, rows: list[PlanRow]) -> None:
     )
     for row in rows:
         row.share = shares.get(row.cidr)
+        row.overlaps = not row.free and row.cidr in overlapping
         row.has_ranges = any(pool_cidr.pk in with_ranges for pool_cidr in row.pool_cidrs)
         row.usages = [usages[pool_cidr.pk] for pool_cidr in row.pool_cidrs]
 

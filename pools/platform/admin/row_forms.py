@@ -1,0 +1,166 @@
+"""The base of all forms that change a row: who saved the row meanwhile is named before it is overwritten.
+
+The page of a form has the values that it read, as `version`. The service that saves compares them, in its
+transaction, with those of the locked row (`check_version`); if they differ, nothing is saved, and the page
+shows what changed, who changed it and when. It has the values of now then, so that saving again saves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+
+from pools.core import errors
+from pools.models import Event
+from pools.platform import versions
+from pools.platform.admin import display
+from pools.platform.history import snapshots
+
+_MOST_EVENTS = 20  # the newest of a row, among which the change of a field is looked for
+
+Values = Mapping[str, Any]
+Texts = dict[str, str]
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """A field that somebody changed since the page was opened; without `event` the history does not say who."""
+
+    label: str
+    before: str
+    now: str
+    event: Event | None
+
+
+class RowForm(forms.Form):
+    """A form that adds a row, or changes the row of `show_row`."""
+
+    row: Any = None
+    conflicts: tuple[FieldChange, ...] = ()  # made by others; not empty: nothing was saved
+    _values: Callable[[Any], Values]
+    _now: Texts | None = None
+
+    def show_row(
+        self,
+        row: Any,
+        values: Callable[[Any], Values],
+        *,
+        columns: Mapping[str, str] | None = None,
+        events: Mapping[str, QuerySet[Event]] | None = None,
+    ) -> None:
+        """Show the values that `values` reads of a row, by the names of the form's fields.
+
+        `columns` names the column of a field, where it has another name; `events` has those that change a
+        field that is no column of the row.
+        """
+        self.row, self._values = row, values
+        self._columns, self._events = columns or {}, events or {}
+        self.initial = {**self.initial, **values(row)}
+
+    @property
+    def version(self) -> str:
+        """Return what the page was made from, as the text of its hidden field."""
+        if self._now is None and "version" in self.data:
+            return str(self.data["version"])
+        return json.dumps(self._texts(self.row) if self._now is None else self._now)
+
+    def check_version(self, locked: Any) -> None:
+        """Raise VersionMismatch if a shown value of the locked row is another one than the page had."""
+        if "version" not in self.data:
+            return
+        sent = str(self.data["version"])
+        before, now = parse_version(sent), self._texts(locked)
+        if sent.isdecimal() and len(sent) < 20 and hasattr(locked, "version"):
+            self._now = now  # a client of its own that sends the number of the ETag
+            versions.require(locked, int(sent))
+            return
+        names = [
+            name
+            for name in {**now, **before}
+            if self._shows(name) and before.get(name, "") != now.get(name, "")
+        ]
+        if not names:
+            return
+        self._now = now
+        events = dict(self._events_by_column())
+        self.conflicts = tuple(
+            FieldChange(
+                self._label(name),
+                before.get(name, ""),
+                now.get(name, ""),
+                self._events[name].first()
+                if name in self._events
+                else events.get(self._column(name)),
+            )
+            for name in names
+        )
+        raise errors.VersionMismatch(self.summary)
+
+    @property
+    def summary(self) -> str:
+        """Return who changed the row last, and which of the fields: `admin changed this pool 12 s ago: Owner.`"""
+        last = max((c.event for c in self.conflicts if c.event), key=lambda e: e.pk, default=None)
+        values = {
+            "object": self.row._meta.verbose_name,
+            "fields": ", ".join(change.label for change in self.conflicts),
+        }
+        if last is None:
+            return gettext("This %(object)s was changed since you opened it: %(fields)s.") % values
+        values["actor"] = last.actor or gettext("Somebody")
+        values["when"] = display.relative((datetime.now(UTC) - last.at).total_seconds())
+        return gettext("%(actor)s changed this %(object)s %(when)s: %(fields)s.") % values
+
+    def _texts(self, row: Any) -> Texts:
+        """Return the values of a row as texts, without those that the form does not show."""
+        values = self._values(row)
+        return {name: _text(value) for name, value in values.items() if self._shows(name)}
+
+    def _shows(self, name: str) -> bool:
+        return name in self.fields or name in self._events
+
+    def _column(self, name: str) -> str:
+        """Return the column of the row that has the value of a field."""
+        return self._columns.get(name, name)
+
+    def _label(self, name: str) -> str:
+        return str(self[name].label) if name in self.fields else name
+
+    def _events_by_column(self) -> Iterator[tuple[str, Event]]:
+        """Yield each column of the row with an event that changed it, the newest last."""
+        table = f"{self.row._meta.model_name}event"
+        rows = Event.objects.filter(table=table, object_id=self.row.pk).order_by("-id")
+        events = list(rows[:_MOST_EVENTS])
+        changes = snapshots.read_changes((event.table, event.pk) for event in events)
+        for event in reversed(events):
+            before, after = changes[event.pk].before or {}, changes[event.pk].after or {}
+            for column in after:
+                if before.get(column) != after[column]:
+                    yield column.removesuffix("_id"), event
+
+
+def _text(value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return gettext("yes")
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def parse_version(version: str) -> Texts:
+    """Return the texts of a hidden field; those that cannot be read are none, so that all fields differ."""
+    try:
+        texts = json.loads(version)
+    except (ValueError, RecursionError):
+        return {}
+    return {str(name): str(text) for name, text in texts.items()} if isinstance(texts, dict) else {}

@@ -1,0 +1,149 @@
+"""Forms in a browser: who saved meanwhile, what overlaps, where an error and a preview are, what is asked first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from knox.models import AuthToken
+
+from claims.models import Entry, VMImport, Wave
+from pools.models import Cluster, Pool
+from pools.platform import tokens
+from tests import factories
+from tests.claims import worlds
+from tests.claims.imports import drafts
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MAC = "02:00:00:00:00:0a"
+
+
+def _focused(page: Any) -> str:
+    """Return the id of the element that has the focus, if it is in view."""
+    return str(
+        page.evaluate(
+            """() => {
+                const box = document.activeElement.getBoundingClientRect();
+                const inView = box.top >= 0 && box.top < innerHeight;
+                return inView ? document.activeElement.id : "out of view";
+            }"""
+        )
+    )
+
+
+def _entry() -> Entry:
+    network = worlds.network("cluster_udn_lost", subnets=("10.99.0.0/24",), of=factories.cluster())
+    return worlds.entry(
+        worlds.ippool(network, "lost"), MAC, "10.99.0.7/24", vm="web", namespace="shop"
+    )
+
+
+def test_two_tabs_change_a_mac_entry(visit: Visit) -> None:
+    entry = _entry()
+    path = f"/admin/claims/entry/{entry.pk}/change/"
+    visit.open(path)
+    first, second = visit.page, visit.page.context.new_page()
+    second.goto(visit.url + path)
+    first.fill("input[name=note]", "CHG-4711")
+    first.get_by_role("button", name="Save").click()
+    first.get_by_text("has 10.99.0.7/24").wait_for()
+    second.fill("input[name=vm]", "db")
+    second.get_by_role("button", name="Save").click()
+    told = second.locator("#conflicts")
+    told.get_by_text("admin changed this MAC entry").wait_for()
+    assert told.locator("tbody").inner_text().split("\t")[2:4] == ["CHG-4711", "admin"]
+    assert _focused(second) == "conflicts"
+    assert second.input_value("input[name=vm]") == "db"
+    entry.refresh_from_db()
+    assert (entry.vm, entry.note) == ("web", "CHG-4711")
+    second.fill("input[name=note]", "CHG-4711 and more")
+    second.get_by_role("button", name="Save anyway").click()
+    second.get_by_text("has 10.99.0.7/24").wait_for()
+    entry.refresh_from_db()
+    assert (entry.vm, entry.note) == ("db", "CHG-4711 and more")
+
+
+def test_reload_shows_what_was_saved(visit: Visit) -> None:
+    entry = _entry()
+    visit.open(f"/admin/claims/entry/{entry.pk}/change/")
+    Entry.objects.filter(pk=entry.pk).update(note="by a script")
+    visit.page.fill("input[name=vm]", "db")
+    visit.page.get_by_role("button", name="Save").click()
+    visit.page.get_by_role("link", name="Reload").click()
+    visit.page.wait_for_function("document.querySelector('[name=note]').value === 'by a script'")
+    assert visit.page.input_value("input[name=vm]") == "web"
+
+
+def test_free_is_free_and_an_overlap_is_told_first(visit: Visit) -> None:
+    network = worlds.network("cluster_udn_plan", subnets=("10.98.0.0/20",), of=factories.cluster())
+    page = visit.page
+    visit.open("/admin/address-plan/?q=10.98.1.21")
+    page.get_by_role("link", name="cluster_udn_plan").first.wait_for()
+    assert not page.locator("tr.cad-plan-free").count()
+    visit.open("/admin/address-plan/?q=10.98.0.0/16")
+    row = page.locator("tr", has_text="cluster_udn_plan")
+    assert "address space" in row.inner_text()
+    page.goto(f"{visit.url}/admin/pools/pool/add/?cluster={network.cluster_id}&cidr=10.98.0.0/20")
+    page.fill("input[name=name]", "twice")
+    page.fill("input[name=mask_size_v4]", "24")
+    page.get_by_role("button", name="Preview capacity").click()
+    page.locator("#overlaps").get_by_text("cluster_udn_plan").wait_for()
+    page.get_by_role("button", name="Add the pool").click()
+    page.locator("#overlaps").get_by_text("cluster_udn_plan").wait_for()
+    assert not Pool.objects.filter(name="twice").exists()
+    page.get_by_label("Save although they overlap").check()
+    page.get_by_role("button", name="Add the pool").click()
+    page.get_by_text("Pool twice was added").wait_for()
+    visit.open("/admin/address-plan/?q=10.98.0.0/20")
+    page.get_by_role("link", name="overlap", exact=True).first.wait_for()
+
+
+@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
+def test_a_preview_and_an_error_are_in_view(visit: Visit) -> None:
+    cluster = Cluster.objects.order_by("pk")[0]
+    page = visit.page
+    visit.open(f"/admin/pools/pool/add/?cluster={cluster.pk}&cidr=10.97.0.0/16")
+    page.get_by_role("button", name="Preview capacity").click()
+    page.locator("#errors").get_by_role("link", name="Name").wait_for()
+    page.wait_for_function("document.activeElement.id === 'id_name'")
+    assert _focused(page) == "id_name"
+    page.fill("input[name=name]", "seen")
+    page.fill("input[name=mask_size_v4]", "24")
+    page.get_by_role("button", name="Preview capacity").click()
+    page.wait_for_function("document.activeElement.id === 'preview'")
+    assert _focused(page) == "preview"
+    visit.open("/admin/pools/cluster/add/")
+    page.fill("input[name=name]", "new")
+    page.fill("input[name=cluster_prefix]", "2001:db8:9700::/48")
+    page.get_by_role("button", name="Preview subnets").click()
+    page.wait_for_function("document.activeElement.id === 'preview'")
+    assert _focused(page) == "preview"
+
+
+def test_a_new_wave_needs_a_name(visit: Visit) -> None:
+    network = worlds.network("cluster_udn_wave", subnets=("10.96.0.0/24",), of=factories.cluster())
+    user = get_user_model().objects.get(username="admin")
+    row = drafts.row("web-6", "02:aa:aa:aa:aa:66", "10.96.0.66")
+    written: VMImport = drafts.draft(network, row, user=user, commit=True, author=worlds.BY)
+    Wave.objects.all().delete()
+    visit.open(f"/admin/claims/vmimport/{written.pk}/change/")
+    visit.page.get_by_role("button", name="Add the VMs to the wave").click()
+    visit.page.get_by_text("Enter a name").wait_for()
+
+
+def test_a_token_is_revoked_after_a_question(visit: Visit) -> None:
+    tokens.create(get_user_model().objects.get(username="admin"), description="night job")
+    visit.open("/admin/knox/authtoken/")
+    page = visit.page
+    page.locator("input[name=_selected_action]").first.check()
+    page.select_option("select[name=action]", "revoke")
+    page.locator("button[name=index], button[title='Run the selected action']").first.click()
+    page.get_by_text("night job").wait_for()
+    assert AuthToken.objects.count() == 1
+    page.get_by_role("button", name="Revoke").click()
+    page.get_by_text("1 token was revoked").wait_for()
+    assert not AuthToken.objects.exists()
