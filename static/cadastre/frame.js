@@ -17,6 +17,13 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("input[data-names]").forEach(suggestNames);
 });
 
+// A page is hidden until Alpine has started: it is shown where that fails, too, without the drawer of filters.
+window.addEventListener("load", () => {
+  if (!document.documentElement.hasAttribute("x-cloak")) return;
+  document.documentElement.removeAttribute("x-cloak");
+  document.querySelector("#changelist-filter")?.remove();
+});
+
 // `/` goes to the search field, unless somebody types into another one; Ctrl-K goes there from anywhere.
 document.addEventListener("keydown", (event) => {
   const command = event.ctrlKey || event.metaKey;
