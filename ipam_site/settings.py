@@ -552,6 +552,12 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "pools.platform.rest.authentication.TokenAuthentication",
         "pools.platform.rest.authentication.SessionAuthentication",
     ],
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "docExpansion": "none",
+        "filter": True,
+        "persistAuthorization": True,
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",

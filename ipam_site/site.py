@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.cache import patch_cache_control
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -89,8 +90,10 @@ class Site(sites.UnfoldAdminSite):
         request: HttpRequest,
         extra_context: dict[str, Any] | None = None,  # noqa: ARG002  # Django's signature
     ) -> HttpResponse:
-        """Return the JavaScript translation catalog of Django and of our own scripts."""
-        return cast("HttpResponse", JavaScriptCatalog.as_view()(request))
+        """Return the JavaScript translation catalog of Django and of our own scripts; browsers keep it for an hour."""
+        response = cast("HttpResponse", JavaScriptCatalog.as_view()(request))
+        patch_cache_control(response, private=True, max_age=3600)
+        return response
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
         """Return Django's list of models, made when it is read: the menu is another, so most pages do not."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from pools import tasks
 from pools.models import CheckRun, Pool
 from pools.platform import database
-from pools.platform.admin import columns, display, lists, pages
+from pools.platform.admin import display, lists, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.checks import registry, reports, runs
@@ -45,6 +45,20 @@ def duration(run: CheckRun) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else display.duration(seconds)
 
 
+def violations(run: CheckRun) -> SafeString:
+    """Return the number of violations of a run; a dash for none while the run has not ended."""
+    if run.ended_at is None and not run.violations:
+        return display.DASH
+    return display.number(run.violations)
+
+
+def _count(entry: reports.Entry | None) -> SafeString:
+    """Return the number of violations of a check; a dash if none was found and the check has not finished."""
+    if entry is None or not (entry["complete"] or entry["count"]):
+        return display.DASH
+    return display.number(entry["count"])
+
+
 def with_pools(statuses: list[reports.CheckStatus]) -> list[dict[str, Any]]:
     """Return the template values of each check: its result, and examples with their pools."""
     ids = {
@@ -60,6 +74,7 @@ def with_pools(statuses: list[reports.CheckStatus]) -> list[dict[str, Any]]:
             "check": status.check,
             "entry": status.entry,
             "run": status.run,
+            "count": _count(status.entry),
             "state": display.state(_STATE_LABELS.get(status.entry["state"], status.entry["state"]))
             if status.entry
             else display.DASH,
@@ -130,6 +145,7 @@ def _page(request: HttpRequest, run: CheckRun) -> HttpResponse:
         state=state(run),
         is_pending=runs.state(run, database.now()) in {"waiting", "running"},
         duration=duration(run),
+        violations=violations(run),
         sentence=reports.sentence(run),
         statuses=with_pools(statuses),
         call=f"checks/{run.pk}/",
@@ -147,7 +163,7 @@ class CheckRunAdmin(lists.ListAdmin[CheckRun]):
         "actor",
         Column("state", _("state"), state),
         Column("checks", _("checks"), lambda run: ", ".join(run.only) or gettext("all")),
-        columns.number("violations", _("violations")),
+        Column("violations", _("violations"), violations),
         Column(
             "repaired",
             _("repaired"),
@@ -169,8 +185,11 @@ class CheckRunAdmin(lists.ListAdmin[CheckRun]):
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         statuses = reports.latest_statuses()
+        started = [status.run.started_at for status in statuses if status.run is not None]
         return {
             "statuses": with_pools(statuses),
+            "checked_at": min(started, default=None),  # each check has run since
+            "unchecked": len(statuses) - len(started),
             "violated": [status for status in statuses if status.bad],
             "repairable": any(status.bad and status.check.mend for status in statuses),
         }

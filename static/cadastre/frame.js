@@ -26,6 +26,13 @@ function focusAnswer() {
   ANSWERS.map((answer) => document.querySelector(`#content ${answer}`)).find(Boolean)?.focus();
 }
 
+// A page is hidden until Alpine has started: it is shown where that fails, too, without the drawer of filters.
+window.addEventListener("load", () => {
+  if (!document.documentElement.hasAttribute("x-cloak")) return;
+  document.documentElement.removeAttribute("x-cloak");
+  document.querySelector("#changelist-filter")?.remove();
+});
+
 // `/` goes to the search field, unless somebody types into another one; Ctrl-K goes there from anywhere.
 document.addEventListener("keydown", (event) => {
   const command = event.ctrlKey || event.metaKey;

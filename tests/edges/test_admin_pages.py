@@ -161,3 +161,9 @@ def test_what_others_wrote_is_escaped() -> None:
         text = client.get(url).content.decode()
         assert evil not in text, url
     assert "&lt;script&gt;" in client.get(find).content.decode()
+
+
+def test_browsers_keep_the_catalog_of_scripts() -> None:
+    answer = people.browser().get(reverse("admin:jsi18n"))
+    assert "gettext" in answer.content.decode()
+    assert answer.headers["Cache-Control"] == "max-age=3600, private"

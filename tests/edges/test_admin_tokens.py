@@ -46,9 +46,9 @@ def test_the_printed_request_is_answered(limit: str) -> None:
     owner.groups.add(Group.objects.get(name="vm-owner" if limit == "vm-owner" else "viewer"))
     data = {"user": owner.pk, "days": 7, "level": "read", "limited_to": names.get(limit, "")}
     page = client.post(reverse("admin:knox_authtoken_create"), data).content.decode()
-    printed = re.search(r'Token (cad_\w+)" http://testserver(/api/v1/[\w/]+)<', page)
+    printed = re.search(r'Bearer (cad_\w+)" http://testserver(/api/v1/[\w/]+)<', page)
     assert printed is not None
-    answer = Client().get(printed[2], headers={"Authorization": f"Token {printed[1]}"})
+    answer = Client().get(printed[2], headers={"Authorization": f"Bearer {printed[1]}"})
     assert answer.status_code == 200, answer.content
 
 

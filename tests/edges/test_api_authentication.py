@@ -31,6 +31,8 @@ def test_a_valid_token_is_heard() -> None:
     token = _token()
     assert _get(f"Token {token}").status_code == 200
     assert _get(f"token   {token}").status_code == 200
+    assert _get(f"Bearer {token}").status_code == 200
+    assert _get(f"bearer {token}").status_code == 200
 
 
 REFUSED = {
@@ -46,6 +48,10 @@ REFUSED = {
     "two": lambda: f"Token {_token()} {_token()}",
     "NUL": lambda: "Token a\0b",
     "percent": lambda: "Token %s",
+    "garbage as bearer": lambda: "Bearer 0000",
+    "bearer twice": lambda: f"Bearer Bearer {_token()}",
+    "no scheme": _token,
+    "an unknown scheme": lambda: f"Tok {_token()}",
 }
 
 
@@ -53,12 +59,31 @@ REFUSED = {
 def test_what_is_no_valid_token_is_refused(of: str) -> None:
     answer = _get(REFUSED[of]())
     apis.refused(answer, 401, "authentication_failed")
-    assert answer.headers["WWW-Authenticate"] == "Token"
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "Basic", "Tok", ""])
-def test_other_schemes_are_nobody(scheme: str) -> None:
+@pytest.mark.parametrize("path", ["pools/", "blocks/", "schema/", "docs/"])
+@pytest.mark.parametrize("of", REFUSED)
+def test_a_wrong_token_never_gets_the_rights_of_a_session(of: str, path: str) -> None:
+    client = Client()
+    client.force_login(apis.user())
+    answer = client.get(f"{apis.ROOT}{path}", headers={"Authorization": REFUSED[of]()})
+    apis.refused(answer, 401, "authentication_failed")
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "Negotiate"])
+def test_what_a_browser_sends_to_a_proxy_is_nobody(scheme: str) -> None:
     apis.refused(_get(f"{scheme} {_token()}"), 401, "not_authenticated")
+    client = Client()
+    client.force_login(apis.user())
+    headers = {"Authorization": f"{scheme} dXNlcjpwYXNz"}
+    assert client.get(f"{apis.ROOT}pools/", headers=headers).status_code == 200
+
+
+def test_the_documentation_leads_a_stranger_to_the_login() -> None:
+    answer = Client().get(f"{apis.ROOT}docs/?lang=en")
+    assert answer.status_code == 302
+    assert answer.headers["Location"] == "/admin/login/?next=/api/v1/docs/%3Flang%3Den"
 
 
 def test_a_token_is_nowhere_but_in_its_header() -> None:

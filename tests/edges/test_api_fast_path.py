@@ -30,7 +30,7 @@ ORDINARY = {"Cookie": "a=b"}
 
 def _asker(token: str) -> apis.Api:
     api = object.__new__(apis.Api)
-    api.client = Client(headers={"Authorization": f"Token {token}"})
+    api.client = Client(headers={"Authorization": f"Bearer {token}"})
     return api
 
 

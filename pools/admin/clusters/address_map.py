@@ -93,14 +93,18 @@ def color_of(owner: register_overlaps.NetworkOwner) -> str:
 
 
 def read_views(cluster: Cluster, chosen: addresses.Network | None = None) -> list[MapView]:
-    """Return the views of a cluster's own address space, or the chosen one."""
+    """Return the views of a cluster's own address space, or the chosen one.
+
+    The cluster's prefix is the frame of a view, and uses none of its addresses.
+    """
     networks = [
         (network, owner)
         for network, owner in register_overlaps.read_networks(cluster.pk)
         if not owner.space
     ]
     views = [chosen] if chosen else list(_choose_views([network for network, _ in networks]))
-    return [_view(view, networks) for view in views[:MOST_VIEWS]]
+    uses = [(network, owner) for network, owner in networks if owner.kind or owner.pool_id]
+    return [_view(view, uses) for view in views[:MOST_VIEWS]]
 
 
 def _choose_views(networks: Sequence[addresses.Network]) -> Iterator[addresses.Network]:

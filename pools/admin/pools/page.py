@@ -56,6 +56,10 @@ class DrawnMap:
         return sum(cell.kind == "mixed" for cell in self.view.cells)
 
     @property
+    def unusable(self) -> int:
+        return sum(cell.kind == "unusable" for cell in self.view.cells)
+
+    @property
     def cell_size(self) -> str:
         """What one cell of the map stands for."""
         first = self.view.cells[0]

@@ -102,7 +102,7 @@ def _render_for_cluster(pool: Pool, cluster: Cluster) -> RenderedManifest:
 
 def _calls(pool: Pool, here: str) -> list[tuple[str, str]]:
     allocation = json.dumps(_DEMANDS[Category(pool.category)])
-    head = 'curl -H "Authorization: Token $TOKEN"'  # no text: a command
+    head = 'curl -H "Authorization: Bearer $TOKEN"'  # no text: a command
     return [
         (gettext("Read this pool"), f"{head} {here}/api/v1/pools/{pool.pk}/"),
         (gettext("List its blocks"), f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),

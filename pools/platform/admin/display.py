@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.functional import lazy
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
@@ -70,6 +70,8 @@ def _dash() -> SafeString:
     return format_html('<span class="cad-none" title="{}">&ndash;</span>', _("none"))
 
 
+_LONG_NAME = 28  # characters that a column of names has room for
+_LONGEST_CIDR = 43  # characters
 DASH = lazy(_dash, SafeString)()  # for a value that is absent
 
 
@@ -98,9 +100,10 @@ def plain_cidr(network: addresses.Network | str) -> str:
 def address(value: object, url: str = "") -> SafeString:
     """An address in monospace, as a link if `url` is given."""
     text = plain_cidr(str(value))
+    style = "cad-mono cad-address" if len(text) <= _LONGEST_CIDR else "cad-mono"  # which may wrap
     if url:
-        return format_html('<a class="cad-mono" href="{}">{}</a>', url, text)
-    return format_html('<span class="cad-mono">{}</span>', text)
+        return format_html('<a class="{}" href="{}">{}</a>', style, url, text)
+    return format_html('<span class="{}">{}</span>', style, text)
 
 
 def address_link(value: object) -> SafeString:
@@ -110,6 +113,11 @@ def address_link(value: object) -> SafeString:
 
 
 def link(url: str, text: object) -> SafeString:
+    """A link; a table shows the beginning of a long name, and all of it on hover."""
+    name = str(text)
+    if len(name) > _LONG_NAME and " " not in name:
+        link_of_name = '<a class="cad-link cad-name" href="{}" title="{}">{}</a>'
+        return format_html(link_of_name, url, strip_tags(name), text)
     return format_html('<a class="cad-link" href="{}">{}</a>', url, text)
 
 
@@ -232,12 +240,7 @@ def holder(kind: str, holder_id: str) -> SafeString:
     if not holder_id:
         return DASH
     url = reverse("admin:find", query={"q": holder_id})
-    return format_html(
-        '<span class="cad-kind">{}</span> <a class="cad-link" href="{}">{}</a>',
-        kind,
-        url,
-        holder_id,
-    )
+    return format_html('<span class="cad-kind">{}</span> {}', kind, link(url, holder_id))
 
 
 def two_lines(above: object, below: object) -> SafeString:

@@ -1,4 +1,4 @@
-"""Authentication by `Authorization: Token …` (tokens of django-rest-knox), or by the session of the admin.
+"""Authentication by `Authorization: Bearer …` (tokens of django-rest-knox), or by the session of the admin.
 
 One round trip returns the user of the token with the user's permissions. Knox's own class needs three,
 deletes expired tokens while it reads them, and answers 500 to a token that is not UTF-8.
@@ -28,7 +28,10 @@ from pools.models import TokenLevel
 from pools.platform import prepared, tokens
 from pools.platform.rest import token_scopes
 
-KEYWORD = "Token"
+SCHEMES = (b"bearer", b"token")
+CHALLENGE = "Bearer"
+# Browsers send these by themselves to a proxy in front of the site: they are no token of ours.
+_SCHEMES_OF_BROWSERS = (b"basic", b"digest", b"negotiate", b"ntlm")
 NOTE_USE_EVERY = 600  # seconds between two records of the use of a token
 # A token of Knox has 64 characters and a short prefix.
 _PRINTABLE = re.compile(rb"[!-~]{1,200}")
@@ -44,16 +47,20 @@ class TokenAuthentication(authentication.BaseAuthentication):
         return None if token is None else _owner(token)
 
     def authenticate_header(self, request: Request) -> str:
-        return KEYWORD
+        return CHALLENGE
 
 
 def parse_header(request: HttpRequest | Request) -> str | None:
-    """Return the token of a request, None without one. Raises AuthenticationFailed."""
+    """Return the token of a request, None without one.
+
+    Raises AuthenticationFailed for any other header, such as a token without its scheme: a request that presents
+    a token never gets the rights of a session instead.
+    """
     header = authentication.get_authorization_header(request).split()  # type: ignore[arg-type]  # reads META only
-    if not header or header[0].lower() != KEYWORD.lower().encode():
+    if not header or header[0].lower() in _SCHEMES_OF_BROWSERS:
         return None
-    if len(header) != 2 or not _PRINTABLE.fullmatch(header[1]):
-        raise exceptions.AuthenticationFailed("Write it as: Authorization: Token <token>.")
+    if len(header) != 2 or header[0].lower() not in SCHEMES or not _PRINTABLE.fullmatch(header[1]):
+        raise exceptions.AuthenticationFailed("Write it as: Authorization: Bearer <token>.")
     return header[1].decode()
 
 

@@ -133,8 +133,8 @@ class _Token(OpenApiAuthenticationExtension):
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
-        text = "`Authorization: Token …`; `manage.py token USER` makes one."
-        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": text}
+        text = "Create a token under Administration > Tokens."
+        return {"type": "http", "scheme": "bearer", "description": text}
 
 
 class _Session(OpenApiAuthenticationExtension):

@@ -1,0 +1,113 @@
+"""The API documentation: its width, what is open, its dark sheet, and how one signs in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from pools.platform import tokens
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.e2e.conftest import Visit
+    from tests.e2e.strict import Watched
+
+pytestmark = pytest.mark.django_db(transaction=True)
+DOCS = "/api/v1/docs/"
+
+
+def _open(visit: Visit) -> Any:
+    visit.open(DOCS)
+    visit.page.locator(".opblock-tag").first.wait_for()
+    return visit.page
+
+
+@pytest.mark.parametrize("visit", [1440, 720, 390], indirect=True)
+def test_it_has_the_width_of_the_window_and_is_folded(visit: Visit) -> None:
+    page = _open(visit)
+    width = page.viewport_size["width"]
+    assert page.locator(".opblock-tag").first.bounding_box()["width"] > 0.85 * width
+    assert page.locator("#swagger-ui main").evaluate("e => getComputedStyle(e).marginTop") == "0px"
+    assert page.locator(".opblock").count() == 0
+    assert not visit.scrolls_sideways()
+
+
+def test_a_section_is_found_by_its_name(visit: Visit) -> None:
+    page = _open(visit)
+    every = page.locator(".opblock-tag").count()
+    page.get_by_placeholder("Filter by tag").fill("clusters")
+    page.locator(".opblock-tag[data-tag='pools']").wait_for(state="detached")
+    assert 0 < page.locator(".opblock-tag").count() < every
+
+
+@pytest.mark.parametrize(("scheme", "is_dark"), [("dark", True), ("light", False)])
+def test_it_is_dark_where_the_system_is(visit: Visit, scheme: str, is_dark: bool) -> None:
+    visit.page.emulate_media(color_scheme=scheme)
+    page = _open(visit)
+    for place in ("body", ".swagger-ui .scheme-container"):
+        color = page.locator(place).evaluate("e => getComputedStyle(e).backgroundColor")
+        lightness = sum(int(part) for part in re.findall(r"\d+", color)[:3])
+        assert (lightness < 3 * 80) is is_dark, (place, color)
+
+
+def test_a_theme_that_was_chosen_goes_before_the_systems(visit: Visit) -> None:
+    visit.page.evaluate("localStorage.setItem('_x_adminTheme', '\"dark\"')")
+    page = _open(visit)
+    assert page.evaluate("document.documentElement.className") == "dark-mode"
+
+
+def _authorize(page: Any, token: str) -> None:
+    page.get_by_role("button", name="Authorize").click()
+    dialog = page.locator(".dialog-ux")
+    assert "Create a token under Administration > Tokens." in dialog.inner_text()
+    dialog.locator("input").last.fill(token)
+    dialog.get_by_role("button", name="Apply credentials").last.click()
+    dialog.get_by_role("button", name="Close").last.click()
+
+
+def _status_of_runs(page: Any) -> str:
+    page.locator(".opblock-tag[data-tag='checks']").click()
+    block = page.locator(".opblock-get", has=page.locator("[data-path='/api/v1/checks/']"))
+    block.locator(".opblock-summary-control").click()
+    block.get_by_role("button", name="Try it out").click()
+    block.get_by_role("button", name="Execute").click()
+    status = block.locator(".live-responses-table tbody .response-col_status").first
+    status.wait_for()
+    return str(status.inner_text()).split()[0]
+
+
+def test_a_bare_token_is_used_and_kept(visit: Visit) -> None:
+    page = _open(visit)
+    text = tokens.create(get_user_model().objects.get(username="admin"))
+    _authorize(page, text)
+    page.context.clear_cookies()  # nothing but the token is left
+    with page.expect_request(re.compile("/api/v1/checks/")) as asked:
+        assert _status_of_runs(page) == "200"
+    assert asked.value.headers["authorization"] == f"Bearer {text}"
+    assert text in page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_a_wrong_token_is_refused_beside_a_session(visit: Visit) -> None:
+    page = _open(visit)
+    visit.expected.add(401)
+    _authorize(page, "Bearer 0000")
+    assert _status_of_runs(page) == "401"
+    visit.complaints[:] = [text for text in visit.complaints if "schema request" not in text]
+
+
+def test_without_a_session_it_leads_to_the_login_and_back(
+    browser: Watched, live_server: Any
+) -> None:
+    get_user_model().objects.create_superuser("admin", password="a password of the tests")
+    page = browser.new_context().new_page()
+    page.goto(live_server.url + DOCS)
+    assert "/admin/login/" in page.url
+    page.fill("input[name=username]", "admin")
+    page.fill("input[name=password]", "a password of the tests")
+    page.press("input[name=password]", "Enter")
+    page.locator(".opblock-tag").first.wait_for()
+    assert page.url == live_server.url + DOCS

@@ -1,0 +1,82 @@
+"""The maps of a cluster and of a pool: a prefix is no use, and a pattern means one thing."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.core.observed.uses import Role
+from pools.models import CheckRun, Cluster
+from pools.platform.checks import registry, runs
+from tests import factories
+from tests.observed.rows import observed
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _fill(page: Any, style: str) -> str:
+    return str(
+        page.locator(f".cad-legend .{style}").first.evaluate("e => getComputedStyle(e).fill")
+    )
+
+
+def _counts(page: Any) -> list[str]:
+    return [" ".join(text.split()) for text in page.locator(".cad-legend li").all_inner_texts()]
+
+
+def test_the_map_of_an_empty_cluster_is_empty(visit: Visit) -> None:
+    prefix = ip_network("2001:db8:77::/48")
+    empty = factories.cluster()
+    Cluster.objects.filter(pk=empty.pk).update(cluster_prefix=prefix)
+    visit.open(f"/admin/pools/cluster/{empty.pk}/change/")
+    assert _counts(visit.page) == ["not used 256 cells"]
+    assert visit.page.locator(".cad-map .m-use-pool").count() == 0
+    divided = factories.cluster(cluster_prefix=ip_network("2001:db8:78::/48"))
+    assert divided.pools.count() == 2
+    visit.open(f"/admin/pools/cluster/{divided.pk}/change/")
+    assert _counts(visit.page) == ["pools 1 cell", "not used 255 cells"]
+
+
+def test_each_meaning_has_its_pattern(visit: Visit) -> None:
+    cluster = factories.cluster()
+    observed(cluster, Role.SERVICES, "10.96.0.0/16", name="kubernetes")
+    observed(cluster, Role.LOAD_BALANCER, "10.97.0.0/16", name="metal")
+    visit.open(f"/admin/pools/cluster/{cluster.pk}/change/")
+    services, balancers = _fill(visit.page, "m-use-services"), _fill(visit.page, "m-use-external")
+    pool = factories.pool("10.1.0.0/29", reserved=("10.1.0.1-10.1.0.2",))
+    visit.open(f"/admin/pools/pool/{pool.pk}/change/")
+    cooling, reserved = _fill(visit.page, "m-cooling"), _fill(visit.page, "m-reserved")
+    assert len({services, balancers, cooling, reserved}) == 4
+    assert "not allocated: 2 network and broadcast addresses" in _counts(visit.page)
+
+
+def test_checks_say_whether_they_have_run(visit: Visit) -> None:
+    visit.open("/admin/pools/checkrun/")
+    intro = visit.page.locator(".cad-sub")
+    assert "Not run yet." in intro.inner_text()
+    assert "No violations" not in visit.page.locator("#content").inner_text()
+    visit.page.get_by_role("button", name="Run now").click()
+    waiting = visit.page.locator(".cad-facts div", has_text="Violations")
+    assert waiting.locator("dd").inner_text() == "\u2013"
+    visit.open("/admin/pools/checkrun/")
+    assert visit.page.locator("#result_list td.field-violations").inner_text() == "\u2013"
+    assert "Not run yet." in intro.inner_text()
+    runs.execute(CheckRun.objects.get().pk)
+    visit.open("/admin/pools/checkrun/")
+    assert intro.inner_text().startswith("No violations, last run ")
+    assert visit.page.locator("#result_list td.field-violations").inner_text() == "0"
+
+
+def test_a_check_alone_says_nothing_of_the_others(visit: Visit) -> None:
+    code = registry.codes()[0]
+    runs.execute(runs.request_run(author=factories.BY, only=[code]).pk)
+    visit.open("/admin/pools/checkrun/")
+    others = len(registry.codes()) - 1
+    assert f"; {others} checks have not run yet." in visit.page.locator(".cad-sub").inner_text()
