@@ -10,7 +10,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 
 from pools.clusters.reconcile import comparison, storage
 from pools.clusters.reconcile.handler import BUGS, Handler, ParsedObject, SyncContext
-from pools.core import errors
+from pools.core import errors, redaction
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.platform import database
@@ -208,4 +208,5 @@ def _problem(error: Exception, kind: str) -> ObjectProblem:
 
 
 def _printable(text: str) -> str:
+    text = redaction.redact(text)
     return "".join(char if char.isprintable() else " " for char in text[:1000])
