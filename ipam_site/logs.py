@@ -11,39 +11,17 @@ import re
 import time
 from typing import Any
 
-_HIDDEN = "[redacted]"
-# Repetitions are bounded, so that no logged text of a user makes matching slow.
-_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)
-# `Authorization: Token abc`, `{'authorization': 'Bearer abc'}`, `Cookie: sessionid=abc; csrftoken=def`
-_HEADER = re.compile(
-    r"""((?:authorization|cookie|set-cookie)["']?\s*[:=]\s*)(?:"[^"\n]*"|'[^'\n]*'|[^\n"']+)""",
-    re.IGNORECASE,
+from ipam_site import env
+from pools.core.redaction import redact
+
+# Exact values that no log may hold, besides what the form of a text shows.
+_SECRETS = (
+    "SECRET_KEY",
+    "IPAM_OIDC_CLIENT_SECRET",
+    "IPAM_LDAP_BIND_PASSWORD",
+    "IPAM_METRICS_TOKEN",
 )
-_PAIR = re.compile(
-    r"""((?:password|passwd|token|secret|client-key-data|client-certificate-data|api[_-]?key"""
-    r"""|secret[_-]?key)[\w-]{0,80}["']?\s{0,20}[:=]\s{0,20})(?:"[^"\n]*"|'[^'\n]*'|[^\s,;&"'}\])]+)""",
-    re.IGNORECASE,
-)
-_SCHEME = re.compile(r"\b(bearer|token|basic)\s+[A-Za-z0-9+/=._~-]{16,}", re.IGNORECASE)
-_URL_PASSWORD = re.compile(
-    r"(\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]{0,256}:)[^\s@]{1,2048}(@)", re.IGNORECASE
-)
-# The key in the URL of an admission webhook, valid or not, and keys outside of URLs.
-_WEBHOOK = re.compile(r"(/webhooks/v\d+/[^/\s]+/)[^/\s]+(/(?:validate|mutate)-)|\bcadw_[\w-]{16,}")
-# Of a request line as urllib3 logs it: the query of a webhook's URL may be its secret.
-_POSTED_QUERY = re.compile(r"""("POST [^"\s?]{1,2000}\?)[^"\s]{1,4000}""")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-
-def redact(message: str) -> str:
-    """Replace passwords, tokens, cookies, keys and PEM blocks of a message."""
-    message = _PEM.sub(_HIDDEN, message)
-    message = _HEADER.sub(rf"\1{_HIDDEN}", message)
-    message = _PAIR.sub(rf"\1{_HIDDEN}", message)
-    message = _SCHEME.sub(rf"\1 {_HIDDEN}", message)
-    message = _POSTED_QUERY.sub(rf"\1{_HIDDEN}", message)
-    message = _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", message)
-    return _WEBHOOK.sub(lambda match: f"{match[1] or ''}{_HIDDEN}{match[2] or ''}", message)
 
 
 def one_line(message: str) -> str:
@@ -59,9 +37,10 @@ class LineFormatter(logging.Formatter):
         self.default_time_format = "%Y-%m-%dT%H:%M:%S"
         self.default_msec_format = "%s.%03dZ"
         self.converter = time.gmtime
+        self._secrets = [env.secret(name) for name in _SECRETS]
 
     def format(self, record: logging.LogRecord) -> str:
-        return one_line(redact(super().format(record)))
+        return one_line(redact(super().format(record), self._secrets))
 
 
 def config(level: str) -> dict[str, Any]:

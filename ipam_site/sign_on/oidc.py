@@ -22,6 +22,7 @@ from joserfc.errors import JoseError
 
 from claims.access.directory import Person
 from pools.models import DirectorySource
+from pools.platform.outbound import connection_errors
 
 ALGORITHMS = ["RS256", "ES256"]
 _LEEWAY = 60  # seconds by which clocks may differ
@@ -75,7 +76,7 @@ class _App(DjangoOAuth2App):
     @staticmethod
     def _validated(metadata: dict[str, Any]) -> dict[str, Any]:
         if metadata.get("issuer", "").rstrip("/") != settings.IPAM_OIDC_ISSUER.rstrip("/"):
-            raise AnswerInvalid(f"the provider calls itself {metadata.get('issuer')!r}")
+            raise AnswerInvalid(f"the provider calls itself {_redacted(metadata.get('issuer'))!r}")
         for name in _ENDPOINTS | (metadata.keys() & {"userinfo_endpoint"}):
             if not str(metadata.get(name, "")).startswith("https://"):
                 raise AnswerInvalid(f"the provider's {name} is no https URL")
@@ -130,7 +131,7 @@ def begin(request: HttpRequest, callback: str) -> HttpResponse:
     try:
         response: HttpResponse = _client().authorize_redirect(request, callback)
     except requests.RequestException as error:
-        raise ProviderUnreachable(str(error)) from error
+        raise ProviderUnreachable(_redacted(error)) from error
     return response
 
 
@@ -159,9 +160,14 @@ def finish(request: HttpRequest) -> tuple[Person, str]:
     except MismatchingStateError as error:
         raise StateUnknown from error
     except requests.RequestException as error:
-        raise ProviderUnreachable(str(error)) from error
+        raise ProviderUnreachable(_redacted(error)) from error
     except (OAuthError, JoseError, *_NOT_AS_SPECIFIED) as error:
-        raise AnswerInvalid(f"{type(error).__name__}: {str(error)!r}") from error
+        raise AnswerInvalid(f"{type(error).__name__}: {_redacted(error)!r}") from error
+
+
+def _redacted(text: object) -> str:
+    """Return what the provider says, for the log: it may repeat what it was sent."""
+    return connection_errors.printable_message(str(text), [settings.IPAM_OIDC_CLIENT_SECRET])
 
 
 def _with_userinfo(

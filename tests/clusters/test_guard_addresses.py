@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
+import pathlib
 import socket
 
 import pytest
@@ -98,3 +100,31 @@ def test_the_systems_resolver_is_judged_too(host: str) -> None:
         guard.resolve(target)
     found = guard.resolve(target, allow_loopback=True)
     assert all(ipaddress.ip_address(each).is_loopback for each in found)
+
+
+def _own_addresses() -> list[str]:
+    """The addresses of this machine's interfaces besides loopback, as its kernel lists them."""
+    found = []
+    local = pathlib.Path("/proc/net/fib_trie").read_text().splitlines()
+    for line, following in itertools.pairwise(local):
+        if "/32 host LOCAL" in following:
+            found.append(line.rpartition(" ")[2])
+    for line in pathlib.Path("/proc/net/if_inet6").read_text().splitlines():
+        found.append(str(ipaddress.IPv6Address(int(line.split()[0], 16))))
+    addresses = [ipaddress.ip_address(text) for text in dict.fromkeys(found)]
+    return [str(each) for each in addresses if not (each.is_loopback or each.is_link_local)]
+
+
+@pytest.mark.skipif(not _own_addresses(), reason="this machine has no address but loopback")
+def test_an_address_of_an_interface_is_refused_by_name_and_in_every_form() -> None:
+    for own in _own_addresses():
+        forms = [own] if ":" in own else [own, f"::ffff:{own}", f"64:ff9b::{own}", f"::{own}"]
+        for form in forms:
+            with pytest.raises(faults.AddressNotAllowed, match="address of this machine"):
+                _judged(form)
+        with pytest.raises(faults.AddressNotAllowed, match="SETTING=1 allows it"):
+            guard.resolve(TARGET, loopback_setting="SETTING", resolver=lambda *_, own=own: [own])
+        assert _judged(own, allow_loopback=True) == [own]
+        for form in forms[1:]:
+            with pytest.raises(faults.AddressNotAllowed):
+                _judged(form, allow_loopback=True)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from ipam_site import logs
+from pools.core import redaction
 
 _PEM = "-----BEGIN PRIVATE KEY-----\nMIIs3cret\n-----END PRIVATE KEY-----"
 
@@ -14,6 +15,10 @@ _PEM = "-----BEGIN PRIVATE KEY-----\nMIIs3cret\n-----END PRIVATE KEY-----"
     "message",
     [
         pytest.param("Authorization: Token s3cret", id="header"),
+        pytest.param("GET /api/v1/cad_s3cret0123456789abcdef/ HTTP/1.1", id="token-in-a-path"),
+        pytest.param(
+            "GET /x/%63ad%5Fs3cret0123456789abcdef HTTP/1.1", id="token-in-a-path-encoded"
+        ),
         pytest.param("authorization=Bearer s3cret", id="header-lower"),
         pytest.param("{'Authorization': 'Token s3cret'}", id="header-in-dict"),
         pytest.param('{"token": "s3cret", "a": 1}', id="json-token"),
@@ -32,8 +37,8 @@ _PEM = "-----BEGIN PRIVATE KEY-----\nMIIs3cret\n-----END PRIVATE KEY-----"
     ],
 )
 def test_a_secret_is_hidden(message: str) -> None:
-    assert "s3cret" not in logs.redact(message)
-    assert "[redacted]" in logs.redact(message)
+    assert "s3cret" not in redaction.redact(message)
+    assert "[redacted]" in redaction.redact(message)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def test_a_secret_is_hidden(message: str) -> None:
     ],
 )
 def test_the_rest_is_left_alone(message: str) -> None:
-    assert logs.redact(message) == message
+    assert redaction.redact(message) == message
 
 
 def _record(message: str, *arguments: object, error: bool = False) -> str:

@@ -69,7 +69,8 @@ class ClusterClient(ServerConnection):
 
     def version(self) -> str:
         """Return the version of the server, such as `v1.31.2`."""
-        return responses.get_string(self._call("GET", "/version"), "gitVersion")
+        version = responses.get_string(self._call("GET", "/version"), "gitVersion")
+        return connection_errors.printable_message(version, self._secrets())
 
     def identity(self) -> str:
         """Return the uid of the namespace kube-system, which exists as long as the cluster."""
@@ -227,7 +228,7 @@ class ClusterClient(ServerConnection):
                 raise self._refusal(response)
             responses.check_encoding(response)
             for line in responses.read_lines(response):
-                yield _parse_event(responses.parse_object(line))
+                yield _parse_event(responses.parse_object(line), self._secrets())
         except self._no_answer as error:
             raise connection_errors.fault_of(error) from error
         finally:
@@ -334,10 +335,10 @@ class ClusterClient(ServerConnection):
         self._call("DELETE", path, {"dryRun": "All"} if dry_run else {}, body=body)
 
 
-def _parse_event(event: Manifest) -> WatchEvent:
+def _parse_event(event: Manifest, secrets: Iterable[str]) -> WatchEvent:
     kind, subject = event.get("type"), responses.get_object(event, "object")
     if kind == "ERROR":
-        raise responses.fault_of_status(subject)
+        raise responses.fault_of_status(subject, secrets)
     if kind not in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}:
         raise faults.MalformedResponse("the watch returned an object that is not an event")
     responses.get_object(subject, "metadata")

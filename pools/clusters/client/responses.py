@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import urllib3
@@ -125,8 +125,10 @@ def get_objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return entries
 
 
-def fault_of_response(status: int, headers: Mapping[str, str], raw: bytes) -> faults.ClusterFault:
-    """Return the fault of an HTTP status and body."""
+def fault_of_response(
+    status: int, headers: Mapping[str, str], raw: bytes, secrets: Iterable[str] = ()
+) -> faults.ClusterFault:
+    """Return the fault of an HTTP status and body, without the secrets that the request had."""
     try:
         status_object = parse_object(raw)
     except faults.MalformedResponse:
@@ -140,20 +142,20 @@ def fault_of_response(status: int, headers: Mapping[str, str], raw: bytes) -> fa
             "404 from a server that is not a Kubernetes API server", status=status
         )
     return fault_of_status(
-        {**status_object, "code": status}, retry_after=headers.get("Retry-After")
+        {**status_object, "code": status}, secrets, retry_after=headers.get("Retry-After")
     )
 
 
 def fault_of_status(
-    status_object: dict[str, Any], *, retry_after: str | None = None
+    status_object: dict[str, Any], secrets: Iterable[str] = (), *, retry_after: str | None = None
 ) -> faults.ClusterFault:
     """Return the fault of a Status object, of a response or of an ERROR event of a watch."""
     status = int(_number(status_object.get("code")))
     raw_details = status_object.get("details")
     details: dict[str, Any] = raw_details if isinstance(raw_details, dict) else {}
     message, causes = (
-        connection_errors.printable_message(status_object.get("message")),
-        _causes(details),
+        connection_errors.printable_message(status_object.get("message"), secrets),
+        _causes(details, secrets),
     )
     if status == 404:
         absent = faults.NotFound if details.get("name") else faults.KindNotServed
@@ -186,13 +188,13 @@ def _conflict(
     return faults.StaleVersion(message, status=409, causes=causes)
 
 
-def _causes(details: dict[str, Any]) -> tuple[faults.Cause, ...]:
+def _causes(details: dict[str, Any], secrets: Iterable[str]) -> tuple[faults.Cause, ...]:
     raw_causes = details.get("causes")
     return tuple(
         faults.Cause(
-            connection_errors.printable_message(cause.get("field")),
-            connection_errors.printable_message(cause.get("message")),
-            connection_errors.printable_message(cause.get("reason")),
+            connection_errors.printable_message(cause.get("field"), secrets),
+            connection_errors.printable_message(cause.get("message"), secrets),
+            connection_errors.printable_message(cause.get("reason"), secrets),
         )
         for cause in (raw_causes if isinstance(raw_causes, list) else [])[:100]
         if isinstance(cause, dict)

@@ -145,7 +145,13 @@ class ServerConnection:
             raise connection_errors.fault_of(error) from error
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
-        return responses.fault_of_response(response.status, response.headers, self._body(response))
+        return responses.fault_of_response(
+            response.status, response.headers, self._body(response), self._secrets()
+        )
+
+    def _secrets(self) -> list[str]:
+        """Return the credentials of this connection, which its server may repeat."""
+        return [self._access.bearer(), self._access.key]
 
 
 @functools.lru_cache

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pools.clusters.reconcile.handler import ObjectKey, ReconcileFinding
+from pools.core import redaction
 from pools.core.kubernetes.differences import FieldDifference
 from pools.models import Drift, Finding
 from pools.models.fields import Now
@@ -68,7 +69,7 @@ def _values(drift: DriftedField) -> dict[str, Any]:
         "desired": _json(drift.difference.desired),
         "observed": _json(drift.difference.observed),
         "managers": list(drift.difference.managers),
-        "conflict": _text(drift.conflict)[:1000],
+        "conflict": _text(redaction.redact(drift.conflict))[:1000],
         "conflict_code": drift.code[:63],
     }
 
@@ -95,8 +96,8 @@ def store_findings(
         row = existing_rows.pop((code, subject), None)
         values = {
             "severity": finding.severity.value,
-            "message": _text(finding.message)[:1000],
-            "details": _json(finding.details),
+            "message": _text(redaction.redact(finding.message))[:1000],
+            "details": _json(redaction.redact_values(finding.details)),
         }
         if row is None:
             identity = {"code": code, "subject": subject}

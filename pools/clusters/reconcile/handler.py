@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pools.clusters.client.api_client import ClusterClient, Projection
+from pools.core import redaction
 from pools.core.kubernetes.differences import POD_IP_POOL, Structure
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Cluster, Connection, ObservedObject
@@ -165,9 +166,25 @@ def projection_for(handler: Handler) -> Projection:
     """Return the projection of the handler; it returns None for an object to ignore."""
 
     def project(manifest: Manifest) -> Manifest | None:
-        return handler.project(manifest) if handler.is_relevant(manifest) else None
+        if not handler.is_relevant(manifest):
+            return None
+        return _redact_conditions(handler.project(manifest))
 
     return project
+
+
+def _redact_conditions(manifest: Manifest) -> Manifest:
+    """Return an object without secrets in the messages of its conditions: controllers quote errors there."""
+    status = manifest.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    if not isinstance(conditions, list):
+        return manifest
+    redacted = redaction.redact_values(conditions)
+    return (
+        manifest
+        if redacted == conditions
+        else {**manifest, "status": {**status, "conditions": redacted}}
+    )
 
 
 # Programming errors, or unexpected input of a handler; they affect one object or kind. `Exception` would

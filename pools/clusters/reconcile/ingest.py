@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from pools.clusters.reconcile import comparison, storage
 from pools.clusters.reconcile.handler import BUGS, Handler, ParsedObject, SyncContext
-from pools.core import errors
+from pools.core import errors, redaction
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.platform import database
@@ -245,4 +245,5 @@ def describe_problem(error: Exception, name: str) -> ObjectProblem:
 
 
 def _printable(text: str) -> str:
+    text = redaction.redact(text)
     return "".join(char if char.isprintable() else " " for char in text[:1000])

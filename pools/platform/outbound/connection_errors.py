@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import http.client
-import re
 import ssl
+from collections.abc import Iterable
 
 from urllib3 import exceptions
 
+from pools.core import redaction
 from pools.platform.outbound import faults
 
 _LONGEST = 500  # characters of a server's message that are kept
+_READ = 8000  # characters that are searched for secrets, so that none is cut off before it is found
 
 
 # Errors of urllib3, ssl and sockets if there is no complete answer.
 NO_ANSWER = (exceptions.HTTPError, http.client.HTTPException, OSError)
 
 
-_WEBHOOK_KEY = re.compile(r"\bcadw_[\w-]{16,}")
+def printable_message(text: object, secrets: Iterable[str] = ()) -> str:
+    """Return a server's message, shortened, printable and without credentials; "" if it is no string.
 
-
-def printable_message(text: object) -> str:
-    """Return a server's message, shortened and printable; "" if it is no string.
-
-    The key of a webhook is removed: an API server quotes the URL of a webhook that it could not call.
+    Servers repeat what they were sent: headers in an error, the URL of a webhook with its key. `secrets` are the
+    exact ones that this server was sent.
     """
     if not isinstance(text, str):
         return ""
-    text = _WEBHOOK_KEY.sub("cadw_…", text)
+    text = redaction.redact(text[:_READ], secrets)
     return "".join(char if char.isprintable() else " " for char in text[:_LONGEST]).strip()
 
 

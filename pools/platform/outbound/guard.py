@@ -51,6 +51,9 @@ _FORBIDDEN = {
     }.items()
 }
 _LOOPBACK = "a loopback address"
+_OWN = "an address of this machine"
+# No machine has them: one that may use them as its own may use any (net.ipv4.ip_nonlocal_bind).
+_FOREIGN = {4: "192.0.2.1", 6: "2001:db8::1"}
 # IPv6 networks whose addresses contain an IPv4 address, and the shift in bits that extracts it.
 _CARRIERS = [
     (ipaddress.IPv6Network("::/96"), 0),  # IPv4-compatible
@@ -151,7 +154,7 @@ def _refused(message: str) -> errors.InvalidInput:
 def forbidden_kind(address: IPAddress, *, allow_loopback: bool = False) -> str:
     """Return the kind of an address that must not be reached, "" if it may be reached.
 
-    `allow_loopback` allows only the plain forms, 127.0.0.0/8 and ::1.
+    `allow_loopback` allows this machine, and only in the plain forms: 127.0.0.0/8, ::1, its interfaces' addresses.
     """
     for network, kind in _FORBIDDEN.items():
         if address.version == network.version and address in network:
@@ -159,7 +162,32 @@ def forbidden_kind(address: IPAddress, *, allow_loopback: bool = False) -> str:
     for embedded in _embedded_addresses(address):
         if kind := forbidden_kind(embedded):
             return f"an IPv6 form of {kind}"
-    return ""
+    return _OWN if not allow_loopback and _is_own(address) else ""
+
+
+def _is_own(address: IPAddress) -> bool:
+    """Return True for an address of an interface of this machine: nothing is sent to find out."""
+    if _can_bind(str(address)) and not _can_bind(_FOREIGN[address.version]):
+        return True
+    try:
+        with socket.socket(_family(str(address)), socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), 9))  # of UDP: looks up the route only
+            return ipaddress.ip_address(probe.getsockname()[0]) == address
+    except OSError:
+        return False
+
+
+def _can_bind(text: str) -> bool:
+    try:
+        with socket.socket(_family(text), socket.SOCK_DGRAM) as probe:
+            probe.bind((text, 0))
+    except OSError:
+        return False
+    return True
+
+
+def _family(text: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in text else socket.AF_INET
 
 
 def _embedded_addresses(address: IPAddress) -> list[ipaddress.IPv4Address]:
@@ -189,7 +217,7 @@ def resolve(
     loopback_setting: str = "",
     resolver: Resolver = system_resolver,
 ) -> list[str]:
-    """Return the addresses to connect to, in order; a refusal of loopback names the setting that allows it.
+    """Return the addresses to connect to, in order; a refusal of this machine names the setting that allows it.
 
     One forbidden address refuses all: an attacker who controls the records of the name would only have to
     try more often. Raises AddressNotAllowed, Unreachable (the name cannot be resolved).
@@ -209,7 +237,7 @@ def resolve(
             where = text if text == target.host else f"{target.host} leads to {text}, which"
             remedy = (
                 f"; the setting {loopback_setting}=1 allows it"
-                if kind == _LOOPBACK and loopback_setting
+                if kind in {_LOOPBACK, _OWN} and loopback_setting
                 else ""
             )
             raise faults.AddressNotAllowed(f"{where} is {kind}{remedy}")

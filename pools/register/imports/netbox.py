@@ -80,6 +80,7 @@ class _Client:
         self._base = target.url
         # Tokens of NetBox 4.5 and newer have two parts and a scheme of their own.
         scheme = "Bearer" if token.startswith("nbt_") else "Token"
+        self._secrets = [token, token.rpartition(".")[2]]
         self._headers = {"Authorization": f"{scheme} {token}", "Accept": "application/json"}
         self._sleep = sleep
 
@@ -128,7 +129,7 @@ class _Client:
             if status == 200:
                 return _parse(body)
             if status and status not in _BUSY:
-                raise _fault(status, path, body)
+                raise _fault(status, path, body, self._secrets)
             if attempt < _ATTEMPTS:
                 self._sleep(min(wait or 2.0**attempt, _LONGEST_WAIT))
         raise faults.TooBusy(f"NetBox answers {status} after {_ATTEMPTS} attempts", status=status)
@@ -148,9 +149,9 @@ class _Client:
             response.release_conn()
         wait = response.headers.get("Retry-After", "")
         if location := response.headers.get("Location", ""):
+            shown = connection_errors.printable_message(location, self._secrets)[:200]
             raise faults.MalformedResponse(
-                f"NetBox answers {response.status} and refers to"
-                f" {connection_errors.printable_message(location)[:200]}: enter the URL that it refers to"
+                f"NetBox answers {response.status} and refers to {shown}: enter the URL that it refers to"
             )
         return int(response.status), float(wait) if wait.isdecimal() else 0.0, body
 
@@ -168,12 +169,12 @@ def _read_body(response: BaseHTTPResponse) -> bytes:
     return bytes(body)
 
 
-def _fault(status: int, path: str, body: bytes) -> faults.ClusterFault:
+def _fault(status: int, path: str, body: bytes, secrets: list[str]) -> faults.ClusterFault:
     if status == 401:
         return faults.Unauthorized("NetBox does not accept the token", status=status)
     if status == 403:
         return faults.Forbidden(
-            f"NetBox does not accept the token, or it may not read {path}: {_detail(body)}",
+            f"NetBox does not accept the token, or it may not read {path}: {_detail(body, secrets)}",
             status=status,
         )
     if status >= 500:
@@ -183,11 +184,11 @@ def _fault(status: int, path: str, body: bytes) -> faults.ClusterFault:
     )
 
 
-def _detail(body: bytes) -> str:
+def _detail(body: bytes, secrets: list[str]) -> str:
     """Return what NetBox says about an error, such as that the token has expired."""
     detail = ""
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-        detail = connection_errors.printable_message(json.loads(body)["detail"])[:200]
+        detail = connection_errors.printable_message(json.loads(body)["detail"], secrets)[:200]
     return detail or "it does not say why"
 
 
