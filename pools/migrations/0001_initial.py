@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v51', 'ngrams.v51', 'pairs.v51'],
+            names=['clock.v52', 'ngrams.v52', 'pairs.v52'],
         ),
         pools.platform.tables.CreateTables(
             operations=[

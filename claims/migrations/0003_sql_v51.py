@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v52'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v51', 'allocate.v51', 'observed_cidrs.v51', 'recovery.v51', 'event_log.v51', 'plan.v51', 'pgtrigger.v51', 'storage.v51'],
+            app='claims',
+            names=['memberships.v51', 'contradictions.v51', 'launchers.v51', 'workload_comparison.v51', 'storage.v51', 'event_log.v51', 'pgtrigger.v51'],
         ),
     ]

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v51'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v50', 'contradictions.v50', 'launchers.v50', 'workload_comparison.v50', 'storage.v50', 'event_log.v50', 'pgtrigger.v50'],
+            app='pools',
+            names=['rules.v52', 'allocate.v52', 'observed_cidrs.v52', 'recovery.v52', 'event_log.v52', 'plan.v52', 'pgtrigger.v52', 'storage.v52'],
         ),
     ]
