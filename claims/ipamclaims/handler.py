@@ -7,6 +7,7 @@ after each change of a related object. The handler creates and changes objects, 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import logging
@@ -38,6 +39,7 @@ from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from pools.platform import database
+from pools.platform.outbound import faults
 
 _STRUCTURE = Structure(
     lists={("metadata", "finalizers"): (), ("metadata", "ownerReferences"): ("uid",)}
@@ -104,7 +106,7 @@ class IPAMClaimHandler(Handler):
         now = database.now()
         resource = _resource(context)
         for claim in register_claims:
-            make = partial(_spec, claim=claim, dialect=load_dialect())
+            make = partial(_spec, context=context, claim=claim, dialect=load_dialect())
             yield Write(resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE)
         for claim in unwritten_claims:
             make = partial(_status, claim=claim, dialect=load_dialect(), now=now)
@@ -184,7 +186,12 @@ def _problems_by_uid(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict
     return {uid: text for uid, text in problems if uid in uids}
 
 
-def _spec(current: Manifest | None, claim: IPAMClaim, dialect: Dialect) -> Manifest | None:
+def _spec(
+    current: Manifest | None, context: SyncContext, claim: IPAMClaim, dialect: Dialect
+) -> Manifest | None:
+    if current is None and claim.uid:  # younger than the list, or deleted
+        with contextlib.suppress(faults.NotFound):
+            current = context.client.get(_resource(context), claim.name, claim.namespace)
     return status_writer.spec_manifest(claim, current, dialect)
 
 

@@ -213,14 +213,18 @@ def isolate_object(
     The object becomes the finding `object_failed` of the handler's kind; `kind` is the object's own one, if it
     is another. Errors of the cluster, the database or the lease are raised.
     """
-    savepoint = transaction.atomic() if connection.in_atomic_block else contextlib.nullcontext()
     try:
-        with savepoint:
+        with savepoint():
             yield
     except (*STOPS, faults.ClusterFault):
         raise
     except OBJECT_ERRORS as error:
         record_failure(context, handler_kind, name, error, kind=kind)
+
+
+def savepoint() -> contextlib.AbstractContextManager[object]:
+    """Return a savepoint if a transaction is open, as in a dry run, so that it survives a failed statement."""
+    return transaction.atomic() if connection.in_atomic_block else contextlib.nullcontext()
 
 
 def record_failure(

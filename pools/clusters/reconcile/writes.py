@@ -72,7 +72,8 @@ def send(
     for attempt in range(ATTEMPTS):
         try:
             current = listed if fresh and not attempt else _fetch_current(context, write)
-            desired_manifest = write.make(current)
+            with ingest.savepoint():
+                desired_manifest = write.make(current)
             field_differences = find_differences(write, desired_manifest, current)
         except (faults.ClusterFault, *ingest.STOPS):
             raise
