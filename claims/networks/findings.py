@@ -120,10 +120,10 @@ def shared_segments(context: SyncContext) -> Iterator[ReconcileFinding]:
     for pk, peer in conflicts.shared_networks(list(networks.values())):
         first, second = networks[pk], networks[peer]
         subnets = [
-            f"{one} and {other}" if one != other else one
-            for one in first.subnets
+            f"{subnet} and {other}" if subnet != other else subnet
+            for subnet in first.subnets
             for other in second.subnets
-            if _overlap(one, other)
+            if _overlap(subnet, other)
         ]
         if pk < peer and subnets:
             message = (
@@ -137,9 +137,9 @@ def shared_segments(context: SyncContext) -> Iterator[ReconcileFinding]:
             )
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(subnet: str, other: str) -> bool:
     try:
-        return ip_network(one).overlaps(ip_network(other))
+        return ip_network(subnet).overlaps(ip_network(other))
     except (ValueError, TypeError):  # another family
         return False
 

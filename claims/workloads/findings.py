@@ -23,7 +23,11 @@ def duplicate_findings(cluster_id: int, kind: WorkloadKind) -> Iterator[Reconcil
     workloads = Workload.objects.select_related("network").in_bulk(ids)
     texts: dict[str, list[str]] = {}
     for pk, workload_duplicates in duplicates.of_workloads(ids).items():
-        sentences = [duplicates.describe(one) for one in workload_duplicates if not one.note]
+        sentences = [
+            duplicates.describe(duplicate)
+            for duplicate in workload_duplicates
+            if not duplicate.note
+        ]
         network = f"on the network {workloads[pk].network.name}:"
         texts.setdefault(str(workloads[pk]), []).extend([network, *sentences])
     label = "template of the VM" if kind == WorkloadKind.TEMPLATE else kind.label

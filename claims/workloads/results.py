@@ -132,10 +132,10 @@ def _duplicate_reasons(
     return {
         pk: [
             (f"duplicate_{duplicate.kind}", duplicates.describe(duplicate))
-            for duplicate in found
+            for duplicate in workload_duplicates
             if not duplicate.note
         ]
-        for pk, found in duplicates.of_workloads(ids, scope).items()
+        for pk, workload_duplicates in duplicates.of_workloads(ids, scope).items()
     }
 
 
