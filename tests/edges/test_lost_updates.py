@@ -43,6 +43,7 @@ PAGES = {
 VALUES = {
     "mode": ("managed", "managed"), "instance_mtu": ("1400", "1500"), "event_types": ("pool", "pool"),
     "every_minutes": ("60", "90"), "dns_name": ("a.example.org", "b.example.org"),
+    "default_nad_name": ("nad-one", ""), "default_nad_namespace": ("", "ns-two"),
     "name": ("first-name", "second-name"), "vm": ("first", "second"),
 }  # fmt: skip
 

@@ -189,6 +189,8 @@ def _may_save(request: HttpRequest, form: ClusterForm, cluster: Cluster | None) 
     if request.method != "POST" or not form.is_valid():
         return False
     prefix = form.cleaned_data["cluster_prefix"]
+    if Cluster.objects.filter(name=form.cleaned_data.get("name")).exists():
+        prefix = None  # the service refuses the name
     owner = overlap_warning.owner_of_prefix(cluster)
     accepted = overlap_warning.accepted(form, [prefix] if prefix else [], owner)
     return accepted and "_preview" not in request.POST

@@ -127,7 +127,7 @@ def filter_view(request: HttpRequest, label: str, filter_id: int) -> HttpRespons
         if not pages.is_confirmed(request):
             return pages.confirmation(
                 request,
-                SavedFilter,
+                apps.get_model(row.list),
                 title=gettext("Delete the filter %(name)s?") % {"name": row.name},
                 effects=[gettext("Everybody with whom it is shared loses it, too.")]
                 if row.shared
