@@ -185,7 +185,9 @@ class CheckRunAdmin(lists.ListAdmin[CheckRun]):
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         statuses = reports.latest_statuses()
-        started = [status.run.started_at for status in statuses if status.run is not None]
+        started = [
+            status.run.started_at for status in statuses if status.run and status.run.started_at
+        ]
         return {
             "statuses": with_pools(statuses),
             "checked_at": min(started, default=None),  # each check has run since
