@@ -109,8 +109,8 @@ def _own_addresses() -> list[str]:
     for line, following in itertools.pairwise(local):
         if "/32 host LOCAL" in following:
             found.append(line.rpartition(" ")[2])
-    for line in pathlib.Path("/proc/net/if_inet6").read_text().splitlines():
-        found.append(str(ipaddress.IPv6Address(int(line.split()[0], 16))))
+    table = pathlib.Path("/proc/net/if_inet6").read_text().splitlines()
+    found += [str(ipaddress.IPv6Address(int(line.split()[0], 16))) for line in table]
     addresses = [ipaddress.ip_address(text) for text in dict.fromkeys(found)]
     return [str(each) for each in addresses if not (each.is_loopback or each.is_link_local)]
 

@@ -25,6 +25,7 @@ def texts(cells: Any) -> list[str]:
     return [re.sub(r"^\d+ seconds? ago$", "now", text) for text in plain]
 
 
+@pytest.mark.exhaustive
 def test_each_list_says_what_unfold_says() -> None:
     demo.load()
     client = people.browser()

@@ -121,7 +121,10 @@ class _Register:
 
 @pytest.mark.parametrize("shape", _SHAPES)
 def test_no_released_block_while_a_fresh_one_is_free(shape: str) -> None:
-    @hypothesis.settings(max_examples=10, suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.settings(
+        max_examples=min(10, hypothesis.settings.default.max_examples // 8),
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     @hypothesis.given(steps=_steps)
     def run(steps: list[tuple[str, int]]) -> None:
         with transaction.atomic():

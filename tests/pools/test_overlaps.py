@@ -91,6 +91,7 @@ def _fleet(*, apart: int) -> None:
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("apart", "groups"), [(0, 20), (32, 0)], ids=["all alike", "different"])
 def test_a_thousand_clusters_are_one_query_and_as_many_groups_as_there_are(
     apart: int, groups: int, django_assert_num_queries: Any

@@ -68,6 +68,7 @@ def test_a_lease_is_one_workers(connection: Connection) -> None:
     leases.prove(second)
 
 
+@pytest.mark.exhaustive
 def test_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
     """Three processes want to pass over one cluster, and all of them do, one after the other."""
     arguments = ("cilium", str(connection.pk))

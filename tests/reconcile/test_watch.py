@@ -66,6 +66,7 @@ def test_what_follows_is_written_and_does_not_trigger_itself(
     assert SyncRun.objects.filter(trigger=Trigger.WATCH).count() == 2
 
 
+@pytest.mark.exhaustive
 def test_gone_is_listed_again_and_bookmarks_move_on(
     fake: FakeCluster, connection: Connection
 ) -> None:
@@ -90,6 +91,7 @@ def test_gone_is_listed_again_and_bookmarks_move_on(
         eventually.until(lambda: small.names(connection) == ["a", "lost", "next"])
 
 
+@pytest.mark.exhaustive
 def test_kill_9_of_the_watcher(fake: FakeCluster, connection: Connection) -> None:
     """The next one goes on from where the register stands: nothing in between is lost."""
     with processes.started("watch") as first:

@@ -10,6 +10,7 @@ from tests.security.target import Target, Visitor
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.exhaustive
 def test_no_page_of_the_admin_takes_a_forged_post(target: Target) -> None:
     victim = Visitor(target)
     victim.login("administrator")

@@ -50,6 +50,7 @@ def test_a_host_that_is_not_ours_gets_nothing(target: Target) -> None:
     assert "evil.example" not in answer.headers.get("Location", "")
 
 
+@pytest.mark.exhaustive
 def test_the_settings_of_production_have_no_warning() -> None:
     env = os.environ | {"IPAM_HTTPS": "1", "ALLOWED_HOSTS": "ipam.example.org"}
     done = subprocess.run(

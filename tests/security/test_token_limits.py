@@ -149,6 +149,7 @@ def test_an_allocating_token_does_what_is_documented(made: Everything) -> None:
     assert allowed == _documented("read") | _documented("allocate")
 
 
+@pytest.mark.exhaustive
 def test_a_token_of_a_cluster_reads_nothing_of_another(made: Everything) -> None:
     caller, opened = Caller(to="prod"), 0
     for line, path, case in _each_request(made):

@@ -270,6 +270,7 @@ def _mutations(answer: dict[str, Any]) -> list[Any]:
     return changed
 
 
+@pytest.mark.exhaustive
 def test_garbage_is_a_bad_request_with_a_code(olga: Owner) -> None:
     alone = Client(SERVER_NAME="localhost")
     client = olga.give_password()
@@ -286,6 +287,7 @@ def test_garbage_is_a_bad_request_with_a_code(olga: Owner) -> None:
     assert not is_signed_in(client)
 
 
+@pytest.mark.exhaustive
 def test_garbage_is_not_enrolled(olga: Owner) -> None:
     deep = b"\x81" * 5000 + b"\x00"
     values = {"name": "more", "password": PASSWORD}
