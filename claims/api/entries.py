@@ -98,7 +98,9 @@ class Entries(_EntryView, generics.ListView):
     orderings = {"id": ("id",), "vm": ("vm", "id"), "address": ("first_address", "id")}
 
     def get_queryset(self) -> QuerySet[Any]:
-        return super().get_queryset().annotate(first_address=FirstAddress("ips"))
+        rows: QuerySet[Any] = super().get_queryset()
+        ordered: QuerySet[Any] = rows.annotate(first_address=FirstAddress("ips"))
+        return ordered
 
     @cached_property
     def ippool(self) -> IPPool:

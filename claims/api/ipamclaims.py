@@ -117,7 +117,9 @@ class IPAMClaims(_ClaimView, generics.ListView):
     }
 
     def get_queryset(self) -> QuerySet[Any]:
-        return super().get_queryset().annotate(first_address=FirstAddress("ips"))
+        rows: QuerySet[Any] = super().get_queryset()
+        ordered: QuerySet[Any] = rows.annotate(first_address=FirstAddress("ips"))
+        return ordered
 
     @extend_schema(responses={201: IPAMClaimSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:

@@ -29,7 +29,7 @@ class FirstAddress(Func):
         "COALESCE((SELECT min(split_part(ip, '/', 1)::inet) FROM unnest(%(expressions)s) AS ip),"
         " 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet)::cidr"
     )
-    output_field = _ComputedAddress()
+    output_field = _ComputedAddress()  # type: ignore[no-untyped-call]  # netfields has no types
 
 
 class MACField(MACAddressField):

@@ -64,28 +64,30 @@ def _duplicates(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         )
         for name in ("ips", "macs", "entries"):
             totals[name] += row[name]
-    for pk, row in list(clusters_with_duplicates.items())[:_MOST]:
+    for pk, counts in list(clusters_with_duplicates.items())[:_MOST]:
         addresses = ngettext(
             "%(count)s address is used twice.",
             "%(count)s addresses are used twice.",
-            row["ips"],
-        ) % {"count": row["ips"]}
+            counts["ips"],
+        ) % {"count": counts["ips"]}
         macs = ngettext(
             "%(count)s MAC address is used twice.",
             "%(count)s MAC addresses are used twice.",
-            row["macs"],
-        ) % {"count": row["macs"]}
+            counts["macs"],
+        ) % {"count": counts["macs"]}
         url = f"/admin/pools/finding/?cluster={pk}"
-        if row["entries"]:
-            url = f"/admin/claims/entry/?cluster={pk}&duplicate={'ip' if row['ips'] else 'mac'}"
+        if counts["entries"]:
+            url = f"/admin/claims/entry/?cluster={pk}&duplicate={'ip' if counts['ips'] else 'mac'}"
         yield ActiveCondition(
             clusters.DUPLICATE,
             f"cluster/{pk}/vm-networks",
             Level.ERROR,
             gettext("Duplicates in the VM networks of cluster %(cluster)s")
-            % {"cluster": row["cluster"]},
+            % {"cluster": counts["cluster"]},
             " ".join(
-                text for text, count in ((addresses, row["ips"]), (macs, row["macs"])) if count
+                text
+                for text, count in ((addresses, counts["ips"]), (macs, counts["macs"]))
+                if count
             ),
             url,
             _duplicates_cause(pk),

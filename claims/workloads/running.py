@@ -176,7 +176,7 @@ def _parse_or_none(manifest: dict[str, Any], read: Callable[[dict[str, Any]], T]
 
 def _namespaces(scene: _AffectedObjects) -> set[str]:
     """Return the namespaces of all referenced NADs, and of all VMs because of their primary network."""
-    vms = [*scene.instances.values(), *scene.machines.values()]
+    vms: list[Instance | Machine] = [*scene.instances.values(), *scene.machines.values()]
     nads = [attachment.nad for pod in scene.pods.values() for attachment in pod.attachments]
     nads += [nic.nad for vm in vms for nic in vm.nics]
     namespaces = {nad.partition("/")[0] for nad in nads}

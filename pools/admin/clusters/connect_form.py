@@ -45,9 +45,7 @@ class TermsForm(row_forms.RowForm):
     )
     managed_resources = forms.MultipleChoiceField(
         label=_("Managed resources"),
-        choices=[
-            (str(value), _INSTEAD_OF.get(value, label)) for value, label in ManagedResource.choices
-        ],
+        choices=[(item.value, _INSTEAD_OF.get(item, item.label)) for item in ManagedResource],
         required=False,
         widget=forms.CheckboxSelectMultiple(),
         help_text=_("Used in managed mode only. You can change the selection at any time."),

@@ -174,8 +174,8 @@ class DNSNameForm(row_forms.RowForm):
 
 def edit_name(request: HttpRequest, block: Block) -> HttpResponse:
     """Show and save the form."""
-    holder = {"kind": block.holder_kind, "holder": block.holder_id}
-    form = DNSNameForm(request.POST or None, initial=holder)
+    shown = {"kind": block.holder_kind, "holder": block.holder_id}
+    form = DNSNameForm(request.POST or None, initial=shown)
     events = Event.objects.filter(table="dnsnameevent", cidr=str(block.cidr)).order_by("-id")
     form.show_row(block, lambda row: {"dns_name": names.name_of(row)}, events={"dns_name": events})
     if request.method == "POST" and form.is_valid():

@@ -176,9 +176,9 @@ def projection_for(handler: Handler) -> Projection:
 def _redact_conditions(manifest: Manifest) -> Manifest:
     """Return an object without secrets in the messages of its conditions: controllers quote errors there."""
     status = manifest.get("status")
-    conditions = status.get("conditions") if isinstance(status, dict) else None
-    if not isinstance(conditions, list):
+    if not isinstance(status, dict) or not isinstance(status.get("conditions"), list):
         return manifest
+    conditions = status["conditions"]
     redacted = redaction.redact_values(conditions)
     return (
         manifest
