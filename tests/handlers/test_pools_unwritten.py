@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("definition", [OLD], indirect=True)
-def test_a_pool_that_cannot_be_written_is_not_full(fleet: Fleet) -> None:
+def test_a_pool_that_the_cluster_does_not_have_yet_is_not_full(fleet: Fleet) -> None:
     fleet.put(fleets.manifest("other", "10.60.0.0/16", version="v2alpha1"))
     fleet.manage(ManagedResource.POOLS)
     fleet.passed()
     pool = fleet.make("green", "10.61.0.0/16", reserved=["10.61.0.0-10.61.0.255"])
+    fleet.put(fleets.manifest("green", "10.62.0.0/16", version="v2alpha1"))
     fleet.passed()
     fleet.passed()
-    assert ("pool_not_writable", "green") in fleet.found()
+    assert ("cidr_addition_pending", "green 10.61.0.0/16") in fleet.found()
     counts = usage.pool_usage(Pool.objects.get(pk=pool.pk))[4]
     assert (counts.free, counts.used) == (0, 0)
     assert counts.waits_for_cluster
