@@ -25,7 +25,7 @@ from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
 from pools.models import TokenLevel
-from pools.platform import prepared, tokens
+from pools.platform import login_limits, prepared, tokens
 from pools.platform.rest import token_scopes
 
 KEYWORD = "Token"
@@ -37,14 +37,32 @@ log = logging.getLogger(__name__)
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """Authenticates the user of a token that has not expired; 401 for any other token."""
+    """Authenticates the user of a token that has not expired; 401 for any other token, 429 for too many of them."""
 
     def authenticate(self, request: Request) -> tuple[AbstractUser, AuthToken] | None:
         token = parse_header(request)
-        return None if token is None else _owner(token)
+        if token is None:
+            return None
+        try:
+            return _owner(token)
+        except exceptions.AuthenticationFailed as failure:
+            if wait := _count_wrong_token(request):
+                raise exceptions.Throttled(
+                    wait, "Too many requests from this address have had a wrong token."
+                ) from failure
+            raise
 
     def authenticate_header(self, request: Request) -> str:
         return KEYWORD
+
+
+def _count_wrong_token(request: HttpRequest | Request) -> int:
+    """Return the seconds to wait, 0 below the limit."""
+    try:
+        return login_limits.count_wrong_token(login_limits.client_address(request))  # type: ignore[arg-type]  # reads META only
+    except (DatabaseError, InterfaceError) as error:  # a standby counts nothing
+        log.info("a wrong token was not counted: %s", type(error).__name__)
+        return 0
 
 
 def parse_header(request: HttpRequest | Request) -> str | None:
