@@ -8,12 +8,12 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import ngettext
 
-from pools.platform import login_limits
+from pools.platform.rest import authentication
 
 
 def address(request: HttpRequest) -> str:
     """Return the address that attempts of a request are counted for."""
-    return login_limits.client_address(request)
+    return authentication.client_address(request)
 
 
 def too_many(retry_after: int) -> ValidationError:

@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.http import HttpRequest
 from django.utils import crypto
 
 from pools.models import LoginFailures
@@ -61,15 +60,6 @@ def count_wrong_token(address: str) -> int:
     if failures == settings.IPAM_LOGIN_FAILURES_PER_ADDRESS + 1:
         log.warning("requests from %s have had too many wrong tokens", address)
     return math.ceil(seconds_left)
-
-
-def client_address(request: HttpRequest) -> str:
-    """Return the client's address; behind a proxy it is the last one of X-Forwarded-For."""
-    last = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-    peer = str(request.META.get("REMOTE_ADDR", "")).removeprefix(
-        "::ffff:"
-    )  # IPv4 by an IPv6 socket
-    return last if settings.IPAM_BEHIND_PROXY and last else peer
 
 
 def record_success(attempt: Attempt) -> None:

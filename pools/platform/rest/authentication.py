@@ -14,6 +14,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
@@ -59,10 +60,19 @@ class TokenAuthentication(authentication.BaseAuthentication):
 def _count_wrong_token(request: HttpRequest | Request) -> int:
     """Return the seconds to wait, 0 below the limit."""
     try:
-        return login_limits.count_wrong_token(login_limits.client_address(request))  # type: ignore[arg-type]  # reads META only
+        return login_limits.count_wrong_token(client_address(request))
     except (DatabaseError, InterfaceError) as error:  # a standby counts nothing
         log.info("a wrong token was not counted: %s", type(error).__name__)
         return 0
+
+
+def client_address(request: HttpRequest | Request) -> str:
+    """Return the client's address; behind a proxy it is the last one of X-Forwarded-For."""
+    last = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
+    peer = str(request.META.get("REMOTE_ADDR", "")).removeprefix(
+        "::ffff:"
+    )  # IPv4 by an IPv6 socket
+    return last if settings.IPAM_BEHIND_PROXY and last else peer
 
 
 def parse_header(request: HttpRequest | Request) -> str | None:
