@@ -7,6 +7,7 @@ Errors never contain the URL, because it has the password.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib import parse
 
@@ -32,11 +33,14 @@ def parse_url(url: str) -> dict[str, Any]:
     The host may be in the query, such as `?host=/run/postgresql` (a socket folder).
     Raises ImproperlyConfigured, which names the wrong part but never the password.
     """
+    refuse_unencoded(url, "DATABASE_URL")
     try:
         parts = parse.urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        raise _wrong("its host or port is invalid") from error
+    except ValueError:
+        raise _wrong(
+            "its host or port is invalid"
+        ) from None  # the error's text has a part of the URL
     if parts.scheme not in {"postgresql", "postgres"}:
         raise _wrong("it must begin with postgresql://")
     name = parse.unquote(parts.path.removeprefix("/"))
@@ -53,6 +57,21 @@ def parse_url(url: str) -> dict[str, Any]:
         "PORT": str(port or ""),
         "OPTIONS": options,
     }
+
+
+def refuse_unencoded(url: str, setting: str) -> None:
+    """Raise ImproperlyConfigured for a URL whose user or password ends it early: with / ? # [ or ]."""
+    _, _, rest = url.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    remainder = rest[len(authority) :]
+    userinfo, at, _ = authority.rpartition("@")
+    path = remainder.partition("?")[0]
+    fragment = remainder.partition("#")[2]
+    _, colon, port = authority.partition(":")
+    cut = not at and "@" in remainder and colon and not re.fullmatch(r"[0-9]*(,.*)?", port)
+    if cut or "@" in path or "@" in fragment or {"[", "]"} & set(userinfo):
+        message = "percent-encode the password (and the user): / is %2F, ? is %3F, # is %23, [ is %5B, ] is %5D"
+        raise exceptions.ImproperlyConfigured(f"{setting}: {message}, @ is %40, % is %25")
 
 
 def _options(query: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import hmac
+import math
 import platform
 from collections.abc import Callable, Iterator, Mapping
 
@@ -56,6 +57,8 @@ def _by_header(request: http.HttpRequest) -> http.HttpResponseBase:
         return _answer(request)
     try:
         user_and_token = authentication.TokenAuthentication().authenticate(request)  # type: ignore[arg-type]  # reads META only
+    except exceptions.Throttled as error:
+        return _error(429, **{"Retry-After": str(math.ceil(error.wait or 1))})
     except exceptions.AuthenticationFailed:
         return _error(401)
     except (DatabaseError, InterfaceError):
@@ -105,6 +108,7 @@ def _answer(request: http.HttpRequest) -> http.HttpResponseBase:
 
 _ERROR_TEXTS = {
     401: "The metrics require a token.\n",
+    429: "Too many requests from this address have had a wrong token.\n",
     403: f"The metrics require the permission {PERMISSION}.\n",
     405: "Use GET to read the metrics.\n",
     503: "The database does not answer.\n",

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import ngettext
 
+from pools.platform.rest import authentication
+
 
 def address(request: HttpRequest) -> str:
-    """Return the client's address; behind a proxy it is the last one of X-Forwarded-For."""
-    last = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    peer = str(request.META.get("REMOTE_ADDR", "")).removeprefix(
-        "::ffff:"
-    )  # IPv4 by an IPv6 socket
-    return last if settings.IPAM_BEHIND_PROXY and last else peer
+    """Return the address that attempts of a request are counted for."""
+    return authentication.client_address(request)
 
 
 def too_many(retry_after: int) -> ValidationError:

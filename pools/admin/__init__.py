@@ -1,6 +1,15 @@
 """Admin site of the register. Importing this package registers the ModelAdmin classes."""
 
-from pools.admin import alerts, checks, custom_fields, events, recovery_mode, users, webhook_targets
+from pools.admin import (
+    alerts,
+    api_tokens,
+    checks,
+    custom_fields,
+    events,
+    recovery_mode,
+    users,
+    webhook_targets,
+)
 from pools.admin.clusters import clusters, drift, observed, observed_cidrs, sync_runs
 from pools.admin.plan import containers
 from pools.admin.pools import blocks, cidrs, environments, leaks, pools, requests

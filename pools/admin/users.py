@@ -1,15 +1,13 @@
-"""Users, groups and API tokens. The text of a token is shown once, when it is created."""
+"""Users and groups."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth import admin as auth_admin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -17,19 +15,16 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 
-from pools.models import DirectoryAccount, TokenLevel, TokenScope
-from pools.platform import second_factor, sessions, tokens
-from pools.platform.admin import columns, display, lists, pages, related
-from pools.platform.admin import forms as fields
+from pools.models import DirectoryAccount
+from pools.platform import second_factor, sessions
+from pools.platform.admin import columns, pages, related
 from pools.platform.admin.columns import Column
-from pools.platform.admin.lists import Page
 
 if TYPE_CHECKING:
     _Users = auth_admin.UserAdmin[User]
@@ -43,8 +38,29 @@ else:
         pass
 
 
-for model in (User, Group, AuthToken):
+for model in (User, Group):
     admin.site.unregister(model)
+
+
+def _unheld(user: Any) -> QuerySet[Permission]:
+    """Return the permissions that a user has not, and so may give to nobody; an inactive user keeps theirs."""
+    held = Permission.objects.filter(Q(user=user) | Q(group__user=user))
+    rows = Permission.objects.exclude(pk__in=held.values("pk"))
+    return rows.none() if user.is_superuser else rows
+
+
+def _groups_within(user: Any) -> QuerySet[Group]:
+    """Return the groups that have no permission that a user has not."""
+    return Group.objects.exclude(permissions__in=_unheld(user))
+
+
+def users_within(user: Any) -> QuerySet[User]:
+    """Return the users who have no right that a user has not, and this user."""
+    if user.is_superuser:
+        return User.objects.all()
+    unheld = _unheld(user)
+    more = Q(is_superuser=True) | Q(user_permissions__in=unheld) | Q(groups__permissions__in=unheld)
+    return User.objects.exclude(pk__in=User.objects.filter(more).exclude(pk=user.pk).values("pk"))
 
 
 class _Account:
@@ -111,6 +127,12 @@ class UserAdmin(_Account, _Users):
             .select_related("directory_account")
             .prefetch_related("groups")
         )
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Offer the groups that give nothing that the requester has not."""
+        if db_field.name == "groups":
+            kwargs["queryset"] = _groups_within(request.user).order_by("name")
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def get_form(  # type: ignore[override]  # as in Django's own UserAdmin
         self, request: HttpRequest, obj: User | None = None, **kwargs: Any
@@ -225,8 +247,8 @@ class UserAdmin(_Account, _Users):
 
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
-    """Return False if the user is a superuser and the requester is not."""
-    return user is None or not user.is_superuser or bool(request.user.is_superuser)
+    """Return False if the user has more rights than the requester."""
+    return user is None or users_within(request.user).filter(pk=user.pk).exists()
 
 
 @admin.register(Group)
@@ -234,163 +256,27 @@ class GroupAdmin(_Account, _Groups):
     list_display = (columns.link("name", _("name"), ordering="name"),)
     list_display_links = None
 
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Offer the permissions that the requester has."""
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if db_field.name == "permissions":
+            field.queryset = field.queryset.exclude(pk__in=_unheld(request.user).values("pk"))
+        return field
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return super().has_change_permission(request, obj) and self._is_within(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and self._is_within(request, obj)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Remove bulk deletion where groups may have more: it does not check the permission for each group."""
+        return super().get_actions(request) if request.user.is_superuser else {}
+
+    @staticmethod
+    def _is_within(request: HttpRequest, group: Group | None) -> bool:
+        return group is None or _groups_within(request.user).filter(pk=group.pk).exists()
+
 
 _USERS = related.RelatedRows(lambda _request: User.objects.all(), ("username",))
 OFFERED_USERS = related.offer("users", "auth.view_user", _USERS)
-
-
-class TokenForm(forms.Form):
-    user = related.RelatedField(OFFERED_USERS, User.objects.order_by("username"), label=_("User"))
-    description = forms.CharField(
-        label=_("Description"),
-        max_length=200,
-        required=False,
-        widget=fields.text(),
-        help_text=_("What uses the token."),
-    )
-    level = forms.TypedChoiceField(
-        label=_("Level"),
-        choices=TokenLevel.choices,
-        initial=TokenLevel.ALLOCATE,
-        required=False,
-        empty_value=TokenLevel.ADMINISTER,
-        widget=fields.select(),
-        help_text=_("A token never has more rights than its owner."),
-    )
-    limited_to = fields.ParsedField(
-        tokens.parse_subject,
-        label=_("Limited to"),
-        required=False,
-        help_text=_("One cluster (prod) or one pool (prod/green-pool). Empty: no limit."),
-    )
-    days = forms.IntegerField(
-        label=_("Validity in days"),
-        initial=365,
-        min_value=1,
-        max_value=tokens.LONGEST_VALIDITY,
-        widget=fields.text(inputmode="numeric"),
-    )
-
-    def __init__(self, data: Any, *, user: Any) -> None:
-        super().__init__(data, initial={"user": user.pk})
-        owners = User.objects.order_by("username")
-        if not user.has_perm("knox.add_authtoken"):
-            # Every user may create tokens for itself: a token has no more permissions than its owner.
-            owners = owners.filter(pk=user.pk)
-        elif not user.is_superuser:
-            owners = owners.filter(Q(is_superuser=False) | Q(pk=user.pk))
-        field: Any = self.fields["user"]
-        field.queryset = owners
-        if not user.has_perms(["pools.view_cluster", "pools.view_pool"]):
-            # The answer would tell whether there is such a cluster.
-            del self.fields["limited_to"]
-
-
-def _create(request: HttpRequest) -> HttpResponse:
-    form = TokenForm(request.POST or None, user=request.user)
-    token, call = "", ""
-    if request.method == "POST" and form.is_valid():
-        values = form.cleaned_data
-        subject = values.get("limited_to") or tokens.ANYTHING
-        call = _first_call(values["user"], subject)
-        # The token is in this response only: the register stores its digest.
-        token = tokens.create(
-            values["user"],
-            validity=timedelta(days=values["days"]),
-            level=values["level"],
-            subject=subject,
-            description=values["description"],
-        )
-    title = gettext("Create API token")
-    return pages.page(
-        request, "token.html", AuthToken, title=title, form=form, token=token, call=call
-    )
-
-
-def _first_call(user: User, subject: tokens.Subject) -> str:
-    """Return a list or object that a new token of the user may read."""
-    if subject.pool is not None:
-        return f"pools/{subject.pool.pk}/"
-    return "pools/" if user.has_perm("pools.view_pool") else "networks/"
-
-
-def _last_use(token: AuthToken) -> SafeString | str:
-    use = getattr(token, "use", None)
-    return display.timestamp(use.used_at) if use else gettext("never")
-
-
-def _scope(token: AuthToken) -> TokenScope:
-    return getattr(token, "scope", None) or TokenScope()
-
-
-def _subject(scope: TokenScope) -> str:
-    if scope.cluster_id is None and scope.pool_id is None:
-        return ""
-    # Without a constraint, the row may be gone.
-    related: Any = scope._state.fields_cache
-    return str(tokens.Subject(related.get("cluster"), related.get("pool"))) or gettext("removed")
-
-
-def _owns(request: HttpRequest, token: AuthToken | None) -> bool:
-    """Return True for a token of the user, and for the list, which has such tokens."""
-    return token is None or token.user_id == request.user.pk
-
-
-@admin.register(AuthToken)
-class TokenAdmin(lists.ListAdmin[AuthToken]):
-    list_display = (
-        "user",
-        Column("description", _("description"), lambda token: _scope(token).description),
-        Column("level", _("level"), lambda token: _scope(token).get_level_display()),
-        Column("limited_to", _("limited to"), lambda token: _subject(_scope(token))),
-        columns.timestamp("created", _("created"), ordering="created"),
-        Column("last_used", _("last used"), _last_use, ordering="use__used_at"),
-        columns.timestamp("expiry", _("expires"), ordering="expiry"),
-    )
-    sortable_by = ("user",)
-    fields = ("user", "created", "expiry")
-    readonly_fields = fields
-    ordering = ("-created",)
-    list_before_template = "cadastre/tokens_intro.html"
-    row_name, row_names = _("token"), _("tokens")
-    actions = ("revoke",)
-    list_pages = (Page("create", _create),)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[AuthToken]:
-        rows = super().get_queryset(request)
-        rows = rows.select_related("user", "use", "scope__cluster", "scope__pool__cluster")
-        if request.user.has_perm("knox.view_authtoken"):
-            return rows
-        return rows.filter(user_id=request.user.pk or 0)
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return True
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _owns(request, obj) or request.user.has_perm("knox.view_authtoken")
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _owns(request, obj) or request.user.has_perm("knox.delete_authtoken")
-
-    @admin.action(description=_("Revoke"))
-    def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> HttpResponse | None:
-        mine = [token for token in rows if self.has_delete_permission(request, token)]
-        if mine and not pages.is_confirmed(request):
-            text = ngettext("Revoke %(number)s token?", "Revoke %(number)s tokens?", len(mine))
-            names = [f"{token.user}: {_scope(token).description or '…'}" for token in mine]
-            return pages.confirmation(
-                request,
-                AuthToken,
-                title=text % {"number": len(mine)},
-                effects=[*names, gettext("What uses them is refused at once.")],
-                button=gettext("Revoke"),
-                back=request.get_full_path(),
-            )
-        for token in mine:
-            token.delete()
-        self.message_user(
-            request,
-            ngettext("%(number)s token was revoked.", "%(number)s tokens were revoked.", len(mine))
-            % {"number": len(mine)},
-        )
-        return None

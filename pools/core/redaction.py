@@ -69,7 +69,7 @@ _POSTED_QUERY = re.compile(r"""("POST [^"\s?]{1,2000}\?)[^"\s]{1,4000}""")
 _JSON_ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'/\\nrt]))""")
 # A text without any of these has no secret that the patterns would find: most texts.
 _HINTS = (
-    "authorization", "cookie", "pass", "pwd", "bindpw", "token", "secret", "key", "session", "amz", "goog", "sig=",
+    "authorization", "cookie", "pass", "pwd", "bindpw", "token", "secret", "key", "session", "certificate-data", "amz", "goog", "sig=",
     "signature", "auth=", "jwt", "bearer", "basic", "negotiate", "://", "webhooks/", "post ", "-----begin", "eyj",
     "cad_", "cadw_", "nbt_", "sha256~", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "glpat-", "xox", "\\", "%", "&",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Limits of failed logins, by account name and by client address.
+"""Limits of failed logins, by account name and by client address, and of wrong API tokens by address.
 
 An attempt is counted before its password is checked, in one statement, so that concurrent attempts cannot
 exceed the limit and an attempt above the limit costs no password hash. Attempts for accounts that do not exist
@@ -46,6 +46,20 @@ def count_attempt(name: str, address: str) -> Attempt:
     if waits:
         log.warning("a login from %s was refused: too many failed attempts", address)
     return Attempt(account, source, math.ceil(max(waits, default=0)))
+
+
+def count_wrong_token(address: str) -> int:
+    """Count a request with a wrong token; return the seconds to wait, 0 below the limit.
+
+    Right tokens are never counted, and are served also above the limit: others may share the address.
+    """
+    key = _key("token", _network(address))
+    [(_, failures, seconds_left)] = database.rows(_COUNT, {"keys": [key], "window": WINDOW})
+    if failures <= settings.IPAM_LOGIN_FAILURES_PER_ADDRESS:
+        return 0
+    if failures == settings.IPAM_LOGIN_FAILURES_PER_ADDRESS + 1:
+        log.warning("requests from %s have had too many wrong tokens", address)
+    return math.ceil(seconds_left)
 
 
 def record_success(attempt: Attempt) -> None:

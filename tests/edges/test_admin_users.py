@@ -64,6 +64,62 @@ def test_a_superuser_is_out_of_reach(client: Client) -> None:
     assert not AuthToken.objects.exists()
 
 
+@pytest.fixture
+def manager() -> Any:
+    """Manages users and groups, and nothing else."""
+    rights = Permission.objects.filter(
+        codename__in=(*MANAGES, "view_group", "change_group", "add_group", "delete_group")
+    )
+    person = people.user()
+    person.user_permissions.add(*rights)
+    return person
+
+
+def test_nobody_grants_what_they_have_not(manager: Any) -> None:
+    """Not to themselves, to others, by a group or by a token; not to an account that is switched off."""
+    browser = Client()
+    browser.force_login(manager)
+    administrators = Group.objects.get(name="administrator")
+    other, switched_off = people.user(), people.user(people.ADMINISTRATOR)
+    for person in (manager, other):
+        change(browser, person, groups=[administrators.pk], first_name="X")
+        assert not person.groups.exists()
+    switched_off.is_active = False
+    switched_off.save()
+    assert change(browser, switched_off, first_name="X").status_code == 403
+    password = reverse("admin:auth_user_password_change", args=[switched_off.pk])
+    assert browser.post(password, {"password1": "p", "password2": "p"}).status_code == 403
+    assert (
+        browser.post(reverse("admin:auth_user_delete", args=[switched_off.pk])).status_code == 403
+    )
+    browser.post(reverse("admin:knox_authtoken_create"), {"user": switched_off.pk, "days": 7})
+    assert not AuthToken.objects.exists()
+    assert change(browser, other, first_name="Ada").status_code == 302
+    assert User.objects.get(pk=other.pk).first_name == "Ada"
+
+
+def test_no_group_gets_what_its_author_has_not(manager: Any) -> None:
+    browser = Client()
+    browser.force_login(manager)
+    manager.groups.add(team := Group.objects.create(name="team"))
+    wanted = Permission.objects.get(codename="force_release")
+    mine = Permission.objects.get(codename="view_user")
+    url = reverse("admin:auth_group_change", args=[team.pk])
+    browser.post(url, {"name": "team", "permissions": [wanted.pk]})
+    assert not team.permissions.exists()
+    browser.post(url, {"name": "team", "permissions": [mine.pk]})
+    assert list(team.permissions.all()) == [mine]
+    administrators = Group.objects.get(name="administrator")
+    for name in ("change", "delete"):
+        place = reverse(f"admin:auth_group_{name}", args=[administrators.pk])
+        assert browser.post(place, {"name": "x", "post": "yes"}).status_code == 403
+    data = {"action": "delete_selected", "_selected_action": [administrators.pk], "post": "yes"}
+    browser.post(reverse("admin:auth_group_changelist"), data)
+    browser.post(reverse("admin:auth_group_add"), {"name": "new", "permissions": [wanted.pk]})
+    assert Group.objects.filter(name="administrator").exists()
+    assert not Group.objects.filter(name="new", permissions=wanted).exists()
+
+
 def test_a_token_for_a_colleague_is_fine(client: Client) -> None:
     other = people.user(people.VIEWER)
     client.post(reverse("admin:knox_authtoken_create"), {"user": other.pk, "days": 7})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pathlib
 from typing import Any
+from urllib import parse
 
 import pytest
 from django.core import exceptions
@@ -119,6 +120,22 @@ def test_database_url(url: str, expected: dict[str, object]) -> None:
         pytest.param("postgresql://u:s3cret@[::1/n", "host or port", id="open-bracket"),
         pytest.param("postgresql://u:s3cret@h/n#x", "%23", id="bare-hash"),
         pytest.param("postgresql://u:s3cret@h/n?sslmod=require", "'sslmod'", id="misspelt-option"),
+        *(
+            pytest.param(
+                f"postgresql://u:{password}@h:5432/n?sslmode=require", "percent-encode", id=password
+            )
+            for password in (
+                "p/s3cret",
+                "5/s3cret",
+                "p?s3cret",
+                "p#s3cret",
+                "5#s3cret",
+                "p[s3cret",
+                "p]s3cret",
+                "s3cret@x/y",
+                "s3cret/#?[",
+            )
+        ),
         pytest.param("postgresql://h/n?sslmode=a&sslmode=b", "twice", id="option-twice"),
         pytest.param("postgresql://h/n?sslmode", "query", id="option-without-value"),
     ],
@@ -128,3 +145,29 @@ def test_a_wrong_database_url_says_why_without_the_password(url: str, why: str) 
         database_url.parse_url(url)
     assert why in str(caught.value)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("password", ["p/s3cret", "5/s3cret", "p?s3cret", "p#s3cret", "p[s3cret"])
+@pytest.mark.parametrize(
+    "form", ["redis://:{}@h:6379/0", "redis+sentinel://:{}@h:1,i:2/0?master=m"]
+)
+def test_a_password_of_redis_that_ends_its_url(form: str, password: str) -> None:
+    with pytest.raises(
+        exceptions.ImproperlyConfigured, match="REDIS_URL: percent-encode"
+    ) as caught:
+        database_url.refuse_unencoded(form.format(password), "REDIS_URL")
+    assert "s3cret" not in str(caught.value)
+    encoded = parse.quote(password, safe="")
+    database_url.refuse_unencoded(form.format(encoded), "REDIS_URL")
+
+
+def test_passwords_that_need_no_encoding_and_those_that_are_encoded() -> None:
+    for password in ("p%zz", "p@s", "p:s", "100%25"):
+        url = f"postgresql://u:{password}@h:5432/n?sslmode=require&application_name=a%40b"
+        assert database_url.parse_url(url)["PASSWORD"] == parse.unquote(password)
+    for url in (
+        "redis://h/0",
+        "redis+sentinel://h:1,i:2/0?master=m&sentinel_password=a@b",
+        "rediss://h:1/0?ssl_ca_certs=/a",
+    ):
+        database_url.refuse_unencoded(url, "REDIS_URL")

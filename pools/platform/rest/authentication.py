@@ -14,6 +14,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
@@ -25,7 +26,7 @@ from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
 from pools.models import TokenLevel
-from pools.platform import prepared, tokens
+from pools.platform import login_limits, prepared, tokens
 from pools.platform.rest import token_scopes
 
 SCHEMES = (b"bearer", b"token")
@@ -40,14 +41,41 @@ log = logging.getLogger(__name__)
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """Authenticates the user of a token that has not expired; 401 for any other token."""
+    """Authenticates the user of a token that has not expired; 401 for any other token, 429 for too many of them."""
 
     def authenticate(self, request: Request) -> tuple[AbstractUser, AuthToken] | None:
         token = parse_header(request)
-        return None if token is None else _owner(token)
+        if token is None:
+            return None
+        try:
+            return _owner(token)
+        except exceptions.AuthenticationFailed as failure:
+            if wait := _count_wrong_token(request):
+                raise exceptions.Throttled(
+                    wait, "Too many requests from this address have had a wrong token."
+                ) from failure
+            raise
 
     def authenticate_header(self, request: Request) -> str:
         return CHALLENGE
+
+
+def _count_wrong_token(request: HttpRequest | Request) -> int:
+    """Return the seconds to wait, 0 below the limit."""
+    try:
+        return login_limits.count_wrong_token(client_address(request))
+    except (DatabaseError, InterfaceError) as error:  # a standby counts nothing
+        log.info("a wrong token was not counted: %s", type(error).__name__)
+        return 0
+
+
+def client_address(request: HttpRequest | Request) -> str:
+    """Return the client's address; behind a proxy it is the last one of X-Forwarded-For."""
+    last = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
+    peer = str(request.META.get("REMOTE_ADDR", "")).removeprefix(
+        "::ffff:"
+    )  # IPv4 by an IPv6 socket
+    return last if settings.IPAM_BEHIND_PROXY and last else peer
 
 
 def parse_header(request: HttpRequest | Request) -> str | None:
