@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v49', 'allocate.v49', 'observed_cidrs.v49', 'recovery.v49', 'event_log.v49', 'plan.v49', 'pgtrigger.v49', 'storage.v49'],
+            names=['rules.v51', 'allocate.v51', 'observed_cidrs.v51', 'recovery.v51', 'event_log.v51', 'token_events.v51', 'plan.v51', 'pgtrigger.v51', 'storage.v51'],
         ),
     ]

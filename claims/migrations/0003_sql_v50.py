@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v49'),
+        ('pools', '0003_sql_v51'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v48', 'contradictions.v48', 'launchers.v48', 'workload_comparison.v48', 'storage.v48', 'event_log.v48', 'pgtrigger.v48'],
+            names=['memberships.v50', 'contradictions.v50', 'launchers.v50', 'workload_comparison.v50', 'storage.v50', 'event_log.v50', 'pgtrigger.v50'],
         ),
     ]
