@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from typing import Any
+from urllib import parse
 
 import django_stubs_ext
 import kombu
@@ -453,6 +454,11 @@ IPAM_ALERT_CREDENTIAL_DAYS = env.integer("IPAM_ALERT_CREDENTIAL_DAYS", 14, minim
 IPAM_ALERT_DAYS = env.integer("IPAM_ALERT_DAYS", 90, minimum=0)
 # Public URL of this site (https://ipam.example.org), for links in webhook messages.
 IPAM_URL = env.text("IPAM_URL")
+if env.text("SCRIPT_NAME") or parse.urlsplit(IPAM_URL).path.strip("/"):
+    raise exceptions.ImproperlyConfigured(
+        "Cadastre is served at the root of a host name of its own, not below a path: unset SCRIPT_NAME, and set"
+        " IPAM_URL without a path (docs/how-to/deploy.md)"
+    )
 # Event numbers that a webhook target may be behind; older events are left out, which it is told.
 IPAM_WEBHOOK_MOST_EVENTS = env.integer("IPAM_WEBHOOK_MOST_EVENTS", 1_000_000, minimum=1000)
 # Events older than this are left out, too; 0 sets no limit.

@@ -166,6 +166,7 @@ ADDRESS_SPACE = Extension(
         "directory_account": _("directory accounts"),
         "second_factor": _("second factors"),
         "passkey": _("passkeys"),
+        "token": _("API tokens"),
     },
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),

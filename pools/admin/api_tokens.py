@@ -17,7 +17,7 @@ from knox.models import AuthToken
 
 from pools.admin import users
 from pools.models import TokenLevel, TokenScope
-from pools.platform import tokens
+from pools.platform import events, tokens
 from pools.platform.admin import columns, display, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -83,6 +83,7 @@ def _create(request: HttpRequest) -> HttpResponse:
         # The token is in this response only: the register stores its digest.
         token = tokens.create(
             values["user"],
+            author=pages.author(request),
             validity=timedelta(days=values["days"]),
             level=values["level"],
             subject=subject,
@@ -159,13 +160,30 @@ class TokenAdmin(lists.ListAdmin[AuthToken]):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _owns(request, obj) or request.user.has_perm("knox.delete_authtoken")
 
+    def delete_model(self, request: HttpRequest, obj: AuthToken) -> None:
+        with events.recorded_by(pages.author(request)):
+            super().delete_model(request, obj)
+
     @admin.action(description=_("Revoke"))
-    def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:
+    def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> HttpResponse | None:
         mine = [token for token in rows if self.has_delete_permission(request, token)]
-        for token in mine:
-            token.delete()
+        if mine and not pages.is_confirmed(request):
+            text = ngettext("Revoke %(number)s token?", "Revoke %(number)s tokens?", len(mine))
+            names = [f"{token.user}: {_scope(token).description or '…'}" for token in mine]
+            return pages.confirmation(
+                request,
+                AuthToken,
+                title=text % {"number": len(mine)},
+                effects=[*names, gettext("What uses them is refused at once.")],
+                button=gettext("Revoke"),
+                back=request.get_full_path(),
+            )
+        with events.recorded_by(pages.author(request)):
+            for token in mine:
+                token.delete()
         self.message_user(
             request,
             ngettext("%(number)s token was revoked.", "%(number)s tokens were revoked.", len(mine))
             % {"number": len(mine)},
         )
+        return None

@@ -69,6 +69,7 @@ _ACTIONS = {
     "created": _("%(object)s created"),
     "changed": _("%(object)s changed"),
     "deleted": _("%(object)s deleted"),
+    "revoked": _("%(object)s revoked"),
     "queued": _("%(object)s queued"),
     "drafting": _("%(object)s being read"),
     "drafted": _("%(object)s ready for review"),
@@ -183,7 +184,7 @@ def _before(event: Event, model: Any, after: Any) -> Any:
 
     Blocks are filtered by CIDR too, so that their index over CIDRs is used.
     """
-    if after is None or event.table == "failureevent":
+    if after is None or event.table in {"failureevent", "tokenevent"}:
         return None
     earlier = model.objects.filter(pgh_obj_id=event.object_id, pk__lt=event.pk)
     if event.table == "blockevent":

@@ -22,7 +22,7 @@ from unfold import forms as unfold_forms
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from pools.models import DirectoryAccount
-from pools.platform import second_factor, sessions
+from pools.platform import events, second_factor, sessions
 from pools.platform.admin import columns, pages, related
 from pools.platform.admin.columns import Column
 
@@ -172,6 +172,11 @@ class UserAdmin(_Account, _Users):
         super().save_model(request, obj, form, change)
         if change and "is_active" in form.changed_data and not obj.is_active:
             sessions.end(obj)
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        """Delete a user; the events of the tokens that end with it name the requester."""
+        with events.recorded_by(pages.author(request)):
+            super().delete_model(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
         return [

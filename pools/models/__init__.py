@@ -45,6 +45,7 @@ from pools.models.history import (
     RegisterImportEvent,
     ReservedRangeEvent,
     SecondFactorEvent,
+    TokenEvent,
     WebhookTargetEvent,
 )
 from pools.models.journal import JournalEntry
@@ -63,4 +64,4 @@ from pools.models.register_imports import (
 )
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
 from pools.models.samples import PoolForecast, Sample, SampleSum
-from pools.models.tokens import TokenLevel, TokenScope, TokenUse
+from pools.models.tokens import TokenLevel, TokenOwner, TokenScope, TokenUse

@@ -29,6 +29,7 @@ from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 from pools.models.register_imports import NetBoxSource, RegisterImport
 from pools.models.requests import Environment
+from pools.models.tokens import TokenOwner
 
 SEQUENCE = "pools_event_number"
 
@@ -342,6 +343,22 @@ PasskeyEvent = create_event_model(
     pghistory.UpdateEvent("counter_regressed", condition=pgtrigger.AnyChange("regressed_at")),
     pghistory.DeleteEvent("deleted"),
     fields=["user", "name"],
+)
+
+
+# A trigger on the tokens of django-rest-knox writes these events (pools/sql/token_events.sql). They name the owner,
+# and contain neither the token nor its digest.
+TokenEvent = create_event_model(
+    TokenOwner,
+    pghistory.ManualEvent("created"),
+    pghistory.ManualEvent("changed"),
+    pghistory.ManualEvent("revoked"),
+    fields=[],
+    name="TokenEvent",
+    columns={
+        "owner": models.CharField(max_length=150),
+        "expiry": models.DateTimeField(null=True),
+    },
 )
 
 

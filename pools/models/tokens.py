@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.models import User
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from pools.models.clusters import Cluster
 from pools.models.pools import Pool
+
+
+class TokenOwner(User):
+    """A user as the owner of API tokens: what events of tokens are about."""
+
+    class Meta:
+        proxy = True
+        verbose_name = _("API token")
 
 
 class TokenUse(models.Model):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import transaction
 from knox.models import AuthToken
 
 from pools.core import errors, holders
 from pools.models import Cluster, Pool, TokenLevel, TokenScope
+from pools.platform import events
 
 LONGEST_VALIDITY = 3650  # days
+COMMAND = events.Author(actor="manage.py", source="command")
 
 
 class Bearer(NamedTuple):
@@ -64,6 +65,7 @@ def parse_subject(text: str, *, field: str = "limited_to") -> Subject:
 def create(
     owner: Any,
     *,
+    author: events.Author = COMMAND,
     validity: timedelta | None = None,
     level: str = TokenLevel.ADMINISTER,
     subject: Subject = ANYTHING,
@@ -71,10 +73,10 @@ def create(
 ) -> str:
     """Create a token and return its text, of which the register stores only the digest.
 
-    Without a validity it is valid for TOKEN_DAYS.
+    Without a validity it is valid for TOKEN_DAYS. A trigger records the event, which names owner and author.
     """
     tokens: Any = AuthToken.objects
-    with transaction.atomic():
+    with events.recorded_by(author):
         row, text = tokens.create(owner, **({} if validity is None else {"expiry": validity}))
         TokenScope.objects.create(
             token=row,

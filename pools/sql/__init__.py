@@ -20,6 +20,7 @@ _OBJECTS = (
     "observed_cidrs",
     "recovery",
     "event_log",
+    "token_events",
     "plan",
     "pgtrigger",
     "storage",

@@ -43,6 +43,7 @@ class Command(base.BaseCommand):
         # A user may have several tokens. knox stores only their digests.
         token = tokens.create(
             user,
+            author=tokens.COMMAND,
             validity=None if days is None else datetime.timedelta(days=days),
             level=options["level"],
             subject=subject,
