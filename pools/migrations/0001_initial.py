@@ -1,5 +1,6 @@
 """The tables. Made by `make squash-migrations`."""
 
+import django.contrib.auth.models
 import django.contrib.postgres.constraints
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
@@ -21,6 +22,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('auth', '0012_alter_user_first_name_max_length'),
         ('contenttypes', '0002_remove_content_type_name'),
         ('knox', '0009_extend_authtoken_field'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
@@ -29,7 +31,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v52', 'ngrams.v52', 'pairs.v52'],
+            names=['clock.v53', 'ngrams.v53', 'pairs.v53'],
         ),
         pools.platform.tables.CreateTables(
             operations=[
@@ -1166,6 +1168,20 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name='TokenEvent',
+                    fields=[
+                        ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                        ('pgh_label', models.TextField(help_text='The event label.')),
+                        ('owner', models.CharField(max_length=150)),
+                        ('expiry', models.DateTimeField(null=True)),
+                        ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                        ('pgh_context', pghistory.utils.JSONField(null=True)),
+                    ],
+                    options={
+                        'abstract': False,
+                    },
+                ),
+                migrations.CreateModel(
                     name='TokenScope',
                     fields=[
                         ('token', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='scope', serialize=False, to=settings.KNOX_TOKEN_MODEL)),
@@ -1261,6 +1277,21 @@ class Migration(migrations.Migration):
                         ('cluster_id', models.BigIntegerField(null=True)),
                         ('pool_name', models.CharField(max_length=253, null=True)),
                         ('cluster_name', models.CharField(max_length=253, null=True)),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='TokenOwner',
+                    fields=[
+                    ],
+                    options={
+                        'verbose_name': 'API token',
+                        'proxy': True,
+                        'indexes': [],
+                        'constraints': [],
+                    },
+                    bases=('auth.user',),
+                    managers=[
+                        ('objects', django.contrib.auth.models.UserManager()),
                     ],
                 ),
                 migrations.CreateModel(
@@ -1912,6 +1943,11 @@ class Migration(migrations.Migration):
                     name='pool',
                     field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pools.pool'),
                 ),
+                migrations.AddField(
+                    model_name='tokenevent',
+                    name='pgh_obj',
+                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.tokenowner'),
+                ),
                 migrations.AddIndex(
                     model_name='auditsegment',
                     index=models.Index(fields=['day', 'id'], name='audit_segment_day'),
@@ -2523,6 +2559,10 @@ class Migration(migrations.Migration):
                 migrations.AddConstraint(
                     model_name='window',
                     constraint=models.UniqueConstraint(fields=('pool', 'family'), name='window_unique'),
+                ),
+                pgtrigger.migrations.AddTrigger(
+                    model_name='tokenevent',
+                    trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='ed0cabece95e76c571187b432c70580cbbcc4ff7', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_9e31c', table='pools_tokenevent', when='BEFORE')),
                 ),
             ],
         ),

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v52'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v51', 'contradictions.v51', 'launchers.v51', 'workload_comparison.v51', 'storage.v51', 'event_log.v51', 'pgtrigger.v51'],
+            app='pools',
+            names=['rules.v53', 'allocate.v53', 'observed_cidrs.v53', 'recovery.v53', 'event_log.v53', 'token_events.v53', 'plan.v53', 'pgtrigger.v53', 'storage.v53'],
         ),
     ]

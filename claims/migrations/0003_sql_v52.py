@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v53'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v52', 'allocate.v52', 'observed_cidrs.v52', 'recovery.v52', 'event_log.v52', 'plan.v52', 'pgtrigger.v52', 'storage.v52'],
+            app='claims',
+            names=['memberships.v52', 'contradictions.v52', 'launchers.v52', 'workload_comparison.v52', 'storage.v52', 'event_log.v52', 'pgtrigger.v52'],
         ),
     ]

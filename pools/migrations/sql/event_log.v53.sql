@@ -131,69 +131,16 @@ UNION ALL
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_passkeyevent e LEFT JOIN auth_user u ON u.id = e.user_id
--- Branches of the view pools_event_log (pools/sql/event_log.sql): events of VM networks. The block of an
--- event is its first address with a full prefix length, so that a search for the block finds it.
 UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'network.' || e.pgh_label, 'networkevent', e.pgh_obj_id,
-    e.cluster_id, n.pool_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
-  FROM claims_networkevent e LEFT JOIN claims_network n ON n.id = e.pgh_obj_id
-UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'ippool.' || e.pgh_label, 'ippoolevent', e.pgh_obj_id,
-    e.cluster_id, n.pool_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
-  FROM claims_ippoolevent e LEFT JOIN claims_network n ON n.id = e.network_id
-UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'entry.' || e.pgh_label, 'entryevent', e.pgh_obj_id,
-    COALESCE((SELECT cluster_id FROM claims_ippool WHERE id = e.ippool_id),
-             (SELECT o.cluster_id FROM claims_ippoolevent o
-              WHERE o.pgh_obj_id = e.ippool_id ORDER BY o.pgh_id DESC LIMIT 1)),
-    (SELECT n.pool_id FROM claims_ippool i JOIN claims_network n ON n.id = i.network_id
-     WHERE i.id = e.ippool_id),
-    COALESCE(split_part(e.ips[1], '/', 1) || CASE WHEN e.ips[1] LIKE '%:%' THEN '/128'
-                                                  ELSE '/32' END, ''),
-    CASE WHEN e.vm = '' THEN 'mac' ELSE 'vm' END,
-    CASE WHEN e.vm = '' THEN e.mac::text ELSE e.namespace || '/' || e.vm END, '', '',
+  SELECT e.pgh_id, e.pgh_created_at, 'token.' || e.pgh_label, 'tokenevent', e.pgh_obj_id,
+    NULL::bigint, NULL::bigint, '', 'user', e.owner::text, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.mac::text || ' ' || array_to_string(e.ips, ', ')
-  FROM claims_entryevent e
-UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'ipamclaim.' || e.pgh_label, 'ipamclaimevent', e.pgh_obj_id,
-    e.cluster_id, (SELECT pool_id FROM claims_network WHERE id = e.network_id),
-    COALESCE(split_part(e.ips[1], '/', 1) || CASE WHEN e.ips[1] LIKE '%:%' THEN '/128'
-                                                  ELSE '/32' END, ''),
-    CASE WHEN e.vm <> '' THEN 'vm' WHEN e.mac IS NOT NULL THEN 'mac' ELSE '' END,
-    CASE WHEN e.vm <> '' THEN e.namespace || '/' || e.vm ELSE COALESCE(e.mac::text, '') END, '', '',
-    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.namespace || '/' || e.name
-  FROM claims_ipamclaimevent e
-UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'membership.' || e.pgh_label, 'membershipevent', e.pgh_obj_id,
-    e.cluster_id, NULL::bigint, '', CASE WHEN e.user_id IS NULL THEN 'group' ELSE 'user' END,
-    COALESCE(u.username, g.name, '')::text, '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
-    'VM owner in ' || array_to_string(e.namespaces, ', ')
-  FROM claims_membershipevent e LEFT JOIN auth_user u ON u.id = e.user_id
-    LEFT JOIN auth_group g ON g.id = e.group_id
-UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at,
-    'import.' || CASE e.pgh_label WHEN 'created' THEN 'created' ELSE e.status END,
-    'vmimportevent', e.pgh_obj_id, e.cluster_id, n.pool_id, '', '', '', '', '',
-    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''),
-    concat_ws(', ', NULLIF(e.file_name, ''),
-        (SELECT string_agg(c.value || ' ' || c.key, ', ' ORDER BY c.key)
-         FROM jsonb_each_text(e.counts) c WHERE c.value <> '0'))
-  FROM claims_vmimportevent e LEFT JOIN claims_network n ON n.id = e.network_id
-UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'wave.' || e.pgh_label, 'waveevent', e.pgh_obj_id,
-    e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
-    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
-  FROM claims_waveevent e
-UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'network_settings.' || e.pgh_label, 'networksettingsevent',
-    e.pgh_obj_id, e.cluster_id, NULL::bigint, '', '', '', '', '',
-    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.annotation::text
-  FROM claims_networksettingsevent e
-;
+    COALESCE(e.pgh_context ->> 'reason', ''), COALESCE('valid until ' || e.expiry::date::text, '')
+  FROM pools_tokenevent e;
+
+-- The status of each environment (rule `exhaustion-is-definite`), for whoever reads the database.
+CREATE OR REPLACE VIEW env_status_view AS
+  SELECT c.name AS cluster, e.org, e.env,
+    CASE WHEN e.degraded_since IS NULL THEN 'ok' ELSE 'degraded' END AS status,
+    e.reason, e.message, e.degraded_since AS since
+  FROM pools_environment e JOIN pools_cluster c ON c.id = e.cluster_id;
