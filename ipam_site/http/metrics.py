@@ -58,7 +58,8 @@ def _by_header(request: http.HttpRequest) -> http.HttpResponseBase:
     try:
         user_and_token = authentication.TokenAuthentication().authenticate(request)  # type: ignore[arg-type]  # reads META only
     except exceptions.Throttled as error:
-        return _error(429, **{"Retry-After": str(math.ceil(error.wait or 1))})
+        seconds = math.ceil(getattr(error, "wait", None) or 1)  # the stubs do not have it
+        return _error(429, **{"Retry-After": str(seconds)})
     except exceptions.AuthenticationFailed:
         return _error(401)
     except (DatabaseError, InterfaceError):

@@ -261,10 +261,12 @@ class GroupAdmin(_Account, _Groups):
     list_display = (columns.link("name", _("name"), ordering="name"),)
     list_display_links = None
 
-    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def formfield_for_manytomany(
+        self, db_field: Any, request: HttpRequest | None = None, **kwargs: Any
+    ) -> Any:
         """Offer the permissions that the requester has."""
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
-        if db_field.name == "permissions":
+        if request is not None and db_field.name == "permissions":
             field.queryset = field.queryset.exclude(pk__in=_unheld(request.user).values("pk"))
         return field
 

@@ -59,7 +59,7 @@ def count_wrong_token(address: str) -> int:
         return 0
     if failures == settings.IPAM_LOGIN_FAILURES_PER_ADDRESS + 1:
         log.warning("requests from %s have had too many wrong tokens", address)
-    return math.ceil(seconds_left)
+    return math.ceil(float(seconds_left))
 
 
 def record_success(attempt: Attempt) -> None:
