@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v53', 'ngrams.v53', 'pairs.v53'],
+            names=['clock.v54', 'ngrams.v54', 'pairs.v54'],
         ),
         pools.platform.tables.CreateTables(
             operations=[

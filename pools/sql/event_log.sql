@@ -132,7 +132,7 @@ UNION ALL
     COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
   FROM pools_passkeyevent e LEFT JOIN auth_user u ON u.id = e.user_id
 UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'token.' || e.pgh_label, 'tokenevent', e.pgh_obj_id,
+  SELECT e.pgh_id, e.pgh_created_at, 'token.' || e.pgh_label, 'tokenevent', e.pgh_obj_id::bigint,
     NULL::bigint, NULL::bigint, '', 'user', e.owner::text, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), COALESCE('valid until ' || e.expiry::date::text, '')

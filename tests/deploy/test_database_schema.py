@@ -29,8 +29,7 @@ def test_another_schema_and_a_user_without_the_right_are_refused() -> None:
         with pytest.raises(ImproperlyConfigured, match="creates tables in none"):
             apps._require_schema("default")
         cursor.execute("SET LOCAL search_path TO public")
-        cursor.execute("CREATE ROLE cadastre_without_rights")
-        cursor.execute("SET LOCAL ROLE cadastre_without_rights")
+        cursor.execute("REVOKE CREATE ON SCHEMA public FROM pg_database_owner, PUBLIC")
         with pytest.raises(ImproperlyConfigured, match="GRANT CREATE"):
             apps._require_schema("default")
 

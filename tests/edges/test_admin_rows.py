@@ -59,6 +59,9 @@ def test_a_request_is_cancelled_on_its_page(waiting: AllocationRequest) -> None:
     fields = dict(re.findall(r'name="(action|_selected_action|index)" value="(.*?)"', form[0]))
     browser.post(form[1], fields)
     waiting.refresh_from_db()
+    assert waiting.state == "pending"  # the page asks first
+    browser.post(form[1], fields | {"_confirmed": "1"})
+    waiting.refresh_from_db()
     assert waiting.state == "cancelled"
     assert "Cancel the request" not in browser.get(change(waiting)).content.decode()
 

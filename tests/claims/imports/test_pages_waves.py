@@ -101,7 +101,9 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     assert "Line 2 (blue/Not A Name)" in kept
     assert "blue/ok blue/Not A Name</textarea>" in kept
     ids = WaveVM.objects.filter(vm="nobody").values_list("pk", flat=True)
-    assert "1 VM was removed from the wave" in do(client, wave, "remove", vm=list(ids))
+    assert "1 VM was removed from the wave" in do(
+        client, wave, "remove", vm=list(ids), _confirmed="1"
+    )
     assert list(WaveVM.objects.values_list("vm", flat=True)) == ["web"]
     assert "choose an import" in do(client, wave, "add_import").lower()
 

@@ -129,7 +129,7 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
     world.server.remove("ipamclaims", "vm1.podnet", "blue")
     world.claim(uid="a new VM")
     world.passed()
-    assert world.held() == {"10.0.0.3": "blue/vm1"}
+    assert world.held() == {"10.0.0.4": "blue/vm1"}
 
 
 @decentralized

@@ -52,11 +52,11 @@ def not_ready(network: Network, *vms: tuple[str, str]) -> set[str]:
 
 def test_a_restored_copy_with_the_mac_of_the_original(cluster: KubeVirt) -> None:
     cluster.put(ovn.nad("prod", "dr"))
-    cluster.vmi(cluster.vm("web"), "10.0.0.2")
+    cluster.vmi(cluster.vm("web"), "10.0.0.5")
     copy = cluster.vm("web", "Stopped", namespace="dr")
     cluster.passed()
     network = cluster.network()
-    worlds.claim(network, "web", "10.0.0.2/16", namespace="default")
+    worlds.claim(network, "web", "10.0.0.5/16", namespace="default")
     worlds.claim(network, "web", "10.0.0.3/16", namespace="dr")
     cluster.passed()
     assert set(findings()) == {"default/web", "dr/web"}
@@ -77,7 +77,7 @@ def test_a_restored_copy_with_the_mac_of_the_original(cluster: KubeVirt) -> None
 
 def test_a_copy_whose_mac_is_changed_is_none(cluster: KubeVirt) -> None:
     cluster.put(ovn.nad("prod", "dr"))
-    cluster.vmi(cluster.vm("web"), "10.0.0.2")
+    cluster.vmi(cluster.vm("web"), "10.0.0.5")
     cluster.vm("web", "Stopped", namespace="dr")
     cluster.passed()
     assert len(findings()) == 2
@@ -88,7 +88,7 @@ def test_a_copy_whose_mac_is_changed_is_none(cluster: KubeVirt) -> None:
 
 
 def test_a_network_that_comes_after_the_stopped_vm(cluster: KubeVirt) -> None:
-    cluster.vmi(cluster.vm("web"), "10.0.0.2")
+    cluster.vmi(cluster.vm("web"), "10.0.0.5")
     cluster.vm("web", "Stopped", namespace="dr")
     cluster.passed()
     assert findings() == {}
@@ -100,7 +100,7 @@ def test_a_network_that_comes_after_the_stopped_vm(cluster: KubeVirt) -> None:
 
 def test_two_running_vms_with_one_address(cluster: KubeVirt) -> None:
     for name, mac in (("web", MAC), ("db", OTHER)):
-        cluster.vmi(cluster.vm(name, mac=mac), "10.0.0.2")
+        cluster.vmi(cluster.vm(name, mac=mac), "10.0.0.5")
     cluster.passed()
     cluster.passed()
     assert set(findings()) == {"default/web", "default/db"}
@@ -118,7 +118,7 @@ def test_two_pods_with_one_address(cluster: KubeVirt) -> None:
 
 
 def test_an_entry_of_another_vm_whose_ippool_is_gone(cluster: KubeVirt) -> None:
-    cluster.vmi(cluster.vm("web"), "10.0.0.2")
+    cluster.vmi(cluster.vm("web"), "10.0.0.5")
     cluster.passed()
     network = cluster.network()
     worlds.entry(worlds.ippool(network), MAC, "10.0.0.7/16", vm="db", namespace="shop")
@@ -136,11 +136,11 @@ def test_an_entry_of_another_vm_whose_ippool_is_gone(cluster: KubeVirt) -> None:
 
 
 def test_a_refused_request_makes_nothing_a_duplicate(cluster: KubeVirt) -> None:
-    cluster.vmi(cluster.vm("web"), "10.0.0.2")
+    cluster.vmi(cluster.vm("web"), "10.0.0.5")
     cluster.passed()
     network = cluster.network()
-    worlds.claim(network, "web", "10.0.0.2/16", namespace="default")
-    worlds.claim(network, "db", namespace="shop", ips_requested=["10.0.0.2/16"], mac=MAC)
+    worlds.claim(network, "web", "10.0.0.5/16", namespace="default")
+    worlds.claim(network, "db", namespace="shop", ips_requested=["10.0.0.5/16"], mac=MAC)
     cluster.passed()
     assert not results(network)["default/web"][1] & {"duplicate_mac", "duplicate_ip"}
     assert findings() == {}

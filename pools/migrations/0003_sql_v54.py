@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v53', 'allocate.v53', 'observed_cidrs.v53', 'recovery.v53', 'event_log.v53', 'token_events.v53', 'plan.v53', 'pgtrigger.v53', 'storage.v53'],
+            names=['rules.v54', 'allocate.v54', 'observed_cidrs.v54', 'recovery.v54', 'event_log.v54', 'token_events.v54', 'plan.v54', 'pgtrigger.v54', 'storage.v54'],
         ),
     ]

@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v53'),
+        ('pools', '0003_sql_v54'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v52', 'contradictions.v52', 'launchers.v52', 'workload_comparison.v52', 'storage.v52', 'event_log.v52', 'pgtrigger.v52'],
+            names=['memberships.v53', 'contradictions.v53', 'launchers.v53', 'workload_comparison.v53', 'storage.v53', 'event_log.v53', 'pgtrigger.v53'],
         ),
     ]
