@@ -42,7 +42,7 @@ def test_a_token_for_somebody_else_in_the_admin(manager: Any) -> None:
     stored = str(list(TokenEvent.objects.values()) + list(Event.objects.values()))
     assert page.context["token"] not in stored
     assert token.digest not in stored
-    data = {"action": "revoke", "_selected_action": [token.pk]}
+    data = {"action": "revoke", "_selected_action": [token.pk], "_confirmed": "1"}
     browser.post(reverse("admin:knox_authtoken_changelist"), data)
     assert not AuthToken.objects.exists()
     assert _events()[1:] == [("token.revoked", other.username, manager.username)]

@@ -109,7 +109,7 @@ def test_asking_for_addresses(browser: Client, network: Network) -> None:
     assert browser.get(ADD).status_code == 200
     for changes, words in (
         ({"ips": "10.9.0.5"}, "in none of the network"),
-        ({"ips": "10.0.0.5 10.0.0.6"}, "at most one address of each family"),
+        ({"ips": "10.0.0.5 10.0.0.6"}, "at most one of each family"),
         ({"mac": "02"}, "Must be a MAC address"),
         ({"namespace": "a.b"}, "A name is made of"),
     ):
