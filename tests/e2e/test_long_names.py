@@ -31,7 +31,8 @@ _OUTSIDE = """() => [...document.querySelectorAll('#content :is(p, a, span, stro
 
 
 def _first(model: Any, **values: Any) -> Any:
-    row = model.objects.earliest("pk")
+    rows = model.objects.filter(state="held") if model is Block else model.objects.all()
+    row = rows.earliest("pk")
     model.objects.filter(pk=row.pk).update(**values)
     return row
 
