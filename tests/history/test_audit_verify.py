@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from knox.models import AuthToken
 
 from claims.models import (
     Entry,
@@ -65,6 +66,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.SealResult:
     NetworkSettings.objects.create(cluster=one)
     VMImport.objects.create(cluster=one)
     Wave.objects.create(cluster=one, name="saturday")
+    AuthToken.objects.create(User.objects.get())
     targets.create("ops", "https://hooks.example.org/", author=factories.BY)
     containers.create(ip_network("10.0.0.0/8"), author=factories.BY)
     environments.declare(one, "acme", "shop", author=factories.BY)

@@ -371,6 +371,8 @@ def test_without_a_right_it_is_a_finding(server: Any, connect: Any, api: Api) ->
         ("ConfigMap.kube-proxy", "not_permitted"),
         ("ConfigMap.kube-proxy-config", "not_permitted"),
         ("Service", "not_permitted"),
+        ("Lease.cilium-operator-resource-lock", "not_permitted"),
+        ("Lease.ovn-kubernetes-master", "not_permitted"),
     }
     assert api("GET", "clusters/prod/connection/").json()["state"] == "healthy"
 
