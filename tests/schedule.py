@@ -40,9 +40,11 @@ def mark(items: list[pytest.Item]) -> None:
     Of a sample all but each n-th set of parameters are exhaustive.
     Exhaustive tests come first: a long file at the end of a run would run alone.
     """
-    places: collections.Counter[tuple[pathlib.Path, str]] = collections.Counter()
+    places: collections.Counter[tuple[pathlib.Path, str, bool]] = collections.Counter()
     for item in items:
-        test = (item.path, getattr(item, "originalname", item.name))
+        parameters = getattr(item, "callspec", None)
+        real = bool(parameters and "real" in parameters.params.values())  # skipped without --real
+        test = (item.path, getattr(item, "originalname", item.name), real)
         sample = item.get_closest_marker("sample")
         if is_exhaustive(item.path) or (sample and places[test] % sample.args[0]):
             item.add_marker("exhaustive")

@@ -73,6 +73,7 @@ def recovering() -> Any:
     return Recovery.objects.create(since=database.now(), reason="restored", after_run=0)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("cause", "code"),
     [

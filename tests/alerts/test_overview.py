@@ -95,6 +95,7 @@ def test_information_is_neither_sent_nor_counted(receiver: Receiver) -> None:
     assert not open_alerts.urgent_alerts().exists()
 
 
+@pytest.mark.exhaustive
 def test_every_alert_of_the_demo_leads_to_a_page() -> None:
     call_command("demo")
     evaluation.evaluate()

@@ -40,6 +40,7 @@ def _broken(statement: str) -> None:
         cursor.execute(statement)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("statement", "says"), WEAKENED.items())
 def test_a_rule_of_a_table(statement: str, says: str) -> None:
     _broken(statement)
@@ -49,6 +50,7 @@ def test_a_rule_of_a_table(statement: str, says: str) -> None:
     assert repaired(run) == {}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("statement", "says"), SILENCED.items())
 def test_a_trigger_or_function(statement: str, says: str) -> None:
     _broken(statement)

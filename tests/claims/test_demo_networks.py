@@ -49,6 +49,7 @@ def test_somebody_owns_vms_where_there_is_somebody() -> None:
     assert Membership.objects.get().user == user
 
 
+@pytest.mark.exhaustive
 def test_every_page_of_it_opens() -> None:
     demo.load()
     browser = people.browser()
@@ -63,6 +64,7 @@ def test_every_page_of_it_opens() -> None:
     assert "is used twice" in start.content.decode() or "are used twice" in start.content.decode()  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_clearing_leaves_no_trace() -> None:
     User.objects.create(username=ours.OWNER)
     before = {model: model.objects.count() for model in _TABLES}

@@ -41,6 +41,7 @@ def test_the_filters_find_what_the_columns_say(monkeypatch: pytest.MonkeyPatch, 
     assert {"entryevent", "ipamclaimevent"} <= tables
 
 
+@pytest.mark.exhaustive
 def test_the_newest_events_of_many_read_their_own_rows_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -17,6 +17,7 @@ from pools.register.utilization import samples as utilization_samples
 pytestmark = [pytest.mark.usefixtures("demo_fleet"), pytest.mark.django_db]
 
 
+@pytest.mark.exhaustive
 def test_every_pool_has_the_days_until_today_and_today_agrees_with_it() -> None:
     today = database.now().date()
     days = {today - timedelta(days=ago) for ago in range(demo_samples.DAYS + 1)}

@@ -19,6 +19,7 @@ def rows(model: Any, **of: object) -> set[tuple[Any, ...]]:
     return set(found)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 def test_it_goes_with_the_fleet_and_leaves_all_else() -> None:
     own = factories.pool("10.20.0.0/24")

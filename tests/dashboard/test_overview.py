@@ -51,6 +51,7 @@ def test_an_empty_register_leads_to_the_first_steps() -> None:
     assert [link for link in links if link not in main] == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("days", [7, 30, 90, 365])
 @pytest.mark.parametrize("by", ["category", "cluster", "org", "env"])
 def test_a_range_and_a_way_to_divide(days: int, by: str) -> None:
@@ -96,6 +97,7 @@ def test_a_large_register_shows_the_newest_samples_and_their_age(
     assert found[young.name][4].free == 14  # no sample of it yet: counted now
 
 
+@pytest.mark.exhaustive
 def test_the_statements_of_the_page_do_not_grow_with_pools_and_never_count_all_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -115,6 +117,7 @@ def test_the_statements_of_the_page_do_not_grow_with_pools_and_never_count_all_b
     assert counts[0] == counts[1]
 
 
+@pytest.mark.exhaustive
 def test_the_pages_statements_are_few() -> None:
     demo.load()
     client = people.browser()
@@ -153,6 +156,7 @@ def test_a_pool_page_has_its_chart_and_its_forecast_in_words() -> None:
     assert re.search(r'aria-current="true">90 days<', text)
 
 
+@pytest.mark.exhaustive
 def test_the_list_of_pools_tells_forecasts_with_one_more_statement() -> None:
     demo.load()
     client = people.browser()

@@ -28,6 +28,7 @@ def test_a_page_links_its_chapter() -> None:
     assert re.search(r'href="/admin/docs/reference/leak-detection/">Help</a>', page)
 
 
+@pytest.mark.exhaustive
 def test_links_of_all_chapters_and_runbooks_lead_to_pages() -> None:
     client = people.browser()
     docs = settings.BASE_DIR / "docs"

@@ -52,6 +52,7 @@ def test_every_field_of_patch_can_be_changed() -> None:
     assert event.actor.startswith("person-")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("values", "field", "says"),
     [

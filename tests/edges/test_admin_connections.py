@@ -178,6 +178,7 @@ def test_the_state_in_lists_and_pages(
     assert (f"The data of cluster {cluster} is stale" in front) is (word == "stale")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["connect", "terms", "test", "pause", "resume", "reconcile", "disconnect"])  # fmt: skip
 @pytest.mark.parametrize("role", ["viewer", "operator", "administrator"])
 def test_who_may(fake: FakeCluster, cluster: Cluster, name: str, role: str) -> None:

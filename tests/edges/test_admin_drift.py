@@ -88,6 +88,7 @@ def test_an_empty_list_explains_itself(name: str) -> None:
     assert "cad-note" in page.content.decode()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "query", "count"),
     [

@@ -74,6 +74,7 @@ def test_no_statement_counts_the_whole_table() -> None:
         assert all("LIMIT" in sql for sql in counts), counts
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("query", ["", "?pool={pool}", "?state=held", "?category=vm", "?p=2"])
 def test_a_page_of_blocks_takes_a_fixed_number_of_statements(query: str) -> None:
     pool = factories.pool("10.0.0.0/16")

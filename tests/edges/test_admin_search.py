@@ -40,6 +40,7 @@ def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
     assert (str(found.network) if found.network else None, bool(found.hint)) == (network, hint)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "cidrs"),
@@ -123,6 +124,7 @@ def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: li
     assert sorted(row.name for row in page.context.get("observed") or ()) == names
 
 
+@pytest.mark.sample(3)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "found"),

@@ -49,6 +49,7 @@ def _code(answer: Any) -> tuple[int, str, str]:
     return answer.status_code, document["code"], document["errors"][0]["field"]
 
 
+@pytest.mark.exhaustive
 def test_thousands_of_addresses_are_a_row_for_each_24(api: apis.Api) -> None:
     nodes = [
         f"10.{second}.{third}.{last}"

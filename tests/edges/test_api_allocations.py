@@ -53,6 +53,7 @@ def test_larger_blocks_have_no_bare_address(api: apis.Api) -> None:
     assert (block["cidr"], block["address"]) == ("10.9.0.0/24", None)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

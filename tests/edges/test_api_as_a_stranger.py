@@ -57,6 +57,7 @@ TEXTS: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("text", "code"), TEXTS)
 @pytest.mark.parametrize("door", ["new pool", "pool", "new cluster", "cluster"])
 def test_a_description_is_a_line_of_text(api: apis.Api, door: str, text: Any, code: str) -> None:

@@ -62,6 +62,7 @@ def test_what_is_no_valid_token_is_refused(of: str) -> None:
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["pools/", "blocks/", "schema/", "docs/"])
 @pytest.mark.parametrize("of", REFUSED)
 def test_a_wrong_token_never_gets_the_rights_of_a_session(of: str, path: str) -> None:
@@ -132,6 +133,7 @@ UNSAFE = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", UNSAFE)
 def test_no_unsafe_verb_of_a_session_without_it(name: str) -> None:
     """A page of somebody else's can send forms and plain text, and the browser the cookie."""

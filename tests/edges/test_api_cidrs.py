@@ -58,6 +58,7 @@ def test_a_reserved_range_stops_new_blocks_and_frees_none(api: apis.Api, place: 
     apis.refused(api("DELETE", f"{place}reserved-ranges/{document['id']}/"), 404, "not_found")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

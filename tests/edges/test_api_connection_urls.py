@@ -30,6 +30,7 @@ def api() -> apis.Api:
     return api
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("url", URLS)
 @pytest.mark.parametrize("door", ["connect", "test"])
 def test_an_address_that_must_not_be_reached(api: apis.Api, url: str, door: str) -> None:

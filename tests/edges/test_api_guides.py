@@ -107,6 +107,7 @@ def test_node_demand_takes_the_map_of_the_cluster(api: apis.Api, fake: FakeClust
     assert document["requests"][0]["needed"] == 8
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "fields"),
     [

@@ -59,6 +59,7 @@ def _request(api: apis.Api, of: str) -> tuple[str, Any, Any]:
 ALL = ["cluster", "pool", "import", "allocation", "several", "release", "cidr", "range"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("of", ALL)
 def test_done_once(api: apis.Api, of: str) -> None:
     path, body, other = _request(api, of)
@@ -73,6 +74,7 @@ def test_done_once(api: apis.Api, of: str) -> None:
     assert api("GET", "events/?limit=1").json()["results"] == events
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("of", ALL)
 @pytest.mark.parametrize(
     "key",

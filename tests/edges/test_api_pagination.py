@@ -126,6 +126,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("query", "code"), BAD.items(), ids=range(len(BAD)))
 def test_what_is_no_page_is_refused(api: apis.Api, query: str, code: str) -> None:
     apis.refused(api("GET", f"blocks/?{query}"), 400, code)

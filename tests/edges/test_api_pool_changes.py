@@ -54,6 +54,7 @@ MATCHES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("header", "status"), MATCHES)
 def test_if_match(api: Api, pool: dict[str, Any], header: str, status: int) -> None:
     value = header.replace("{}", f'"{pool["version"]}"')

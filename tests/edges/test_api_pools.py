@@ -52,6 +52,7 @@ def test_capacities_beyond_64_bits_are_exact(api: apis.Api) -> None:
     assert int(usage["held"]) + int(usage["free"]) + int(usage["reserved"]) <= 2**112
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

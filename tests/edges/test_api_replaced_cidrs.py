@@ -68,6 +68,7 @@ class Entry:
         return [str(row.cidr) for row in Pool.objects.get(pk=self.pool).cidrs.order_by("position")]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("door", ["rest", "manifest", "form"])
 @pytest.mark.parametrize(("before", "after"), CASES)
 def test_every_entry_point_takes_it(door: str, before: list[str], after: list[str]) -> None:

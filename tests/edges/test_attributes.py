@@ -120,6 +120,7 @@ def test_a_change_keeps_other_fields_and_null_removes_one(api: apis.Api) -> None
     assert api("PATCH", place, {"tags": []}).json()["tags"] == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("change", "code", "field"),
     [

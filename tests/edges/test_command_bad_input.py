@@ -72,6 +72,7 @@ def _import(file: pathlib.Path, cluster: Cluster) -> tuple[str, bool]:
     return out.getvalue(), False
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", catalogue.params(door="command", kinds=tuple(FILES)))
 def test_an_imported_file(case: catalogue.Case, tmp_path: pathlib.Path) -> None:
     cluster = factories.cluster()

@@ -72,6 +72,7 @@ def test_pages_of_rest_are_ordered(api: apis.Api, ordering: str) -> None:
     assert ordered(api, f"-{ordering}") == ORDERS[ordering][::-1]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["cluster", "pool", "network", "container"])
 def test_lists_of_each_kind_are_ordered(kind: str) -> None:
     everything.create()

@@ -59,12 +59,14 @@ def test_what_it_has() -> None:
     assert ObservedCIDR.objects.count() == 15
 
 
+@pytest.mark.exhaustive
 def test_its_log_is_in_the_order_of_time() -> None:
     command()
     times = list(Event.objects.order_by("id").values_list("at", flat=True))
     assert times == sorted(times)
 
 
+@pytest.mark.exhaustive
 def test_loading_it_twice_changes_nothing() -> None:
     command()
     before = Event.objects.count()

@@ -262,6 +262,7 @@ def _found(text: str) -> set[str]:
     return {str(block.cidr.network_address) for block in page.context.get("blocks") or ()}
 
 
+@pytest.mark.exhaustive
 def test_names_of_patterns_are_found(api: apis.Api) -> None:
     pool = factories.pool("10.0.0.0/24", "2001:db8::/64")
     place, cluster = f"pools/{pool.pk}/", pool.cluster.name

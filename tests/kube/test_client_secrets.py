@@ -40,6 +40,7 @@ def _repeating(status: int, write: Any, sent: list[str]) -> raw_server.Answer:
     return answer
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "write", [str, json.dumps, parse.quote, str.encode], ids=["plain", "json", "percent", "repr"]
 )

@@ -31,6 +31,7 @@ def test_what_is_said_of_a_leak(feed: Feed) -> None:
     assert one["missed_at"] < one["confirmed_at"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("query", "found"),
     [

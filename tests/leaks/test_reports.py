@@ -77,6 +77,7 @@ def test_two_pods_of_one_vm_name_it_twice(feed: Feed) -> None:
     assert count() == 0
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("change", "problems"),
     [

@@ -92,6 +92,7 @@ def test_without_one_of_the_kinds_nothing_is_concluded(vms: Machines, without: s
     assert not Leak.objects.exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("status", [401, 403, 410, 500, 503])
 @pytest.mark.parametrize("kind", ["virtualmachines", "virtualmachineinstances"])
 def test_an_error_of_one_list_is_no_observation(vms: Machines, kind: str, status: int) -> None:

@@ -40,6 +40,7 @@ def register() -> None:
     factories.take(same, factories.holder("x"))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.usefixtures("register")
 @pytest.mark.parametrize(
     ("words", "holders"),

@@ -69,6 +69,7 @@ def test_a_name_or_an_id_filters(pools: list[Pool], typed: str) -> None:
     assert 'value="prod/green"' in page.content.decode()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "typed", ["prod/gre", "green", "prod", "prod/green/x", "prod/\0", "0", "9" * 30, "é"]
 )
@@ -127,6 +128,7 @@ def add_entries(*namespaces: str) -> None:
         worlds.entry(ippool, f"02:00:00:00:00:0{number}", vm="vm", namespace=namespace)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("most", "is_menu"), [(3, True), (2, False)])
 @pytest.mark.parametrize(
     ("query", "found"),

@@ -143,6 +143,7 @@ def test_a_query_has_at_most_2000_characters(pool: Pool) -> None:
     assert "2000" in problems(answer)["__all__"][0]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "query",
     [

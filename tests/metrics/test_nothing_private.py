@@ -58,6 +58,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
     return pool
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("what", CANARIES)
 def test_no_canary_is_heard(busy: Any, what: str) -> None:
     for open_metrics in (False, True):

@@ -37,6 +37,7 @@ def _forget_cluster(pool: Pool) -> None:
 DOORS = [_remove_cidr, _delete_pool, _leave_out, _forget_cluster]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("remove", DOORS)
 @pytest.mark.parametrize("state", ["held", "cooling"])
 def test_refused_with_count_and_first_holders(remove: Callable[[Pool], None], state: str) -> None:

@@ -85,6 +85,7 @@ def _retried(pool: Pool, _number: int) -> None:
 ACTS = [_one, _again, _several, _exact, _released, _tidied, _reserved, _asked, _retried]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("act", ACTS)
 def test_rows_read(crowded: Pool, act: Callable[[Pool, int], None]) -> None:
     read = []

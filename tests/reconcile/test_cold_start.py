@@ -51,6 +51,7 @@ def large() -> Iterator[FakeCluster]:
         yield running
 
 
+@pytest.mark.exhaustive
 def test_ten_thousand(large: FakeCluster, db: None, nodes: small.Small) -> None:
     connection = small.connect(large)
     run = small.reconcile(connection, nodes)

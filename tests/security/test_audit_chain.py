@@ -314,6 +314,7 @@ ROWS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("attack", ROWS)
 def test_a_row_that_no_event_explains_is_found(late: BlockAnswer, pool: Pool, attack: str) -> None:
     cluster, other = pool.cluster, factories.cluster()

@@ -24,6 +24,7 @@ def _policy(text: str) -> dict[str, list[str]]:
     return {name: sources for name, *sources in parts}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", [*PAGES, "/admin/login/"])
 def test_every_answer_is_fenced_in(target: Target, path: str) -> None:
     visitor = Visitor(target)

@@ -139,6 +139,7 @@ def test_a_reading_token_changes_nothing(made: Everything) -> None:
     assert allowed == _documented("read")
 
 
+@pytest.mark.exhaustive
 def test_an_allocating_token_does_what_is_documented(made: Everything) -> None:
     caller, allowed = Caller("allocate"), set()
     for line, path, case in _each_request(made):

@@ -51,6 +51,7 @@ def titles(client: Client, text: str) -> set[str]:
 ALL = {"MAC entries", "Claims", "Workloads"}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("text", "found"),
     [

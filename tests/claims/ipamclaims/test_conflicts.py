@@ -19,6 +19,7 @@ TWO_LEFT = ["fd00::5/128", "fd00::6/127"]  # reserved subnets of fd00::/125 that
 CONFLICT = "Requested IP 10.0.0.5 is already assigned in the network"
 
 
+@pytest.mark.sample(3)
 @decentralized
 @pytest.mark.parametrize("holder", ["claim", "entry", "mac", "workload", "pod", "gateway", "edge"])
 def test_an_address_that_another_has(world: World, holder: str) -> None:

@@ -82,6 +82,7 @@ def test_the_list_names_what_is_doubled(browser: Client, ippool: IPPool, network
     assert C not in only
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("search", "found"),
     [

@@ -138,6 +138,7 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     assert "already has a network cluster_udn_blue" in twice
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

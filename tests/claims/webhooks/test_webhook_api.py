@@ -49,6 +49,7 @@ def test_they_change_one_by_one(door: Door) -> None:
     assert document["default_nad_namespace"] == "openshift-ovn-kubernetes"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "code"),
     [

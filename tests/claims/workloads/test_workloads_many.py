@@ -69,6 +69,7 @@ def fill(network: Network, count: int) -> None:
         database.rows(text, [of, count])
 
 
+@pytest.mark.exhaustive
 def test_results_take_as_many_statements_for_many(
     statements: Callable[[Callable[[], object]], int],
 ) -> None:
