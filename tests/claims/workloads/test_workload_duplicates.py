@@ -15,6 +15,7 @@ from tests.claims.workloads.kubevirt import MAC, KubeVirt
 from tests.claims.worlds import BY
 from tests.edges.api import Api
 
+RESTORED = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dr"}}
 OTHER = "02:00:00:00:00:0b"
 FOUND = "workload_duplicate"
 
@@ -51,6 +52,7 @@ def not_ready(network: Network, *vms: tuple[str, str]) -> set[str]:
 
 
 def test_a_restored_copy_with_the_mac_of_the_original(cluster: KubeVirt) -> None:
+    cluster.put(RESTORED)
     cluster.put(ovn.nad("prod", "dr"))
     cluster.vmi(cluster.vm("web"), "10.0.0.5")
     copy = cluster.vm("web", "Stopped", namespace="dr")
@@ -76,6 +78,7 @@ def test_a_restored_copy_with_the_mac_of_the_original(cluster: KubeVirt) -> None
 
 
 def test_a_copy_whose_mac_is_changed_is_none(cluster: KubeVirt) -> None:
+    cluster.put(RESTORED)
     cluster.put(ovn.nad("prod", "dr"))
     cluster.vmi(cluster.vm("web"), "10.0.0.5")
     cluster.vm("web", "Stopped", namespace="dr")
@@ -88,6 +91,7 @@ def test_a_copy_whose_mac_is_changed_is_none(cluster: KubeVirt) -> None:
 
 
 def test_a_network_that_comes_after_the_stopped_vm(cluster: KubeVirt) -> None:
+    cluster.put(RESTORED)
     cluster.vmi(cluster.vm("web"), "10.0.0.5")
     cluster.vm("web", "Stopped", namespace="dr")
     cluster.passed()
