@@ -62,7 +62,7 @@ def test_a_network_is_made(visit: Visit) -> None:
     page.fill("textarea[name=namespaces]", "shop")
     page.fill("textarea[name=subnets]", "10.0.0.1/24")
     page.click("button:has-text('Preview')")
-    page.get_by_text("did you mean 10.0.0.0/24?").wait_for()
+    page.get_by_text("Host bits are set; did you mean 10.0.0.0/24?", exact=True).wait_for()
     page.fill("textarea[name=subnets]", "10.0.0.0/24")
     page.click("button:has-text('Preview')")
     page.get_by_text("Settings that cannot be changed later").wait_for()
