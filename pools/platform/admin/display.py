@@ -100,7 +100,8 @@ def plain_cidr(network: addresses.Network | str) -> str:
 def address(value: object, url: str = "") -> SafeString:
     """An address in monospace, as a link if `url` is given."""
     text = plain_cidr(str(value))
-    style = "cad-mono cad-address" if len(text) <= _LONGEST_CIDR else "cad-mono"  # which may wrap
+    is_whole = len(text) <= _LONGEST_CIDR and "://" not in text  # others, such as URLs, may wrap
+    style = "cad-mono cad-address" if is_whole else "cad-mono"
     if url:
         return format_html('<a class="{}" href="{}">{}</a>', style, url, text)
     return format_html('<span class="{}">{}</span>', style, text)
