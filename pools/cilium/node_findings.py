@@ -166,7 +166,10 @@ _LEAKED = statements.read("pools/leaked_node_blocks")
 
 
 def _without_node(cluster_id: int) -> Iterator[ReconcileFinding]:
-    """Report CiliumNodes whose Node is gone, as leak detection has observed it (pools/register/leaks/detection.py)."""
+    """Report CiliumNodes whose Node is gone, as leak detection has observed it (pools/register/leaks/detection.py).
+
+    A CiliumNode that is newer than that observation may have its Node by now.
+    """
     for node, cidrs in _rows(_WITHOUT_NODE, {"cluster": cluster_id, "kind": KIND}):
         yield ReconcileFinding(
             "ciliumnode_without_node",
@@ -183,6 +186,7 @@ _WITHOUT_NODE = """
         AND b.holder_id = l.holder_id AND b.allocated_at = l.allocated_at AND b.category = 'pod'
     JOIN pools_observedobject o ON o.cluster_id = l.cluster_id AND o.kind = %(kind)s
         AND o.name = l.holder_id AND o.missed_at IS NULL AND l.holder_uid IN ('', o.uid)
+        AND o.first_seen_at <= l.observed_at
     WHERE l.cluster_id = %(cluster)s AND l.holder_kind = 'node'
     GROUP BY b.holder_id ORDER BY b.holder_id
 """

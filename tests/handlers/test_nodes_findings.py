@@ -121,6 +121,7 @@ def test_a_block_whose_node_comes_after_the_list_is_no_leak(world: World, clock:
     world.passed()
     assert world.findings() == {"leaked_pod_cidr": ["10.0.0.0/24 n9"]}
     assert world.held() == {"10.0.0.0/24": "n9"}
+    clock.advance(60)
     world.node("n9", lists={"a": ["10.0.0.0/24"]})
     world.passed()
     assert not world.findings()
