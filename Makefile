@@ -12,7 +12,7 @@ TLS_KEY ?=
 TLS_CLIENT_CA ?=
 DEMO ?= 1
 PYTHON ?= python3
-JOBS ?= 4
+JOBS ?= 3
 
 # Processes of the product and of its tests are started by the hundred: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -113,15 +113,16 @@ helm: $(HELM_PROGRAMS)
 # ARGS="--slowest-files 20" prints which files take the time.
 QUICK := not exhaustive
 REST := exhaustive or property
+# They have targets of their own.
+WITHOUT := $(addprefix --ignore=tests/,e2e ha real)
 tests: $(DEV)
-	$(PY) -m pytest -n $(JOBS) $(SHARED) -m "$(QUICK)" --ignore=tests/concurrent --ignore=tests/ha $(ARGS)
-	$(PY) -m pytest tests/concurrent -m "$(QUICK)" $(ARGS)
+	$(PY) -m pytest -n $(JOBS) $(SHARED) -m "$(QUICK)" $(WITHOUT) $(ARGS)
 
 test: check tests
 
 # What `make test` leaves out, and its properties once more with 300 examples each.
 test-exhaustive: $(DEV) $(HELM_PROGRAMS)
-	$(PY) -m pytest -n $(JOBS) $(SHARED) -m "$(REST)" --hypothesis-profile=thorough --ignore=tests/concurrent --ignore=tests/ha $(ARGS)
+	$(PY) -m pytest -n 4 $(SHARED) -m "$(REST)" --hypothesis-profile=thorough --ignore=tests/concurrent $(WITHOUT) $(ARGS)
 	$(PY) -m pytest tests/concurrent -m "$(REST)" $(ARGS)
 
 test-all: test test-exhaustive

@@ -125,19 +125,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if kind == "real" and not config.getoption("--real"):
             item.add_marker(skip_real)
     if config.getoption("--real"):
-        others = [item for item in items if not _is_real(item)]
+        others = [item for item in items if not schedule.is_real(item)]
         config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if _is_real(item)]
-
-
-def _is_real(item: pytest.Item) -> bool:
-    """Whether the test is about the API server; the rest of its file was run without."""
-    parameters = getattr(item, "callspec", None)
-    if item.path.is_relative_to(_HERE / "real"):
-        return True
-    return item.path.name.endswith("real_api.py") or bool(
-        parameters and "real" in parameters.params.values()
-    )
+        items[:] = [item for item in items if schedule.is_real(item)]
 
 
 @pytest.fixture(scope="session")

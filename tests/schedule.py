@@ -13,16 +13,29 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 _HERE = pathlib.Path(__file__).parent
-# Files that start sites, build images, sweep, fuzz or wait, or take more than 20 seconds of processor time: `make test`
-# leaves them out. Single tests of other files carry the marker themselves.
+# Files that start sites, build images, sweep, fuzz or wait, or whose every test takes more than three quarters of a second
+# of processor time: `make test` leaves them out. Tests of other files carry the marker themselves.
 EXHAUSTIVE = (
-    "claims/access/test_sweep", "concurrent/test_history_over_http", "concurrent/test_mutants",
-    "deploy/helm/", "docs/test_rest_tutorial", "deploy/image/", "deploy/test_frozen_sql", "deploy/test_o", "deploy/test_up",
-    "edges/test_api_fuzz", "edges/test_api_recorded", "edges/test_external_servers", "edges/test_up_",
-    "edges/test_webhook_tls", "failure/test_getting_on", "failure/test_postgres_stops",
-    "failure/test_redis_sentinel", "failure/test_restore_drill", "security/test_limits_under_load",
+    "alerts/test_conditions", "checks/test_clean", "claims/access/test_journal",
+    "claims/access/test_sweep", "claims/imports/test_round_trip", "claims/ippools/test_entry_namespaces",
+    "claims/test_demo_networks", "cluster_api/test_bad_claims", "cluster_api/test_deleted_at_once",
+    "cluster_api/test_many", "cluster_api/test_pages", "concurrent/test_checks_at_work",
+    "concurrent/test_history_over_http", "concurrent/test_mutants", "core/test_plain_cidrs", "deploy/helm/",
+    "deploy/image/", "deploy/test_frozen_sql", "deploy/test_o", "deploy/test_up", "docs/test_rest_tutorial",
+    "edges/test_api_client", "edges/test_api_fuzz", "edges/test_api_nothing_ignored",
+    "edges/test_api_recorded", "edges/test_cluster_life", "edges/test_environment_search",
+    "edges/test_external_servers", "edges/test_no_secret_leaves", "edges/test_up", "edges/test_webhook_tls",
+    "failure/test_drain", "failure/test_getting_on", "failure/test_postgres_stops",
+    "failure/test_redis_sentinel", "failure/test_restore_drill", "failure/test_workers_stop",
+    "handlers/test_faults_of_a_cluster", "handlers/test_nodes_clocks", "handlers/test_nodes_oracle",
+    "handlers/test_poison", "handlers/test_pools_any_sequence", "handlers/test_pools_server_down",
+    "handlers/test_restored_backup", "handlers/test_stale_statistics", "leaks/test_demo",
+    "leaks/test_stale_vms", "metrics/test_measures_processes", "observed/test_whereabouts",
+    "pools/test_any_sequence", "pools/test_name_parts", "pools/test_stale_statistics",
+    "register_imports/test_divided_parts_at_random", "register_imports/test_large",
+    "security/test_limits_under_load",
     "security/test_slow_clients", "security/test_turns", "signon/test_ldap", "signon/test_provider",
-    "metrics/test_measures_processes", "translation/test_pages",
+    "translation/test_pages",
 )  # fmt: skip
 # The arguments of tests that ask for what is started once for their folder.
 _SHARED = re.compile(
@@ -34,6 +47,15 @@ def is_exhaustive(file: pathlib.Path) -> bool:
     return file.relative_to(_HERE).as_posix().startswith(EXHAUSTIVE)
 
 
+def is_real(item: pytest.Item) -> bool:
+    """Return True if the test needs a real API server, and is skipped without --real."""
+    place = item.path.relative_to(_HERE).as_posix()
+    if place.startswith("real/") or place.endswith("real_api.py"):
+        return True
+    parameters = getattr(item, "callspec", None)
+    return bool(parameters and "real" in parameters.params.values())
+
+
 def mark(items: list[pytest.Item]) -> None:
     """Mark exhaustive tests, and those of properties, which `make test-exhaustive` runs with more examples.
 
@@ -42,9 +64,8 @@ def mark(items: list[pytest.Item]) -> None:
     """
     places: collections.Counter[tuple[pathlib.Path, str, bool]] = collections.Counter()
     for item in items:
-        parameters = getattr(item, "callspec", None)
-        real = bool(parameters and "real" in parameters.params.values())  # skipped without --real
-        test = (item.path, getattr(item, "originalname", item.name), real)
+        # Those for a real API server are counted apart: they are skipped without --real.
+        test = (item.path, getattr(item, "originalname", item.name), is_real(item))
         sample = item.get_closest_marker("sample")
         if is_exhaustive(item.path) or (sample and places[test] % sample.args[0]):
             item.add_marker("exhaustive")

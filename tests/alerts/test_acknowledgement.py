@@ -42,6 +42,7 @@ def acknowledge(alert: Alert, **options: Any) -> None:
     acknowledgement.acknowledge(alert, by="ann", reason="CIDR ordered", **options)
 
 
+@pytest.mark.exhaustive
 def test_it_is_not_counted_and_folded_on_the_overview(alert: Alert) -> None:
     acknowledge(alert)
     assert not open_alerts.urgent_alerts().exists()

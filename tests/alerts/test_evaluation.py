@@ -31,6 +31,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Any:
     return kept
 
 
+@pytest.mark.exhaustive
 def test_a_quiet_register_has_no_alert() -> None:
     factories.pool("10.0.0.0/28")
     assert not evaluation.evaluate().opened

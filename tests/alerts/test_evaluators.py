@@ -78,6 +78,7 @@ sending.send_pending({target})
 """
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_is_killed_in_the_middle_loses_no_message(
     condition: WebhookTarget, receiver: Receiver
 ) -> None:

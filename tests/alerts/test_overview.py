@@ -106,6 +106,7 @@ def test_every_alert_of_the_demo_leads_to_a_page() -> None:
         assert client.get(reverse("admin:pools_alert_change", args=[alert.pk])).status_code == 200
 
 
+@pytest.mark.exhaustive
 def test_runbooks_are_pages() -> None:
     client = people.browser(["view_alert"])
     for runbook in registry.runbooks():
@@ -127,6 +128,7 @@ def test_the_page_of_an_alert_shows_its_runbook_and_what_has_the_same_cause() ->
     assert reverse("admin:runbook", args=["IpamPoolNearlyFull"]) in listed
 
 
+@pytest.mark.exhaustive
 def test_the_pages_of_a_pool_and_a_cluster_list_their_alerts() -> None:
     pool = factories.pool("10.0.0.0/30")
     factories.drain(pool, env="shop")
@@ -165,6 +167,7 @@ def test_before_the_first_evaluation_nobody_is_told_that_all_is_well() -> None:
         assert "No errors and no warnings" not in text
 
 
+@pytest.mark.exhaustive
 def test_the_demo_is_evaluated_when_it_is_loaded(settings: Any) -> None:
     settings.IPAM_ALLOW_DEMO = True
     call_command("demo")

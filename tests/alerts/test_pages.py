@@ -63,6 +63,7 @@ def test_conditions_are_listed_in_words_with_proper_names() -> None:
     assert registry.words("cidrs_overlapping") == "CIDRs overlapping"
 
 
+@pytest.mark.exhaustive
 def test_without_the_permission_nothing_is_seen() -> None:
     alert = full()
     target, _ = targets.create("t", "https://example.org/", author=factories.BY)

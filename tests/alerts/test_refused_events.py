@@ -65,6 +65,7 @@ def set_aside() -> Delivery:
     return Delivery.objects.get(event="event")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("status", [400, 403, 413, 422])
 def test_the_event_that_is_refused_is_set_aside_and_the_others_arrive_in_order(
     receiver: Receiver, status: int
@@ -91,6 +92,7 @@ def test_the_event_that_is_refused_is_set_aside_and_the_others_arrive_in_order(
     assert numbers | {own} == set(range(1, len(expect(since)) + 1))
 
 
+@pytest.mark.exhaustive
 def test_a_refused_event_arrives_when_the_receiver_takes_it(receiver: Receiver) -> None:
     target = subscriber(receiver)
     describe(3, (2, "poison"))
@@ -107,6 +109,7 @@ def test_a_refused_event_arrives_when_the_receiver_takes_it(receiver: Receiver) 
     assert set_aside().state == "delivered"
 
 
+@pytest.mark.exhaustive
 def test_an_event_that_is_always_refused_is_given_up_and_shown(receiver: Receiver) -> None:
     target = subscriber(receiver)
     describe(3, (1, "poison"))
@@ -158,6 +161,7 @@ def test_a_receiver_that_refuses_everything_loses_nothing(
     assert sorted(judge.accepted) == sorted(expect(since))
 
 
+@pytest.mark.exhaustive
 def test_a_receiver_that_refuses_for_a_moment_gets_all_in_order(receiver: Receiver) -> None:
     target = subscriber(receiver)
     since = target.event_position
@@ -170,7 +174,7 @@ def test_a_receiver_that_refuses_for_a_moment_gets_all_in_order(receiver: Receiv
     assert not Delivery.objects.exists()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("status", [302, 408, 410, 429, 500, 503])
 def test_an_unavailable_receiver_loses_nothing_and_gets_all_in_order(
     receiver: Receiver, status: int
@@ -190,6 +194,7 @@ def test_an_unavailable_receiver_loses_nothing_and_gets_all_in_order(
     assert not Delivery.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_a_receiver_that_is_too_slow_for_large_batches_gets_small_ones(receiver: Receiver) -> None:
     """Its proxy answers 504."""
     target = subscriber(receiver)
@@ -205,6 +210,7 @@ def test_a_receiver_that_is_too_slow_for_large_batches_gets_small_ones(receiver:
     assert judge.accepted == expect(since)
 
 
+@pytest.mark.exhaustive
 def test_what_is_set_aside_waits_while_the_target_is_disabled(receiver: Receiver) -> None:
     target = subscriber(receiver)
     describe(1, (0, "poison"))

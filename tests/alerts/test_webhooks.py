@@ -81,6 +81,7 @@ def test_a_target_is_told_only_what_it_wants_and_while_it_is_on(receiver: Receiv
     assert evaluation.evaluate().deliveries == 0
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("status", [199, 302, 400, 410, 429, 500, 503])
 def test_what_is_not_accepted_is_tried_again_later_with_the_same_id(
     receiver: Receiver, status: int

@@ -85,7 +85,7 @@ def _ids() -> dict[str, int]:
     return {"held": held["id"], "cooled": cooled["id"], "fresh": fresh}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
 def test_a_broken_block_is_seen(broken: Break, psql: Callable[..., None]) -> None:
     ids = _ids()

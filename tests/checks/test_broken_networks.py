@@ -55,6 +55,7 @@ def _mended(code: str, count: int) -> None:
     assert event.reason == f"repair of check {code}"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("column", ["entry", "claim", "workload"])
 def test_a_row_that_the_index_has_not(psql: Psql, column: str) -> None:
     index_entry = IndexEntry.objects.filter(
@@ -64,6 +65,7 @@ def test_a_row_that_the_index_has_not(psql: Psql, column: str) -> None:
     _mended("index_entries", 1)
 
 
+@pytest.mark.exhaustive
 def test_a_place_that_nobody_names(psql: Psql) -> None:
     index_entry = IndexEntry.objects.filter(
         entry__isnull=False, address__isnull=False, duplicate_mac=False, duplicate_ip=False
@@ -76,6 +78,7 @@ def test_a_place_that_nobody_names(psql: Psql) -> None:
     _mended("index_entries", 1)
 
 
+@pytest.mark.exhaustive
 def test_an_entry_changed_past_the_services(psql: Psql) -> None:
     index_entry = IndexEntry.objects.filter(
         entry__isnull=False, duplicate_mac=False, duplicate_ip=False
@@ -85,6 +88,7 @@ def test_an_entry_changed_past_the_services(psql: Psql) -> None:
     _mended("index_entries", 2 * rows)
 
 
+@pytest.mark.exhaustive
 def test_flags(psql: Psql) -> None:
     index_entry = IndexEntry.objects.filter(
         address__isnull=False, duplicate_ip=False, duplicate_mac=False, entry=None

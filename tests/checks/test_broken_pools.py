@@ -59,6 +59,7 @@ def test_a_lost_free_span(psql: Psql) -> None:
     _mended("free_space", 1)
 
 
+@pytest.mark.exhaustive
 def test_a_lost_row_of_the_window(psql: Psql) -> None:
     pool = _pool()
     fresh = Block.objects.filter(pool=pool, state="available").order_by("cidr")
@@ -96,6 +97,7 @@ def test_a_span_in_a_reserved_range_and_beyond_the_end(psql: Psql) -> None:
     _mended("free_space", 2)
 
 
+@pytest.mark.exhaustive
 def test_both_families_and_huge_pools(psql: Psql) -> None:
     pool = factories.pool("10.0.0.0/28", "2001:db8::/48")
     factories.take(pool, family=6)
@@ -137,6 +139,7 @@ def test_a_mark_that_nothing_asks_for(psql: Psql) -> None:
 # --- counts and windows ---------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("held", "counted", "family"),
     [(300, "now()", 4), (11, "now() - interval '2 hours'", 4), (0, "now()", 6)],
@@ -159,6 +162,7 @@ def test_a_count_may_be_as_far_off_as_what_happened_since(psql: Psql) -> None:
     assert wrong(check(only=["counts"])) == {}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "values", ["6, now()", "4, now() + interval '1 day'"], ids=["orphan", "ahead"]
 )
@@ -171,6 +175,7 @@ def test_windows(psql: Psql, values: str) -> None:
     factories.take(pool)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -40,7 +40,7 @@ def _broken(statement: str) -> None:
         cursor.execute(statement)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("statement", "says"), WEAKENED.items())
 def test_a_rule_of_a_table(statement: str, says: str) -> None:
     _broken(statement)
@@ -50,7 +50,7 @@ def test_a_rule_of_a_table(statement: str, says: str) -> None:
     assert repaired(run) == {}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("statement", "says"), SILENCED.items())
 def test_a_trigger_or_function(statement: str, says: str) -> None:
     _broken(statement)
@@ -60,6 +60,7 @@ def test_a_trigger_or_function(statement: str, says: str) -> None:
     assert repaired(run) == {}
 
 
+@pytest.mark.exhaustive
 def test_a_foreign_key() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -91,6 +92,7 @@ def test_the_trigger_of_a_model() -> None:
     assert f"function {name} differs from this version" in texts(run)
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_left_of_the_comparison() -> None:
     check(only=["constraints"])
     with connection.cursor() as cursor:
@@ -122,6 +124,7 @@ def _make_rules_of_blocks() -> None:
             editor.add_index(Block, index)
 
 
+@pytest.mark.exhaustive
 def test_rules_as_a_restore_makes_them_are_right() -> None:
     """A restore makes each rule from PostgreSQL's own text, and some read differently afterwards."""
     with connection.cursor() as cursor:

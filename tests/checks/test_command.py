@@ -27,6 +27,7 @@ def ipam(*words: str) -> tuple[int, str]:
     return 0, out.getvalue()
 
 
+@pytest.mark.exhaustive
 def test_a_clean_register() -> None:
     demo.load()
     status, text = ipam("check")

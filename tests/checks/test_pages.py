@@ -28,6 +28,7 @@ def page(*rights: str, url: str = LIST) -> str:
     return str(answer.content.decode())
 
 
+@pytest.mark.exhaustive
 def test_before_any_run_and_after_one() -> None:
     demo.load()
     text = page(SEE)
@@ -39,6 +40,7 @@ def test_before_any_run_and_after_one() -> None:
     assert "Run now" not in text
 
 
+@pytest.mark.exhaustive
 def test_what_is_wrong_leads_to_its_pool() -> None:
     broken()
     check()
@@ -50,6 +52,7 @@ def test_what_is_wrong_leads_to_its_pool() -> None:
     assert reverse("admin:pools_checkrun_repair") not in page(SEE, RUN)
 
 
+@pytest.mark.exhaustive
 def test_run_now() -> None:
     browser = people.browser((SEE, RUN))
     answer = browser.post(reverse("admin:pools_checkrun_run"), follow=True)
@@ -63,6 +66,7 @@ def test_run_now() -> None:
     assert CheckRun.objects.count() == 1
 
 
+@pytest.mark.exhaustive
 def test_repair_says_what_it_does_first() -> None:
     browser = people.browser((SEE, RUN, REPAIR))
     url = reverse("admin:pools_checkrun_repair")
@@ -96,6 +100,7 @@ def test_who_may(rights: tuple[str, ...], run: int, repair: int) -> None:
     assert CheckRun.objects.count() == (run == 302)
 
 
+@pytest.mark.exhaustive
 def test_the_overview_tells_whom_it_concerns() -> None:
     broken()
     check()

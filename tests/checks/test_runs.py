@@ -119,6 +119,7 @@ def test_no_such_check() -> None:
     assert caught.value.code == "unknown_check"
 
 
+@pytest.mark.exhaustive
 def test_once_a_night() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE django_migrations SET applied = now()")
@@ -136,6 +137,7 @@ def test_once_a_night() -> None:
     assert len(runs.due()) == 2
 
 
+@pytest.mark.exhaustive
 def test_the_last_word_on_a_check_is_of_the_newest_run_that_looked() -> None:
     pool = factories.pool("10.0.0.0/28")
     with connection.cursor() as cursor:

@@ -79,6 +79,7 @@ def test_same_mac_and_address_in_two_entries_is_a_duplicate_mac_only() -> None:
     assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"mac"}
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("entry", "claim", "expected"),
     [
@@ -118,6 +119,7 @@ def test_networks_do_not_meet() -> None:
     assert _flags(entry=one.pk) == _flags(entry=two.pk) == set()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("more", "address", "type_", "flagged"),
     [
@@ -141,6 +143,7 @@ def test_what_the_network_uses_itself(
     assert found.note is not flagged
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("subnets", "more", "mac"),
     [

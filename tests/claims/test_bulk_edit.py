@@ -52,6 +52,7 @@ def test_a_wrong_namespace_is_refused_beside_its_field(entries: list[Entry]) -> 
     assert "lower-case letters" in str(answer.context["form"].errors["namespace"])
 
 
+@pytest.mark.exhaustive
 def test_entries_are_deleted_after_a_preview(entries: list[Entry]) -> None:
     url = _url("entry_bulk_delete", entries[:2])
     assert MACS[0] in people.browser().post(url, {"reason": "gone"}).content.decode()

@@ -14,6 +14,7 @@ from tests.claims import worlds
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("most", [0, 10_000])
 def test_the_filters_find_what_the_columns_say(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(event_filters, "MOST", most)

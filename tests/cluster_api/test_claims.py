@@ -77,6 +77,7 @@ def test_a_claim_gets_an_address_with_owners_finalizer_and_label(world: World) -
     assert world.held() == {"blue/test": "10.0.0.1"}
 
 
+@pytest.mark.exhaustive
 def test_a_further_sync_writes_nothing(world: World) -> None:
     world.pool(NET)
     world.put_pool("pool")
@@ -89,6 +90,7 @@ def test_a_further_sync_writes_nothing(world: World) -> None:
     assert sum(each["written"] for each in run.kinds.values()) == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", contract.POOL_KINDS)
 def test_a_pool_that_does_not_exist(world: World, kind: str) -> None:
     """The referenced namespaced / global pool does not exist: should not allocate an Address."""
@@ -118,6 +120,7 @@ def test_reserved_addresses_are_not_allocated(world: World) -> None:
     assert world.ready("test2") == ("False", "PoolExhausted")
 
 
+@pytest.mark.exhaustive
 def test_excluded_addresses_are_not_allocated(world: World) -> None:
     """The pool has excluded ip addresses: should not allocate excluded ip addresses."""
     world.pool("10.1.1.0/24", reserved=["10.1.1.2-10.1.1.5", "10.1.1.7-10.1.1.7"])
@@ -141,6 +144,7 @@ def test_a_pool_without_a_gateway(world: World) -> None:
     assert "gateway" not in address["spec"]
 
 
+@pytest.mark.exhaustive
 def test_a_global_pool_serves_all_namespaces(world: World) -> None:
     """The referenced global pool exists: no matter the claim's namespace; two claims of one name."""
     world.pool(NET)
@@ -168,6 +172,7 @@ def test_two_pools_of_one_name_in_two_namespaces(world: World) -> None:
     assert world.address_text("test-2", GREEN) == "10.0.1.50"
 
 
+@pytest.mark.exhaustive
 def test_a_namespaced_and_a_global_pool_of_one_name(world: World) -> None:
     """Two pools with the same name, one in a namespace and one cluster-scoped, exist."""
     world.pool("10.0.0.50/32", name="one")
@@ -181,6 +186,7 @@ def test_a_namespaced_and_a_global_pool_of_one_name(world: World) -> None:
     assert world.address_text("test-2") == "10.0.1.50"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("is_global", [False, True], ids=["namespaced", "global"])
 def test_an_exhausted_pool_serves_again_when_an_address_is_released(
     world: World, is_global: bool
@@ -232,6 +238,7 @@ def test_a_pool_of_single_addresses(world: World) -> None:
     assert (spec["address"], spec["prefix"], spec["gateway"]) == ("10.0.1.2", 24, "10.0.1.1")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [

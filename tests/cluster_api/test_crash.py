@@ -18,6 +18,7 @@ def _held_blocks() -> list[str]:
     return [str(row.cidr) for row in Block.objects.filter(state="held").order_by("cidr")]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("category", ["node", "vm"])
 def test_a_crash_between_allocation_and_write(world: World, category: str) -> None:
     """At each write of the first answer; the next sync finishes it with the same address.
@@ -40,6 +41,7 @@ def test_a_crash_between_allocation_and_write(world: World, category: str) -> No
     assert len(_held_blocks()) == len(set(world.held().values())) == MOST_WRITES
 
 
+@pytest.mark.exhaustive
 def test_a_crash_at_any_step_of_a_deletion(world: World) -> None:
     world.pool("10.0.0.0/24", cooldown=3600)
     world.put_pool("pool")
@@ -61,6 +63,7 @@ def test_a_crash_at_any_step_of_a_deletion(world: World) -> None:
     assert crashed >= 3, "the IPAddress is deleted, loses its finalizer, then the claim does"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("by_cluster", [False, True], ids=["paused claim", "paused cluster"])
 def test_an_address_that_was_moved_is_adopted(world: World, by_cluster: bool) -> None:
     """What clusterctl makes in the new cluster: claim and address without status, other uids."""
@@ -106,6 +109,7 @@ OWNERS: dict[str, list[dict[str, Any]]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", OWNERS)
 def test_an_existing_address_gets_owners_and_finalizer(world: World, case: str) -> None:
     """An existing IPAddress with no, or an unrelated, ownerRef is missing finalizers and owner references."""
@@ -161,6 +165,7 @@ def _reference(owner: Any, *, controller: bool) -> dict[str, Any]:
     }
 
 
+@pytest.mark.exhaustive
 def test_an_address_that_another_holder_has_is_flagged(world: World) -> None:
     world.pool("10.0.0.0/24")
     world.put_pool("pool")
@@ -173,6 +178,7 @@ def test_an_address_that_another_holder_has_is_flagged(world: World) -> None:
     assert world.held() == {"blue/first": "10.0.0.1"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -209,6 +215,7 @@ def test_an_address_of_another_claim_is_not_touched(world: World) -> None:
     assert world.ready("test") == ("False", "AllocationFailed")
 
 
+@pytest.mark.exhaustive
 def test_a_claim_made_anew_keeps_the_address_of_its_ipaddress(world: World) -> None:
     """A claim is restored with another uid while its IPAddress is there."""
     world.pool("10.0.0.0/24", cooldown=3600)

@@ -52,6 +52,7 @@ def _annotate_pool(world: World, *, paused: bool) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_paused_pool(world: World) -> None:
     """The pool is paused: no IPAddress until it is unpaused; should prevent deletion of claims."""
     _annotate_pool(world, paused=True)
@@ -71,6 +72,7 @@ def test_a_paused_pool(world: World) -> None:
     assert world.held() == {}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("by_label", [False, True], ids=["spec.clusterName", "label"])
 @pytest.mark.parametrize("annotated", [False, True], ids=["spec.paused", "annotation"])
 def test_a_paused_cluster(world: World, by_label: bool, annotated: bool) -> None:
@@ -94,6 +96,7 @@ def test_a_paused_cluster(world: World, by_label: bool, annotated: bool) -> None
     assert world.claim("test") is None
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_that_is_not_there(world: World) -> None:
     """The cluster can not be retrieved: no address; a fulfilled claim is released all the same."""
     world.put_claim("early", cluster="prod")
@@ -110,6 +113,7 @@ def test_a_cluster_that_is_not_there(world: World) -> None:
     assert world.held() == {}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("paused", [False, True], ids=["annotation", "annotation and spec.paused"])
 def test_another_change_of_a_paused_cluster_is_no_end_of_its_pause(
     world: World, paused: bool

@@ -52,6 +52,7 @@ def test_a_cidr_with_addresses_of_claims_is_not_removed(world: World) -> None:
     assert [str(row) for row in PoolCIDR.objects.filter(pool=pool)] == ["10.0.0.0/29"]
 
 
+@pytest.mark.exhaustive
 def test_an_object_that_names_another_pool_leaves_addresses_where_they_are(world: World) -> None:
     world.pool("10.0.0.0/29")
     world.pool("10.0.1.0/29", name="other")
@@ -68,6 +69,7 @@ def test_an_object_that_names_another_pool_leaves_addresses_where_they_are(world
     assert world.held() == {"blue/late": "10.0.1.1"}
 
 
+@pytest.mark.exhaustive
 def test_addresses_of_several_networks_have_the_prefix_length_of_each(world: World) -> None:
     """Specifying an address that belongs to separate subnets: no error here, where each CIDR is a network."""
     world.pool("10.0.0.0/30", "10.0.1.0/24")
@@ -83,6 +85,7 @@ def test_addresses_of_several_networks_have_the_prefix_length_of_each(world: Wor
     ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("cidr", "gateway"), [("10.0.0.0/24", "fd00::1"), ("fd00::/120", "10.0.0.1")]
 )

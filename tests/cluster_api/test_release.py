@@ -24,6 +24,7 @@ from tests.cluster_api.world import World
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.exhaustive
 def test_a_deleted_claim_releases_its_address_into_the_cooldown(world: World) -> None:
     world.pool("10.0.0.0/29", cooldown=3600)
     world.put_pool("pool")
@@ -41,6 +42,7 @@ def test_a_deleted_claim_releases_its_address_into_the_cooldown(world: World) ->
     assert world.address_text("next") == "10.0.0.2"
 
 
+@pytest.mark.exhaustive
 def test_a_name_that_is_used_again_is_another_claim(world: World) -> None:
     """A machine is made anew under its name; nothing of the first claim is the second one's."""
     world.pool("10.0.0.0/30", cooldown=3600)
@@ -71,6 +73,7 @@ def test_an_unanswered_claim_of_a_missing_cluster_can_be_deleted(world: World) -
     assert world.claim("test") is None
 
 
+@pytest.mark.exhaustive
 def test_a_claim_that_goes_with_its_cluster_is_released_at_once(world: World) -> None:
     """The claim was fulfilled, the Cluster is gone, and the claim is deleted."""
     world.pool("10.0.0.0/29")
@@ -86,6 +89,7 @@ def test_a_claim_that_goes_with_its_cluster_is_released_at_once(world: World) ->
     assert world.held() == {}
 
 
+@pytest.mark.exhaustive
 def test_an_address_in_its_cooldown_is_not_given_to_another_claim(world: World) -> None:
     world.pool("10.0.0.7/32", cooldown=3600)
     world.put_pool("pool")
@@ -108,6 +112,7 @@ def test_a_protected_address_survives_a_deletion_by_hand(world: World) -> None:
     assert world.address_text("test") == "10.0.0.1"
 
 
+@pytest.mark.exhaustive
 def test_an_address_that_is_gone_is_made_again_with_the_same_address(world: World) -> None:
     world.pool("10.0.0.0/29")
     world.put_pool("pool")
@@ -122,6 +127,7 @@ def test_an_address_that_is_gone_is_made_again_with_the_same_address(world: Worl
     assert world.ready("test") == ("True", "Ready")
 
 
+@pytest.mark.exhaustive
 def test_a_pool_with_addresses_is_protected(world: World) -> None:
     """Add a finalizer to prevent pool deletion before IPAddresses are deleted."""
     world.pool("10.0.0.0/29")
@@ -141,6 +147,7 @@ def test_a_pool_with_addresses_is_protected(world: World) -> None:
     assert world.pool_object() is None
 
 
+@pytest.mark.exhaustive
 def test_a_claim_is_released_when_its_pool_is_gone(world: World) -> None:
     """The pool is deleted before the claim (cluster teardown)."""
     world.pool("10.0.0.0/29")
@@ -172,6 +179,7 @@ def test_a_claim_whose_finalizer_was_taken_is_released_when_all_of_it_is_gone(
     assert world.held() == {}
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_is_woken_when_a_waiting_claim_can_be_served(world: World) -> None:
     """The pool is exhausted; somebody releases, or adds a CIDR, in the register."""
     pool = world.pool("10.0.0.7/32")
@@ -190,6 +198,7 @@ def test_a_cluster_is_woken_when_a_waiting_claim_can_be_served(world: World) -> 
     assert waiting.nudge_clusters() == 0
 
 
+@pytest.mark.exhaustive
 def test_addresses_of_claims_that_are_gone_are_reported_where_nobody_answers(
     world: World, settings: Any
 ) -> None:

@@ -34,6 +34,7 @@ def _served(world: World) -> None:
     world.sync()
 
 
+@pytest.mark.exhaustive
 def test_both_forms_of_v1beta2(world: World) -> None:
     assert world.version == "v1beta2"
     _served(world)
@@ -54,6 +55,7 @@ def test_both_forms_of_v1beta2(world: World) -> None:
     assert "addressRef" not in exhausted
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("definitions", [OLD], ids=["v1beta1"])
 def test_v1beta1_alone(world: World, definitions: object) -> None:
     assert world.version == "v1beta1"
@@ -75,6 +77,7 @@ def test_v1beta1_alone(world: World, definitions: object) -> None:
     assert world.claim("test") is None
 
 
+@pytest.mark.exhaustive
 def test_a_claim_made_in_v1beta1_is_answered_in_v1beta2(world: World) -> None:
     """As an infrastructure provider of an older release makes it, while both versions are served."""
     world.pool("10.0.0.0/24")
@@ -163,6 +166,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("case", CASES)
 def test_a_pool_that_cannot_be_used_is_said_so(world: World, case: str) -> None:
     settings, spec, message = CASES[case]
@@ -183,6 +187,7 @@ def test_a_pool_that_cannot_be_used_is_said_so(world: World, case: str) -> None:
     assert pool["status"]["conditions"][0]["status"] == "False"
 
 
+@pytest.mark.exhaustive
 def test_the_status_of_a_pool(world: World) -> None:
     """It shows the total, used, free ip addresses in the pool."""
     world.pool("10.0.0.0/24", reserved=["10.0.0.128-10.0.0.191"], cooldown=3600)
@@ -205,6 +210,7 @@ def test_the_status_of_a_pool(world: World) -> None:
     assert pool["metadata"]["finalizers"] == [contract.POOL_FINALIZER]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("cidr", "gateway", "claims", "free"),
     [

@@ -27,21 +27,25 @@ def _python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.exhaustive
 def test_it_comes_from_the_environment() -> None:
     assert _python("-c", PRINT, IPAM_KEY_RING=f"{KEY}, x").stdout.strip() == str([KEY, "x"])
 
 
+@pytest.mark.exhaustive
 def test_it_comes_from_a_file(tmp_path: pathlib.Path) -> None:
     (tmp_path / "ring").write_text(f"{KEY}\n\nx\n")
     done = _python("-c", PRINT, IPAM_KEY_RING_FILE=str(tmp_path / "ring"))
     assert done.stdout.strip() == str([KEY, "x"])
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_is_not_there_stops_the_start(tmp_path: pathlib.Path) -> None:
     done = _python("-c", PRINT, IPAM_KEY_RING_FILE=str(tmp_path / "ring"))
     assert "IPAM_KEY_RING_FILE" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_up_makes_one_and_keeps_it(tmp_path: pathlib.Path) -> None:
     made = folder.secrets_of(tmp_path)
     assert folder.secrets_of(tmp_path) == made
@@ -58,6 +62,7 @@ def test_a_folder_of_an_earlier_version_gets_one(tmp_path: pathlib.Path) -> None
     assert made.items() <= again.items()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("ring", "complains"),
     [("", True), ("short", True), (KEY, False)],

@@ -56,6 +56,7 @@ READERS: list[Callable[[Any], object]] = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("read", READERS, ids=lambda read: f"{read.__module__}.{read.__name__}")
 @given(value=st.one_of(JSON, POOL, NODE, st.text()))
 def test_readers(read: Callable[[Any], object], value: Any) -> None:
@@ -85,6 +86,7 @@ def test_writing_back_what_was_read(manifest: Any) -> None:
     }
 
 
+@pytest.mark.exhaustive
 @given(st.dictionaries(KEYS, JSON), st.dictionaries(KEYS, JSON))
 def test_differences(desired: Any, observed: Any) -> None:
     differences.find_differences(desired, observed, manager="a")

@@ -79,6 +79,7 @@ def _survives(parser: Callable[[Any], object], value: object) -> None:
         assert (problem.message + problem.value).encode()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", PARSERS)
 @hypothesis.given(value=ADDRESS_LIKE | JSON_LIKE | st.binary())
 def test_only_invalid_input_is_raised(name: str, value: object) -> None:
@@ -102,6 +103,7 @@ def test_only_invalid_input_is_raised_by_texts(name: str, text: str | bytes) -> 
     _survives(TEXT_PARSERS[name], text)
 
 
+@pytest.mark.exhaustive
 @hypothesis.given(value=st.dictionaries(st.text("abc1.~", min_size=1), JSON_LIKE))
 def test_json_that_python_writes_is_read_back_or_refused(value: dict[str, Any]) -> None:
     text = json.dumps(value)
@@ -123,6 +125,7 @@ HUGE: dict[str, Any] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("parser", PARSERS)
 @pytest.mark.parametrize("value", HUGE)
 def test_huge_values_are_refused_at_once(parser: str, value: str) -> None:
@@ -130,6 +133,7 @@ def test_huge_values_are_refused_at_once(parser: str, value: str) -> None:
         PARSERS[parser](HUGE[value])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("parser", PARSERS)
 def test_deep_values_are_refused_without_a_crash(parser: str) -> None:
     value: Any = []

@@ -64,6 +64,7 @@ READERS: dict[str, Callable[[catalogue.Case, addresses.InputSource], Any]] = {
 }
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize(("case", "door"), CASES)
 def test_catalogue(case: catalogue.Case, door: str) -> None:
     how = addresses.InputSource.API if door in {"api", "core"} else addresses.InputSource.TEXT

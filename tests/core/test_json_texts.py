@@ -82,6 +82,7 @@ def test_the_limit_is_the_callers() -> None:
     assert caught.value.code == "too_large"
 
 
+@pytest.mark.exhaustive
 def test_two_megabytes_are_read_in_time() -> None:
     text = '{"a": [' + '{"cidr": "10.0.0.0/8", "n": [1, 2, {"b": 1.5}]}, ' * 40_000 + "1]}"
     with effort.at_most(5_000):

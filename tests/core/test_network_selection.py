@@ -146,6 +146,7 @@ _JSON = st.recursive(
 )
 
 
+@pytest.mark.exhaustive
 @given(st.text() | _JSON.map(json.dumps) | _JSON)
 def test_nothing_else_is_raised(text: object) -> None:
     for read in (selection.networks, selection.default_network, selection.vm_addresses):

@@ -56,6 +56,7 @@ MOST = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shape", MOST, ids=lambda shape: shape.value)
 @hypothesis.given(data=st.data())
 def test_round_trip(shape: podippool.Shape, data: st.DataObject) -> None:

@@ -42,6 +42,7 @@ ENCODINGS = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_secret_is_hidden_in_every_encoding(text: str, encoding: str) -> None:

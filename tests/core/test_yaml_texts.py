@@ -127,6 +127,7 @@ def test_thousands_of_problems_are_cut() -> None:
     assert len(caught.value.problems) == documents.MOST_PROBLEMS
 
 
+@pytest.mark.exhaustive
 def test_a_megabyte_is_read_in_time() -> None:
     pool = "p{}:\n  ipv4:\n    cidrs: [10.{}.0.0/16, fd00::/104]\n    maskSize: 24\n"
     text = "".join(pool.format(number, number % 256) for number in range(14_000))
@@ -143,6 +144,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.exhaustive
 @hypothesis.given(st.dictionaries(TEXTS.filter(lambda key: key != "<<"), VALUES))
 def test_a_json_text_means_the_same_in_both_readers(value: dict[str, Any]) -> None:
     text = json.dumps(value, ensure_ascii=False)

@@ -37,6 +37,7 @@ def got(path: str, **query: object) -> list[dict[str, Any]]:
     return list(found.json()["results"])
 
 
+@pytest.mark.exhaustive
 def test_now_by_each_way() -> None:
     pool = growing()
     (vm,) = got("utilization/")
@@ -58,6 +59,7 @@ def test_now_by_each_way() -> None:
     assert len(got("utilization/", by="cluster")) == 2
 
 
+@pytest.mark.exhaustive
 def test_over_time_and_in_pages() -> None:
     pool = growing()
     (row,) = got("utilization/", by="pool", days=5, name="growing")
@@ -97,6 +99,7 @@ def test_what_is_refused(query: str, code: str) -> None:
     apis.refused(apis.Api()("GET", f"utilization/?{query}"), 400, code)
 
 
+@pytest.mark.exhaustive
 def test_a_forecast_in_days_and_words() -> None:
     pool = growing()
     found = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()
@@ -108,6 +111,7 @@ def test_a_forecast_in_days_and_words() -> None:
     assert found["share"] == 0.8
 
 
+@pytest.mark.exhaustive
 def test_a_forecast_goes_by_the_numbers_of_now() -> None:
     pool = growing()
     factories.drain(pool)
@@ -136,6 +140,7 @@ def verb(*options: str) -> tuple[str, int]:
     return out.getvalue(), status
 
 
+@pytest.mark.exhaustive
 def test_the_command_ends_with_3_when_a_pool_is_full_within_the_days() -> None:
     pool = growing()
     text, status = verb("-o", "json")

@@ -32,6 +32,7 @@ def test_every_pool_has_the_days_until_today_and_today_agrees_with_it() -> None:
             assert yesterday.held + yesterday.cooling >= one.used - 6 - 60 * (pool.name == "vm-lab")
 
 
+@pytest.mark.exhaustive
 def test_use_grows_and_one_pool_will_be_full_soon() -> None:
     blue = Pool.objects.get(name="blue-pool")
     held = list(

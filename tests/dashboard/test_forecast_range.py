@@ -68,6 +68,7 @@ def share_met(change: Changes, history: int, mean: float) -> float:
     return met / SERIES
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("history", [14, 30, 60])
 @pytest.mark.parametrize(
     ("change", "mean"),
@@ -83,6 +84,7 @@ def test_of_rare_large_batches_fewer_are_met(history: int) -> None:
     assert 0.6 <= share_met(batches, history, 3) <= 0.95
 
 
+@pytest.mark.exhaustive
 def test_over_all_makes_it_is_the_promised_share() -> None:
     shares = [
         share_met(change, history, mean)

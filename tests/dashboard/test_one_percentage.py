@@ -29,6 +29,7 @@ def test_only_a_full_pool_has_a_hundred() -> None:
     assert (usage.Usage(4, held=4).percent, usage.Usage(0).percent) == (100, 100)
 
 
+@pytest.mark.exhaustive
 def test_every_page_says_the_same_number() -> None:
     """58 of the 62 addresses are 93.5 per cent."""
     pool = factories.pool("10.0.0.0/26", name="prod")
@@ -45,6 +46,7 @@ def test_every_page_says_the_same_number() -> None:
         assert not re.search(r"\b94 ?%", text), url
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("threshold", "is_said"), [(80, True), (90, False)])
 def test_the_threshold_moves_every_page(settings: Any, threshold: int, is_said: bool) -> None:
     settings.IPAM_ALERT_WARNING_PERCENT = threshold

@@ -28,6 +28,7 @@ def page(client: Client | None = None, **query: object) -> str:
     return answer.content.decode()
 
 
+@pytest.mark.exhaustive
 def test_the_demo_fleet_in_all_sections() -> None:
     demo.load()
     evaluation.evaluate()
@@ -51,7 +52,7 @@ def test_an_empty_register_leads_to_the_first_steps() -> None:
     assert [link for link in links if link not in main] == []
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("days", [7, 30, 90, 365])
 @pytest.mark.parametrize("by", ["category", "cluster", "org", "env"])
 def test_a_range_and_a_way_to_divide(days: int, by: str) -> None:
@@ -72,6 +73,7 @@ def test_a_range_and_a_way_to_divide(days: int, by: str) -> None:
     assert chosen == [f"{days} days", {"org": "organization", "env": "environment"}.get(by, by)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("query", [{"days": "8"}, {"days": "x"}, {"by": "pool"}, {"by": "<b>"}])
 def test_what_is_no_choice_means_the_usual(query: dict[str, str]) -> None:
     factories.pool("10.0.0.0/28")
@@ -127,6 +129,7 @@ def test_the_pages_statements_are_few() -> None:
     assert len(queries) < 80
 
 
+@pytest.mark.exhaustive
 def test_whoever_may_not_see_environments_sees_none() -> None:
     demo.load()
     client = people.browser(["view_pool", "view_block"])
@@ -146,6 +149,7 @@ def test_names_are_escaped_in_charts_too() -> None:
         assert "<script>alert" not in page(by=by)
 
 
+@pytest.mark.exhaustive
 def test_a_pool_page_has_its_chart_and_its_forecast_in_words() -> None:
     demo.load()
     pool_id = Sample.objects.filter(pool="blue-pool").values_list("pool_id", flat=True)[0]
@@ -167,6 +171,7 @@ def test_the_list_of_pools_tells_forecasts_with_one_more_statement() -> None:
     assert sum("pools_poolforecast" in query["sql"] for query in queries) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_pool_that_is_full_soon_is_an_alert_only_then() -> None:
     pool = factories.pool("10.0.0.0/26")
     for ago in range(20, -1, -1):

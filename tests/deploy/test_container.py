@@ -97,6 +97,7 @@ def test_what_is_copied_is_what_a_build_sees() -> None:
     assert packages <= copied
 
 
+@pytest.mark.exhaustive
 def test_every_process_starts() -> None:
     """Without any server: the commands exist and take these options."""
     commands = [(*arguments, "--help") for arguments, _ in shipped.supervised().values()]
@@ -137,6 +138,7 @@ def server() -> Iterator[http.server.ThreadingHTTPServer]:
         thread.join()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="IPv6 is switched off")
 def test_it_listens_where_pods_have_addresses_of_one_family_only(tmp_path: pathlib.Path) -> None:
     port = processes.free_port()

@@ -34,6 +34,7 @@ def test_another_schema_and_a_user_without_the_right_are_refused() -> None:
             apps._require_schema("default")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "variables", [{"SCRIPT_NAME": "/ipam"}, {"IPAM_URL": "https://h.example.org/ipam"}]
 )

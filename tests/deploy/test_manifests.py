@@ -28,6 +28,7 @@ def manifests(request: pytest.FixtureRequest) -> list[shipped.Manifest]:
     return shipped.built(request.param)
 
 
+@pytest.mark.sample(6)
 def test_each_process_is_started_as_the_supervisor_starts_it(
     manifests: list[shipped.Manifest],
 ) -> None:
@@ -168,6 +169,7 @@ def test_the_secret_has_what_the_settings_name(manifests: list[shipped.Manifest]
         assert not {"data", "stringData"} & set(one)
 
 
+@pytest.mark.exhaustive
 def test_prometheus_is_told_the_same_alerts_and_may_ask() -> None:
     manifests = shipped.built("overlays/example")
     rules = yaml.safe_load((shipped.DEPLOY / "prometheus" / "cadastre.rules.yaml").read_text())

@@ -13,6 +13,7 @@ from django.db.migrations.state import ModelState, ProjectState
 from tests.deploy import conftest, expand, release
 
 
+@pytest.mark.exhaustive
 def test_new_migrations_hold_no_lock_for_long(upgrade: conftest.Upgrade) -> None:
     old = {name for name, kind in upgrade.before["relation"].items() if kind == "r"}
     graph = loader.MigrationLoader(None, ignore_no_migrations=True)

@@ -26,6 +26,7 @@ def following(
         servers.drop(connection, name)
 
 
+@pytest.mark.exhaustive
 def test_web_requests_are_answered_meanwhile(following: conftest.Upgrade) -> None:
     assert following.worked
     assert following.refused == []

@@ -28,6 +28,7 @@ def test_every_section_has_an_example() -> None:
     assert len(_EXAMPLE.findall(PAGE)) == PAGE.count("\n## ")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 def test_every_example_is_what_the_product_answers(client: Client) -> None:
     users = get_user_model().objects

@@ -53,6 +53,7 @@ def test_allocate_the_next_and_the_exact_one() -> None:
     assert event.actor.startswith("person-")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("data", "field", "says"),
     [
@@ -135,6 +136,7 @@ def test_ending_a_cooldown_needs_a_reason() -> None:
     assert factories.row(block).state == "available"
 
 
+@pytest.mark.exhaustive
 def test_reserve_shows_the_holders_first() -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.take(pool, factories.holder("vm-inside"))
@@ -150,6 +152,7 @@ def test_reserve_shows_the_holders_first() -> None:
     assert not pool.reserved_ranges.exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("span", "says"),
     [

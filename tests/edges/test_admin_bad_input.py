@@ -106,7 +106,7 @@ def _rows() -> list[int]:
     return [model.objects.count() for model in (Cluster, Pool, PoolCIDR, ReservedRange, Block)]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(204)
 @pytest.mark.parametrize(("case", "make"), CASES)
 def test_the_form_says_what_the_catalogue_says(case: catalogue.Case, make: Any) -> None:
     url, posted, field = make(case)
@@ -147,7 +147,7 @@ def _accepted(answer: Any, field: str) -> None:
     assert codes <= _ELSEWHERE
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(36)
 @pytest.mark.parametrize("way", ["box", "file"])
 @pytest.mark.parametrize("case", catalogue.params(door="command", kinds=("document",)))
 def test_manifests_are_read_as_strictly(case: catalogue.Case, way: str) -> None:

@@ -81,6 +81,7 @@ def test_an_error_stands_beside_its_field_and_input_is_kept(
     assert (cluster.description, cluster.version) == ("", 1)
 
 
+@pytest.mark.exhaustive
 def test_a_prefix_that_is_divided_stays() -> None:
     cluster = factories.cluster()
     _post(cluster, cluster_prefix=PREFIX)

@@ -157,6 +157,7 @@ STATES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("values", "word"), STATES.values(), ids=STATES)
 def test_the_state_in_lists_and_pages(
     fake: FakeCluster, cluster: Cluster, values: dict[str, Any], word: str
@@ -178,7 +179,7 @@ def test_the_state_in_lists_and_pages(
     assert (f"The data of cluster {cluster} is stale" in front) is (word == "stale")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["connect", "terms", "test", "pause", "resume", "reconcile", "disconnect"])  # fmt: skip
 @pytest.mark.parametrize("role", ["viewer", "operator", "administrator"])
 def test_who_may(fake: FakeCluster, cluster: Cluster, name: str, role: str) -> None:

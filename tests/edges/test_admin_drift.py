@@ -65,6 +65,7 @@ def _pages(cluster: Cluster) -> list[str]:
     return [*pages, reverse("admin:index")]
 
 
+@pytest.mark.exhaustive
 def test_every_page_answers_and_escapes_what_clusters_say(cluster: Cluster) -> None:
     client = people.browser()
     for page in _pages(cluster):
@@ -111,6 +112,7 @@ def _settle(verb: str, *, client: Any = None, **data: Any) -> Any:
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("cluster")
 def test_ignored_with_a_reason_and_heeded_again() -> None:
     assert "reason" in _settle("ignore").context["form"].errors
@@ -141,6 +143,7 @@ def test_what_cannot_be_adopted_is_told() -> None:
     assert Drift.objects.count() == 2
 
 
+@pytest.mark.sample(4)
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("verb", ["apply", "adopt", "ignore", "unignore"])
 def test_a_viewer_decides_nothing(verb: str) -> None:

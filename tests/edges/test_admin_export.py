@@ -79,6 +79,7 @@ def download(name: str, form: str, **query: Any) -> Any:
     )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ["block", "pool", "cluster", "event", "environment"])
 def test_every_format_says_the_same(name: str) -> None:
     pool = factories.pool("10.0.0.0/24", "fd00::/64")

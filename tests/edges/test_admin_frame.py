@@ -16,6 +16,7 @@ from tests import factories, people
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "group", "title"),
     [
@@ -94,6 +95,7 @@ def test_a_filter_takes_several_values() -> None:
     assert chip == ("category: Pod CIDRs, VM networks", "?")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["pools_block", "pools_event", "pools_environment"])
 def test_a_count_that_stopped_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_tables, "REACH", 2)
@@ -112,6 +114,7 @@ def _lists() -> list[lists.ListAdmin[Any]]:
     return [row for row in admin.site._registry.values() if isinstance(row, lists.ListAdmin)]
 
 
+@pytest.mark.exhaustive
 def test_each_list_says_what_it_lists_and_offers_its_export() -> None:
     browser = people.browser(is_superuser=True)
     exporting = [row for row in _lists() if row.exported]

@@ -85,12 +85,14 @@ def test_overlaps_and_their_filters(cluster: Cluster) -> None:
     assert "cad-error" in _page("overlaps", within="10.20.4")
 
 
+@pytest.mark.exhaustive
 def test_many_of_one_overlap_are_counted(cluster: Cluster) -> None:
     for _ in range(13):
         factories.pool("10.20.0.0/16", category="pod", mask=24)
     assert "and 2 more" in _page("overlaps")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["pool_for_pod", "node_demand", "preflight", "overlaps"])
 def test_who_may_look(cluster: Cluster, name: str) -> None:
     assert people.browser(people.VIEWER).get(reverse(f"admin:{name}")).status_code == 200

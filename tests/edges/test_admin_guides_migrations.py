@@ -41,6 +41,7 @@ def _take(browser: Any, step: str) -> str:
     return _text(browser.post(url, {"step": step}, follow=True))
 
 
+@pytest.mark.exhaustive
 def test_the_whole_way(pool: Pool) -> None:
     browser = people.browser()
     block = factories.take(pool, factories.holder("vm-1"))
@@ -63,6 +64,7 @@ def test_the_whole_way(pool: Pool) -> None:
     assert {actor for actor in author if actor != "tester"} == {_name(browser)}
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_is_beside_its_field(pool: Pool) -> None:
     page_text = _text(_begin(people.browser(), pool, range="10.21.0.0/28"))
     assert "is not wholly inside 10.20.0.0/28" in page_text
@@ -85,6 +87,7 @@ def test_the_pool_leads_to_an_open_migration(pool: Pool) -> None:
     assert answer.headers["Location"] == reverse("admin:pools_pool_migration", args=[pool.pk, row.pk])  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_abort(pool: Pool) -> None:
     browser = people.browser()
     _begin(browser, pool, _begin="1")
@@ -120,6 +123,7 @@ def test_a_pool_that_follows_its_cluster_is_told_what_to_apply() -> None:
     assert 'value="reserve"' not in page_text
 
 
+@pytest.mark.exhaustive
 def test_rights(pool: Pool) -> None:
     _begin(people.browser(), pool, _begin="1")
     row = CIDRMigration.objects.get()
@@ -134,6 +138,7 @@ def test_rights(pool: Pool) -> None:
     assert people.browser().get(foreign).status_code == 404
 
 
+@pytest.mark.exhaustive
 def test_to_widen_is_shown_first_and_confirmed(pool: Pool) -> None:
     browser = people.browser()
     factories.take(pool, factories.holder("vm-1"))

@@ -56,6 +56,7 @@ def test_a_pool_that_is_no_manifest() -> None:
     assert "Only pools of the category pod CIDR" in _page(factories.pool("10.20.0.0/24").pk)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("category", Category.values)
 def test_the_pool_takes_the_allocation_that_its_page_prints(category: str) -> None:
     cidrs = {

@@ -51,6 +51,7 @@ def test_blocks_are_sorted_as_numbers_both_ways() -> None:
         assert rows == sorted(rows, key=lambda text: int(text[7:-3]), reverse=order == "?o=-1")
 
 
+@pytest.mark.exhaustive
 def test_counting_stops_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_tables, "REACH", 250)
     many(factories.pool("10.0.0.0/16"), 400)
@@ -62,6 +63,7 @@ def test_counting_stops_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) ->
     assert len(client.get(f"{url}?p=3").context["cl"].result_list) == 50
 
 
+@pytest.mark.exhaustive
 def test_no_statement_counts_the_whole_table() -> None:
     many(factories.pool("10.0.0.0/16"), 300)
     client = people.browser()

@@ -78,6 +78,7 @@ def test_every_page_answers(loaded: bool) -> None:
         assert client.get(url).status_code == 200, url
 
 
+@pytest.mark.exhaustive
 def test_the_list_of_pools_filters_by_state_and_searches() -> None:
     demo.load()
     client = people.browser()
@@ -97,6 +98,7 @@ def test_the_list_of_pools_filters_by_state_and_searches() -> None:
         assert {pool.name for pool in result_list} == names, query
 
 
+@pytest.mark.exhaustive
 def test_the_start_page_lists_the_open_alerts() -> None:
     demo.load()
     evaluation.evaluate()
@@ -120,6 +122,7 @@ def admin_urls(resolver: Any = None, prefix: str = "/") -> Iterator[tuple[str, s
             yield entry.name or "", route
 
 
+@pytest.mark.exhaustive
 def test_nothing_without_a_login(client: Any) -> None:
     urls = list(admin_urls())
     assert len(urls) > 60
@@ -141,6 +144,7 @@ def test_nothing_without_a_login(client: Any) -> None:
                 assert answer["Location"].startswith("/admin/"), url
 
 
+@pytest.mark.exhaustive
 def test_what_others_wrote_is_escaped() -> None:
     evil = '<script>alert("x")</script>'
     pool = factories.pool("10.0.0.0/29", description=evil)

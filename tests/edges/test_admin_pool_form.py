@@ -53,7 +53,7 @@ def test_a_pool_of_both_families_with_reserved_ranges() -> None:
     assert (pool.mask_size_v4, pool.mask_size_v6, pool.cooldown_seconds) == (24, 120, 86400)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize(
     ("rows", "own", "where", "says"),
     [

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.usefixtures("demo_fleet"), pytest.mark.django_db]
 ROLES = {"viewer": people.VIEWER, "operator": people.OPERATOR}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["viewer", "operator"])
 def test_actions_of_lists_need_their_permission(role: str) -> None:
     client = people.browser(ROLES[role])
@@ -29,6 +30,7 @@ def test_actions_of_lists_need_their_permission(role: str) -> None:
     assert request.state == ("cancelled" if role == "operator" else "pending")
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_deleted_in_bulk() -> None:
     client = people.browser()
     for name in ("pools_pool", "pools_block", "pools_cluster", "pools_event"):

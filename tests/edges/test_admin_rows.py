@@ -78,6 +78,7 @@ def test_the_history_of_an_environment_is_found(waiting: AllocationRequest) -> N
     assert "vm-late" in text(answer.headers["Location"])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", [Environment, AllocationRequest, Block, Cluster])
 def test_the_call_that_is_shown_answers(kind: Any, waiting: AllocationRequest) -> None:
     browser = people.browser()

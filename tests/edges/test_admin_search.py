@@ -40,7 +40,7 @@ def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
     assert (str(found.network) if found.network else None, bool(found.hint)) == (network, hint)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "cidrs"),
@@ -74,6 +74,7 @@ def test_the_list_of_blocks_finds(text: str, cidrs: list[str]) -> None:
     assert sorted(str(block.cidr) for block in result_list) == cidrs
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 def test_find_tells_everything_of_an_address() -> None:
     pool = factories.pool("10.0.0.0/24", reserved=["10.0.0.9-10.0.0.9"], cooldown=0)
@@ -94,6 +95,7 @@ def test_find_tells_everything_of_an_address() -> None:
     assert "did you mean 10.0.0.0/24" in found("10.0.0.7/24")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "names"),
@@ -124,7 +126,7 @@ def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: li
     assert sorted(row.name for row in page.context.get("observed") or ()) == names
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "found"),

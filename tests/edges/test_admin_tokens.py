@@ -37,6 +37,7 @@ def test_a_token_is_shown_once_and_then_never() -> None:
     assert answer["Cache-Control"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("limit", ["", "cluster", "pool", "vm-owner"])
 def test_the_printed_request_is_answered(limit: str) -> None:
     pool = factories.pool("10.20.0.0/24")
@@ -52,6 +53,7 @@ def test_the_printed_request_is_answered(limit: str) -> None:
     assert answer.status_code == 200, answer.content
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("days", ["0", "-1", "3651", "x", ""])
 def test_a_token_ends(days: str) -> None:
     client = people.browser(people.VIEWER)
@@ -115,6 +117,7 @@ def test_a_limited_token_is_made_and_listed() -> None:
     assert "removed" in client.get(reverse("admin:knox_authtoken_changelist")).content.decode()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["nowhere", "a b", "/", "prod/none/x", "é"])
 def test_what_a_token_cannot_be_limited_to(name: str) -> None:
     client = people.browser()

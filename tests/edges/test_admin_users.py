@@ -75,6 +75,7 @@ def manager() -> Any:
     return person
 
 
+@pytest.mark.exhaustive
 def test_nobody_grants_what_they_have_not(manager: Any) -> None:
     """Not to themselves, to others, by a group or by a token; not to an account that is switched off."""
     browser = Client()

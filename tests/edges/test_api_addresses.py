@@ -102,6 +102,7 @@ def test_observed_cidrs_are_for_those_who_may_list_them(api: apis.Api) -> None:
     assert _told(caller, "10.96.0.1")["observed_cidrs"] is None
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("path", "field", "code"),
     [

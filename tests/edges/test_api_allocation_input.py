@@ -57,7 +57,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(28)
 @pytest.mark.parametrize(("body", "expected"), CASES.values(), ids=CASES)
 def test_each_problem_is_told_with_its_field(
     body: dict[str, Any], expected: dict[str, str]

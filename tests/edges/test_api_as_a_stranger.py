@@ -57,7 +57,7 @@ TEXTS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(("text", "code"), TEXTS)
 @pytest.mark.parametrize("door", ["new pool", "pool", "new cluster", "cluster"])
 def test_a_description_is_a_line_of_text(api: apis.Api, door: str, text: Any, code: str) -> None:
@@ -75,6 +75,7 @@ def test_a_description_is_a_line_of_text(api: apis.Api, door: str, text: Any, co
     assert list(Cluster.objects.values_list("description", flat=True)) == [""]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", ["pools/{}/", "clusters/prod/"])
 def test_a_description_is_emptied_and_null_is_refused(api: apis.Api, path: str) -> None:
     place = path.format(api.vm_pool("10.0.0.0/29"))

@@ -133,7 +133,7 @@ UNSAFE = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", UNSAFE)
 def test_no_unsafe_verb_of_a_session_without_it(name: str) -> None:
     """A page of somebody else's can send forms and plain text, and the browser the cookie."""

@@ -71,7 +71,7 @@ MAKERS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(168)
 @pytest.mark.parametrize("case", catalogue.params(door="api", kinds=tuple(MAKERS)))
 def test_the_answer_is_the_catalogues(case: catalogue.Case) -> None:
     api = Api()

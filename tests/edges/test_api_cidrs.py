@@ -93,6 +93,7 @@ def test_a_range_that_is_refused(
     assert len(after["reserved_ranges"]) == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

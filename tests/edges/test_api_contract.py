@@ -40,6 +40,7 @@ def test_a_cluster_prefix_brings_node_and_instance_pools(api: Api) -> None:
     assert found["instance"]["utilization"]["ipv6"]["capacity"] == str(2**64 - 1)
 
 
+@pytest.mark.exhaustive
 def test_a_pool_is_made_read_changed_and_removed(api: Api) -> None:
     made = api("POST", "pools/", GREEN)
     assert made.status_code == 201
@@ -106,6 +107,7 @@ def test_an_exhausted_pool_says_so_and_marks_the_environment(api: Api) -> None:
     assert cancelled.json()["state"] == "cancelled"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "code"),
     [

@@ -140,7 +140,7 @@ def _cursor(*values: Any, backward: bool = False) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(
     "query",
     [
@@ -234,7 +234,7 @@ def confined() -> dict[str, int]:
     return made
 
 
-@pytest.mark.sample(5)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["", "operator", "viewer"])
 @pytest.mark.parametrize("level", ["administer", "allocate", "read"])
 @pytest.mark.parametrize("subject", ["", "prod", "prod/vms", "test"])

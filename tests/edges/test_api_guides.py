@@ -68,6 +68,7 @@ def test_the_default_pool_of_the_cluster(api: apis.Api, fake: FakeCluster) -> No
     assert (explanation["default_pool"], explanation["default_pool_assumed"]) == ("green", "")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("body", "fields"),
     [
@@ -107,7 +108,7 @@ def test_node_demand_takes_the_map_of_the_cluster(api: apis.Api, fake: FakeClust
     assert document["requests"][0]["needed"] == 8
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     ("body", "fields"),
     [

@@ -45,6 +45,7 @@ def test_a_shape_that_holds_no_ranges(api: apis.Api, shape: str) -> None:
     apis.refused(api("GET", f"{place}?shape={shape}"), 400, "shape_cannot_hold_ranges")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("crd", "key"),
     [("cilium.io_ciliumpodippools.v2", "pool"), ("cilium.io_ciliumpodippools.v2-proposal", "")],

@@ -79,6 +79,7 @@ def test_abort_gives_the_range_back(api: apis.Api, pool: int) -> None:
     apis.refused(_step(api, place, "reserve"), 409, "step_not_due")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "fields"),
     [
@@ -135,6 +136,7 @@ def test_to_widen_what_is_whole_is_explained(api: apis.Api, pool: int) -> None:
     assert OLD in refused["detail"]
 
 
+@pytest.mark.exhaustive
 def test_to_widen_says_first_what_it_would_do(api: apis.Api, pool: int) -> None:
     for number in range(3):
         api.take(pool, f"vm-{number}", cidr=f"10.20.0.{3 * number + 3}/32")
@@ -155,6 +157,7 @@ def test_to_widen_says_first_what_it_would_do(api: apis.Api, pool: int) -> None:
     apis.refused(api("POST", f"{place}steps/?dry_run=true", {"step": "widen"}), 409, "step_not_due")
 
 
+@pytest.mark.exhaustive
 def test_what_has_no_forecast(api: apis.Api, pool: int) -> None:
     place = _begin(api, pool)
     for step in ("add", "remove", "keep", "abort"):

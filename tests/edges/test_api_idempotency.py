@@ -74,7 +74,7 @@ def test_done_once(api: apis.Api, of: str) -> None:
     assert api("GET", "events/?limit=1").json()["results"] == events
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("of", ALL)
 @pytest.mark.parametrize(
     "key",

@@ -103,6 +103,7 @@ PLAIN = [("10.20.0.0/16", []), ("10.30.0.0/16", [])]
 RESERVED = ("10.20.0.0/16", ["10.20.0.0-10.20.0.99"])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("manifest", "expected"),
     [

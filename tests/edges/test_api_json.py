@@ -49,6 +49,7 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("body", "status", "code"), BODIES.values(), ids=BODIES)
 def test_an_odd_body_is_one_problem(body: bytes, status: int, code: str) -> None:
     api = apis.Api()
@@ -56,6 +57,7 @@ def test_an_odd_body_is_one_problem(body: bytes, status: int, code: str) -> None
     assert not Cluster.objects.exists()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "path",
     ["pools/", "pools/1/allocations/", "pools/1/cidrs/", "pools/1/cidrs/1/reserved-ranges/",

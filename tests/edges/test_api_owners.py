@@ -40,6 +40,7 @@ def _instance(name: str = "i-1") -> dict[str, str]:
     return {"kind": "instance", "id": name}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("more", [{}, {"count": 1, "wait": True}, {"family": 6},
                                   {"cidr": "2001:db8:10:1::9/128"}],
                          ids=["one", "wait", "family", "exact"])  # fmt: skip
@@ -134,6 +135,7 @@ def test_the_form_of_the_admin_asks_too(settings: Any) -> None:
     assert (block.holder_kind, block.org, block.env) == ("instance", "acme", "prod")
 
 
+@pytest.mark.exhaustive
 def test_the_demo_fleet_names_its_owners(settings: Any) -> None:
     settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS = False
     assert demo.load()

@@ -48,7 +48,7 @@ def _last(api: apis.Api, url: str) -> str:
     return at.rpartition(apis.ROOT)[2]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("ordering", ["id", "-id", "cidr", "-cidr"])
 @pytest.mark.parametrize("limit", [7, 10, 49, 50])
 def test_every_row_once_forwards_and_back(api: apis.Api, ordering: str, limit: int) -> None:
@@ -76,6 +76,7 @@ def test_rows_that_come_or_go_meanwhile_move_no_others(api: apis.Api) -> None:
     assert [row["address"] for row in following] == [f"10.0.0.{n}" for n in range(8, 15)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("lists", ["clusters/", "pools/"])
 def test_names_are_an_order_too(api: apis.Api, lists: str) -> None:
     api.cluster("a.first")
@@ -92,6 +93,7 @@ def test_a_filter_goes_with_the_pages(api: apis.Api) -> None:
     assert [len(page) for page in pages] == [7, 7, 7, 4]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("lists", ["clusters/", "pools/", "events/", "environments/", "requests/"])
 def test_every_list_has_pages(api: apis.Api, lists: str) -> None:
     api.cluster("other")
@@ -126,7 +128,7 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize(("query", "code"), BAD.items(), ids=range(len(BAD)))
 def test_what_is_no_page_is_refused(api: apis.Api, query: str, code: str) -> None:
     apis.refused(api("GET", f"blocks/?{query}"), 400, code)
@@ -148,6 +150,7 @@ def _rows_read(table: str) -> int:
         return int(cursor.fetchone()[0])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("way", [{}, {"Cookie": "a=b"}], ids=["fast path", "ordinary"])
 def test_blocks_are_read_without_the_others_before_there_are_statistics(
     api: apis.Api, way: dict[str, str]

@@ -36,6 +36,7 @@ def test_a_cidr_or_a_range_twice(api: Api, pool: dict[str, Any]) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "ranges_overlap")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("field", "status"),
     [("ipv4", 409), ("ipv6", 200), ("description", 400), ("cooldown_seconds", 400),
@@ -54,7 +55,7 @@ MATCHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize(("header", "status"), MATCHES)
 def test_if_match(api: Api, pool: dict[str, Any], header: str, status: int) -> None:
     value = header.replace("{}", f'"{pool["version"]}"')

@@ -52,7 +52,7 @@ def test_capacities_beyond_64_bits_are_exact(api: apis.Api) -> None:
     assert int(usage["held"]) + int(usage["free"]) + int(usage["reserved"]) <= 2**112
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
@@ -91,6 +91,7 @@ def test_a_change_names_only_what_changes(api: apis.Api, place: str) -> None:
     assert (document["labels"], document["ipv6"]) == ({"team": "a"}, GREEN["ipv6"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_if_match_guards_a_change(api: apis.Api, place: str, method: str) -> None:
     body = {"description": "x"} if method == "PATCH" else None
@@ -132,6 +133,7 @@ def test_names_and_networks_are_taken_once(api: apis.Api, place: str) -> None:
     )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("tag", ['W/"1"', '"one"', '""', '"8", "9"', '"' + "9" * 30 + '"'])
 def test_a_weak_or_foreign_etag_matches_nothing(api: apis.Api, place: str, tag: str) -> None:
     apis.refused(api("PATCH", place, {"description": "x"}, If_Match=tag), 412, "version_mismatch")

@@ -56,6 +56,7 @@ def test_a_late_release_never_frees_the_next_holders_block(api: apis.Api) -> Non
     assert api("GET", f"blocks/{again['id']}/").json()["holder"]["id"] == "b"
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

@@ -68,7 +68,7 @@ class Entry:
         return [str(row.cidr) for row in Pool.objects.get(pk=self.pool).cidrs.order_by("position")]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("door", ["rest", "manifest", "form"])
 @pytest.mark.parametrize(("before", "after"), CASES)
 def test_every_entry_point_takes_it(door: str, before: list[str], after: list[str]) -> None:
@@ -79,6 +79,7 @@ def test_every_entry_point_takes_it(door: str, before: list[str], after: list[st
     assert entry.api("GET", f"blocks/{entry.block['id']}/").json()["holder"]["id"] == "n1"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("door", ["rest", "manifest", "form"])
 def test_every_entry_point_refuses_what_loses_a_block(door: str) -> None:
     before, after = LOSES

@@ -69,6 +69,7 @@ def test_the_count_can_fail(tmp_path: pathlib.Path) -> None:
     assert round_trips(tmp_path / "trace", lambda: api("GET", "pools/?cluster=prod")) > 2
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("author", ["local", "cluster"])
 def test_what_a_vm_owner_sees_is_two_round_trips_more(tmp_path: pathlib.Path, author: str) -> None:
     """What clusters let them do, and which namespaces are theirs, whoever says so."""

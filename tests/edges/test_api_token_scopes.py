@@ -51,6 +51,7 @@ def limited(fleet: apis.Api) -> Callable[..., Callable[..., Any]]:
     return make
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("role", ["", "administrator"])
 def test_a_reading_token_changes_nothing(limited: Any, role: str) -> None:
     api = limited("read", role=role)
@@ -89,6 +90,7 @@ def test_a_token_has_no_more_rights_than_its_owner(limited: Any) -> None:
         apis.refused(answer, 403, "permission_denied")
 
 
+@pytest.mark.exhaustive
 def test_a_token_of_a_cluster(limited: Any) -> None:
     api = limited(to="prod")
     for path in ("pools/", "blocks/", "events/", "environments/", "networks/", "imports/"):
@@ -139,6 +141,7 @@ def test_names_that_are_numbers(fleet: apis.Api, limited: Any) -> None:
     apis.refused(of_cluster("GET", f"clusters/{other}/"), 404, "not_found")
 
 
+@pytest.mark.exhaustive
 def test_every_other_endpoint_is_closed(limited: Any) -> None:
     """What says nothing about limits answers a limited token with 403, or 404 for an object of elsewhere."""
     api = limited(to="prod")
@@ -151,6 +154,7 @@ def test_every_other_endpoint_is_closed(limited: Any) -> None:
     assert api.client.get("/metrics").status_code == 403
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("subject", ["prod", "prod/vms"])
 def test_what_it_was_limited_to_is_gone(limited: Any, subject: str) -> None:
     api = limited(to=subject)

@@ -72,7 +72,7 @@ def _code(answer: Any) -> tuple[int, str, str]:
     return answer.status_code, document["code"], problems[0]["field"] if problems else ""
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", ALL)
 def test_every_kind_is_written_read_filtered_and_recorded(api: apis.Api, kind: str) -> None:
     place = _places(api)[kind]
@@ -111,6 +111,7 @@ def test_new_objects_have_them_at_once(api: apis.Api, path: str, body: dict[str,
     assert {name: document[name] for name in SHOWN} == SHOWN
 
 
+@pytest.mark.exhaustive
 def test_a_change_keeps_other_fields_and_null_removes_one(api: apis.Api) -> None:
     place = _places(api)["pool"]
     api("PATCH", place, VALUES)
@@ -120,7 +121,7 @@ def test_a_change_keeps_other_fields_and_null_removes_one(api: apis.Api) -> None
     assert api("PATCH", place, {"tags": []}).json()["tags"] == []
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("change", "code", "field"),
     [
@@ -177,6 +178,7 @@ def test_a_definition_in_use_is_renamed_with_its_values_but_not_removed(api: api
     assert api("DELETE", stage).status_code == 204
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -260,7 +262,7 @@ def test_metrics_have_the_labels_of_the_setting(api: apis.Api, settings: Any) ->
     assert orphans == [{"cluster": "prod", **added}]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ALL)
 def test_forms_lists_filters_and_exports_have_them(api: apis.Api, kind: str) -> None:
     places = _places(api)
@@ -310,7 +312,7 @@ def test_a_filter_offers_the_most_frequent_values_and_the_chosen_ones(api: apis.
     assert changelist.result_count == 1
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ALL)
 def test_several_rows_are_changed_at_once(api: apis.Api, kind: str) -> None:
     places = _places(api)
@@ -352,7 +354,7 @@ def test_the_form_of_a_pool_saves_them(api: apis.Api) -> None:
     assert 'href="https://w.example" rel="noopener noreferrer"' in page
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ALL)
 def test_a_form_of_before_a_definition_changed_loses_no_value(api: apis.Api, kind: str) -> None:
     place = _places(api)[kind]
@@ -377,6 +379,7 @@ def test_a_form_of_before_a_definition_changed_loses_no_value(api: apis.Api, kin
         assert document["owner"] == "new@example.org"
 
 
+@pytest.mark.exhaustive
 def test_definitions_are_managed_in_the_admin(api: apis.Api) -> None:
     browser = people.browser()
     url = reverse("admin:pools_customfield_add")

@@ -34,6 +34,7 @@ def _confirm(browser: Any, url: str, data: dict[str, Any]) -> Any:
     return browser.post(url, data | {"_confirmed": preview.context["agreed"]})
 
 
+@pytest.mark.exhaustive
 def test_a_preview_and_then_all_rows_with_one_reason() -> None:
     rows = _pools()
     browser = people.browser()
@@ -50,6 +51,7 @@ def test_a_preview_and_then_all_rows_with_one_reason() -> None:
     assert list(events.values_list("reason", flat=True)) == ["new policy"] * 2
 
 
+@pytest.mark.exhaustive
 def test_a_field_is_changed_if_it_is_filled_in_and_emptied_if_it_is_ticked() -> None:
     rows = _pools()
     Pool.objects.update(description="old", owner="net")
@@ -62,6 +64,7 @@ def test_a_field_is_changed_if_it_is_filled_in_and_emptied_if_it_is_ticked() -> 
     ] * len(rows)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("data", "field", "says"),
     [
@@ -79,6 +82,7 @@ def test_an_error_stands_beside_its_field(data: dict[str, str], field: str, says
     assert not answer.context["agreed"]
 
 
+@pytest.mark.exhaustive
 def test_one_refusal_stops_all() -> None:
     pool = factories.pool("10.0.0.0/24")
     instances = factories.pool("fd00::/64", category="instance", name="machines")
@@ -96,6 +100,7 @@ def test_one_refusal_stops_all() -> None:
     assert pool.cooldown_seconds == 0
 
 
+@pytest.mark.exhaustive
 def test_a_preview_that_is_out_of_date_is_shown_again() -> None:
     rows = _pools()
     browser = people.browser()

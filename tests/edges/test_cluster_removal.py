@@ -50,6 +50,7 @@ def test_refused_while_it_holds_blocks(api: apis.Api) -> None:
     assert (Pool.objects.count(), Block.objects.exclude(state="available").count()) == (3, 2)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -74,6 +75,7 @@ def test_an_empty_one_needs_no_force() -> None:
     assert _nothing_is_left()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("door", ["command", "api"])
 def test_by_force_it_goes_with_all_that_it_held(api: apis.Api, door: str) -> None:
     if door == "command":
@@ -91,6 +93,7 @@ def test_by_force_it_goes_with_all_that_it_held(api: apis.Api, door: str) -> Non
     assert (held["cluster"], held["pool"]) == ("prod", "vms")
 
 
+@pytest.mark.exhaustive
 def test_history_answers_afterwards(api: apis.Api) -> None:
     before = api("GET", "addresses/10.0.0.0/?cluster=prod").json()
     since = before["matches"][0]["since"]

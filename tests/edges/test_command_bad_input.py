@@ -72,7 +72,7 @@ def _import(file: pathlib.Path, cluster: Cluster) -> tuple[str, bool]:
     return out.getvalue(), False
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("case", catalogue.params(door="command", kinds=tuple(FILES)))
 def test_an_imported_file(case: catalogue.Case, tmp_path: pathlib.Path) -> None:
     cluster = factories.cluster()
@@ -104,6 +104,7 @@ PREFIXES = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", PREFIXES)
 def test_a_cluster_prefix(case: catalogue.Case) -> None:
     with pytest.raises(CommandError, match=case.expect["code"]):

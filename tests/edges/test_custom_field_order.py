@@ -65,6 +65,7 @@ def ordered(api: apis.Api, ordering: str) -> list[str]:
     return [name for page_names in pages for name in page_names]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("clusters")
 @pytest.mark.parametrize("ordering", ORDERS)
 def test_pages_of_rest_are_ordered(api: apis.Api, ordering: str) -> None:
@@ -83,6 +84,7 @@ def test_lists_of_each_kind_are_ordered(kind: str) -> None:
     assert len(answer.json()["results"]) == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("clusters")
 @pytest.mark.parametrize("ordering", ORDERS)
 def test_columns_of_the_admin_are_ordered(ordering: str) -> None:

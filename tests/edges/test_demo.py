@@ -33,6 +33,7 @@ def command(*options: str) -> str:
     return output.getvalue()
 
 
+@pytest.mark.exhaustive
 def test_what_it_has() -> None:
     assert "Loaded the demo fleet" in command()
     assert Cluster.objects.count() == 2
@@ -74,6 +75,7 @@ def test_loading_it_twice_changes_nothing() -> None:
     assert Event.objects.count() == before
 
 
+@pytest.mark.exhaustive
 def test_clearing_leaves_no_trace_of_it_and_all_else() -> None:
     pool = factories.pool("10.20.0.0/24")
     block = factories.take(pool)

@@ -27,6 +27,7 @@ def _body(subjects: dict[str, Any], name: str, **more: Any) -> dict[str, Any]:
     return {"object_type": name, "object_id": subjects[name].pk, "text": f"About {name}", **more}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["pool", "cluster", "network"])
 def test_a_note_over_rest_and_on_the_page(subjects: dict[str, Any], name: str) -> None:
     api = apis.Api()

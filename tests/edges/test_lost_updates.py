@@ -130,6 +130,7 @@ def test_two_tabs_of_the_table_of_entries(made: everything.Everything) -> None:
     assert (entry.note, entry.vm) == ("", "second")
 
 
+@pytest.mark.exhaustive
 def test_what_nobody_changed_here_stays_as_another_tab_saved_it(
     made: everything.Everything,
 ) -> None:

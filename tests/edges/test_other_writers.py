@@ -103,6 +103,7 @@ def full_sync(row: Connection) -> None:
     row.refresh_from_db()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("resource", LEASES)
 @pytest.mark.parametrize("shown_by", ["lease", "trace"])
 def test_it_is_refused_until_it_is_confirmed(
@@ -134,6 +135,7 @@ def test_who_was_stopped_is_no_other_writer(
     assert enable(row, resource).status_code == 200
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("resource", LEASES)
 def test_who_starts_later_is_a_finding_and_on_the_connection(
     resource: str, fake: FakeCluster, row: Connection
@@ -153,6 +155,7 @@ def test_who_starts_later_is_a_finding_and_on_the_connection(
     assert not Finding.objects.filter(code=other_writers.FOUND).exists()
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_read_is_unknown(fake: FakeCluster, row: Connection) -> None:
     fake.faults.add(verb="list", path="/apis/coordination.k8s.io/v1/leases", status=403, times=None)
     assert enable(row, "pod-cidrs").status_code == 200

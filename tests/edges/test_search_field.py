@@ -68,6 +68,7 @@ def test_parts_of_macs(text: str, bounds: Any) -> None:
     assert macs.parse_mac_part(text) == bounds
 
 
+@pytest.mark.exhaustive
 def test_parts_of_names_and_macs_find_entries() -> None:
     cluster = factories.cluster()
     network = Network.objects.create(cluster=cluster, name="blue")
@@ -121,6 +122,7 @@ def _addresses(text: str) -> set[str]:
     return {str(row.cidr.network_address) for row in rows}
 
 
+@pytest.mark.exhaustive
 def test_any_part_of_an_address_finds_it() -> None:
     pool = factories.pool("10.20.0.0/16", "2001:db8:10::/64")
     for number, text in enumerate(("10.20.3.7/32", "10.20.13.70/32", "2001:db8:10::beef/128")):
@@ -173,6 +175,7 @@ def _texts(notation: Notation, count: int = 40) -> list[str]:
     return [".".join(map(str, row[:4])) for row in octets]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("notation", Notation)
 def test_the_index_has_every_part_of_an_address(notation: Notation) -> None:
     columns = "%s::macaddr, NULL" if notation is Notation.MAC else "NULL, %s::inet"

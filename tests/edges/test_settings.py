@@ -82,6 +82,7 @@ def test_celery_knows_every_setting() -> None:
     assert ours - known == {"visibility_timeout"}, "a misspelt one would be ignored"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("role", "limit"), [("web", "5s"), ("worker", "1min"), ("command", "0")])
 def test_the_limits_of_each_kind_of_process(role: str, limit: str) -> None:
     code = (
@@ -96,6 +97,7 @@ def test_the_limits_of_each_kind_of_process(role: str, limit: str) -> None:
     assert output[3] == f"cadastre-{role}"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("environment", "why"),
     [
@@ -111,6 +113,7 @@ def test_a_misconfiguration_stops_the_start(environment: dict[str, str], why: st
     assert why in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_production_is_the_default() -> None:
     code = (
         "from ipam_site import settings as s;"
@@ -127,6 +130,7 @@ def test_production_is_the_default() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_without_any_key_nothing_is_signed() -> None:
     done = _python("from django.core import signing; print(signing.dumps(1))", SECRET_KEY="")
     assert "SECRET_KEY setting must not be empty" in done.stderr

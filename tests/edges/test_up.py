@@ -49,6 +49,7 @@ def site(
         running.end()
 
 
+@pytest.mark.exhaustive
 def test_a_database_that_cannot_be_made_is_said_and_tried_again(
     full_disk: tuple[pathlib.Path, subprocess.CompletedProcess[str]], site: running_site.Site
 ) -> None:
@@ -73,6 +74,7 @@ def test_static_files_come_from_this_site(site: running_site.Site) -> None:
     assert status == 200
 
 
+@pytest.mark.exhaustive
 def test_a_command_finds_the_running_database(site: running_site.Site) -> None:
     token = site.command("token", "admin")
     assert token.strip().startswith("cad_")
@@ -112,6 +114,7 @@ def test_the_servers_want_a_password(site: running_site.Site) -> None:
         client.ping()
 
 
+@pytest.mark.exhaustive
 def test_a_second_up_on_the_folder_is_refused(site: running_site.Site) -> None:
     second = running_site.Site(site.data, "--no-demo")
     assert second.process.wait(120) == 1
@@ -119,6 +122,7 @@ def test_a_second_up_on_the_folder_is_refused(site: running_site.Site) -> None:
     assert running_site.status(f"{site.url}/readyz")[0] == 200
 
 
+@pytest.mark.exhaustive
 def test_a_taken_port_is_refused(site: running_site.Site) -> None:
     with running_site.folder() as data:
         command = [sys.executable, "manage.py", "up", f"--port={site.port}", f"--data={data}"]

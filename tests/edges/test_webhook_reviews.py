@@ -106,6 +106,7 @@ def _everything(door: Door) -> list[tuple[Any, Any]]:
     return [(before, None), (after, before), (reserved, before), (None, before)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_nothing_is_written_and_asking_twice_is_the_same(door: Door, dry_run: bool) -> None:
     pool = factories.pool(CIDR, within=door.cluster, name="green", category="pod", mask=24)
@@ -141,6 +142,7 @@ def _statement_timeout() -> str:
         return str(cursor.fetchone()[0])
 
 
+@pytest.mark.exhaustive
 def test_few_statements_whatever_the_size(door: Door) -> None:
     counts = []
     for number in (1, 30):

@@ -99,6 +99,7 @@ def test_overlap_with_another_pool_of_the_space(door: Door, category: str) -> No
     assert "overlaps" in warned(door.ask(changed(old, cidrs=["10.0.0.0/16", "10.9.0.0/16"]), old))
 
 
+@pytest.mark.exhaustive
 def test_what_is_refused_is_not_lost_among_what_is_told(door: Door) -> None:
     for number in range(25):
         _pool(door, f"10.0.{number}.0/24", name=f"blue-{number}", mask=28)

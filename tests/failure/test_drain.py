@@ -31,6 +31,7 @@ def _well(site: Site) -> Iterator[None]:
     eventually.until(site.ready)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("_well")
 def test_no_request_that_was_let_in_is_lost(site: Site) -> None:
     pool = site.pool("drained", "10.30.0.0/22")

@@ -85,6 +85,7 @@ def proxy(committed: None) -> Iterator[Proxy]:
     proxy.close()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("after", [False, True], ids=["before it was done", "after it was done"])
 @pytest.mark.parametrize("count", [1, 3], ids=["one", "a batch"])
 def test_an_answer_that_was_lost_is_found_with_its_key(

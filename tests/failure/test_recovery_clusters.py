@@ -46,6 +46,7 @@ def test_the_first_pass_records_what_is_used_and_the_next_one_serves(
     assert [one.pgh_label for one in labels] == ["recovery_began", "recovery_ended"]
 
 
+@pytest.mark.exhaustive
 def test_a_pass_that_began_before_or_failed_does_not_count(world: CiliumWorld) -> None:
     recovery_mode.begin(author=BY)
     world.fake.faults.add(verb="list", path="ciliumnodes", status=500, times=None)

@@ -75,6 +75,7 @@ def test_a_block_that_moves_between_nodes_is_never_free(world: World) -> None:
     assert "10.0.0.0/24" not in factories.drain(world.cluster.pools.get())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("order", [("source", "target"), ("target", "source")])
 def test_two_objects_that_name_one_uid_are_one(world: World, order: tuple[str, str]) -> None:
     """No API server says so; were it told, nothing is held twice and nothing is lost."""

@@ -27,6 +27,7 @@ def world(fake: FakeCluster) -> World:
     return world
 
 
+@pytest.mark.exhaustive
 def test_what_the_agent_wrote_meanwhile_is_kept(world: World) -> None:
     """A 409: the object is read again, and what to write worked out anew."""
     world.node("n1", demands={"a": 600}, lists={"a": ["10.0.3.0/24", "10.0.4.0/24"]})
@@ -45,6 +46,7 @@ def test_what_the_agent_wrote_meanwhile_is_kept(world: World) -> None:
     assert len(world.held()) == 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("effect", ["cut", "lost"])
 @pytest.mark.parametrize("restart", [False, True], ids=["same process", "another process"])
 def test_a_write_that_failed_costs_no_second_block(

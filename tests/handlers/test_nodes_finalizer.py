@@ -58,6 +58,7 @@ def _gone(world: World) -> None:
     world.fake.remove(NODES, "n1")
 
 
+@pytest.mark.exhaustive
 def test_it_keeps_its_blocks_while_it_is_there(world: World, clock: Clock) -> None:
     world.fake.log.clear()
     for _ in range(3):
@@ -74,6 +75,7 @@ def test_it_keeps_its_blocks_while_it_is_there(world: World, clock: Clock) -> No
     assert world.held() == {}
 
 
+@pytest.mark.sample(2)
 def test_what_a_watch_tells(world: World) -> None:
     """MODIFIED when it is deleted, DELETED when it is gone."""
     last = world.fake.object(NODES, "n1")
@@ -84,6 +86,7 @@ def test_what_a_watch_tells(world: World) -> None:
     assert (world.held(), ObservedObject.objects.count()) == ({}, 0)
 
 
+@pytest.mark.sample(2)
 def test_a_crash_between_release_and_the_end(world: World) -> None:
     last = world.fake.object(NODES, "n1")
     _gone(world)

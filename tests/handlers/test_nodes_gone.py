@@ -41,6 +41,7 @@ def test_a_deletion_that_was_told_is_its_end(world: World) -> None:
     assert world.held() == {}
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 429, 500, 503])
 def test_a_list_that_failed_is_not_an_empty_one(world: World, clock: Clock, status: int) -> None:
     world.fake.remove(NODES, "n1")
@@ -72,6 +73,7 @@ def test_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) 
     assert world.held() == {"10.0.1.0/24": "n1", "10.0.2.0/24": "n1"}
 
 
+@pytest.mark.exhaustive
 def test_an_old_event_releases_nothing(world: World) -> None:
     """A watch may tell of a version that is older than what was written since."""
     before = world.fake.object(NODES, "n1")

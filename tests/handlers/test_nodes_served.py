@@ -81,6 +81,7 @@ def test_without_the_managed_resource_nothing_is_handed_out(fake: FakeCluster) -
     assert len(world.lists()) == 2
 
 
+@pytest.mark.exhaustive
 def test_partial_success_and_the_error_in_the_nodes_status(world: World) -> None:
     pool = world.pool("a", "10.0.0.0/24")
     world.node("n1", demands={"a": 300, "b": 1})
@@ -167,6 +168,7 @@ def test_a_dry_run_says_what_it_would_do(world: World) -> None:
     assert new
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("needed", [(1 << 63) - 1, 10**6])
 def test_a_node_that_asks_for_everything_gets_so_much_at_once(world: World, needed: int) -> None:
     world.pool("a", "fd00::/96", mask=112)

@@ -101,6 +101,7 @@ def test_the_model(scenario: dict[str, Any]) -> None:
 SERVED = [scenario for scenario in SCENARIOS if not scenario.get("operator_only")]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scenario", SERVED, ids=_names(SERVED))
 def test_what_pod_cidrs_writes(scenario: dict[str, Any], fake: FakeCluster, clock: Clock) -> None:
     world = CiliumWorld(fake, managed_resource=True)

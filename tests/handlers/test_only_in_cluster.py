@@ -54,6 +54,7 @@ def test_a_cidr_that_only_the_object_has(world: CiliumWorld) -> None:
     assert _found("10.11.0.77") == {(podippool.KIND, "green")}
 
 
+@pytest.mark.exhaustive
 def test_after_the_adoption_it_is_a_block_and_nothing_else(world: CiliumWorld) -> None:
     drift.adopt(drift.ClusterObject(world.cluster, podippool.KIND, "green"), author=factories.BY)
     world.run()
@@ -75,6 +76,7 @@ def test_a_pool_that_the_register_refused(fake: FakeCluster) -> None:
     assert (podippool.KIND, "red") in _found("10.12.0.7")
 
 
+@pytest.mark.exhaustive
 def test_a_pool_that_does_not_exist(world: CiliumWorld) -> None:
     world.node("n2", lists={"gone": ["10.99.0.0/27"]})
     world.run()
@@ -83,6 +85,7 @@ def test_a_pool_that_does_not_exist(world: CiliumWorld) -> None:
     world.fake.remove(NODES, "n2")
 
 
+@pytest.mark.exhaustive
 def test_a_block_that_two_nodes_list_names_both(world: CiliumWorld) -> None:
     world.node("n2", lists={"green": ["10.10.0.0/27"]})
     world.run()
@@ -104,6 +107,7 @@ def _tell_node(world: CiliumWorld, *told: tuple[str, dict[str, Any]]) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_findings_of_pools_follow_events_of_nodes(fake: FakeCluster, clock: Clock) -> None:
     world = CiliumWorld(fake)
     world.cidrs("a", "10.0.0.0/22", "10.1.0.0/22")

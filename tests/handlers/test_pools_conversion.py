@@ -50,6 +50,7 @@ def _old_store(fleet: Fleet, *items: dict[str, Any]) -> FakeCluster:
     return fake
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("definition", "found"), [(SHIPPED, []), (PROPOSAL, [("pool_unreadable", "green")])]
 )
@@ -64,6 +65,7 @@ def test_two_views_of_one_object_are_left_alone(
     assert (converting.cidrs("green"), converting.found()) == ([A], found)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("definition", "cidrs"), [(SHIPPED, [A, B]), (PROPOSAL, [{"cidr": A}, {"cidr": B}])]
 )

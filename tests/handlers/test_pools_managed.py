@@ -42,6 +42,7 @@ SHAPED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("definition", list(SHAPED))
 def test_the_registers_pools_are_written_in_the_clusters_shape(
     managed: Fleet, definition: str
@@ -148,6 +149,7 @@ def test_applying_makes_the_register_right(managed: Fleet) -> None:
     assert managed.drift() == []
 
 
+@pytest.mark.exhaustive
 def test_adopting_takes_the_objects_values(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
@@ -187,6 +189,7 @@ def test_an_observed_cluster_is_not_written(fleet: Fleet) -> None:
         drift.apply(_of(fleet), author=factories.BY)
 
 
+@pytest.mark.exhaustive
 def test_a_pool_that_was_deleted_in_the_register_stays_in_the_cluster(managed: Fleet) -> None:
     pool = managed.make("green", A)
     managed.passed()

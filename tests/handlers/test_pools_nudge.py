@@ -56,6 +56,7 @@ def _due() -> bool:
     return Connection.objects.filter(due_at__lt=FAR).exists()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("how", list(CHANGES))
 def test_a_change_makes_the_cluster_due(connected: Cluster, how: str) -> None:
     pool = factories.pool(CIDR, within=connected, category="pod", mask=24)

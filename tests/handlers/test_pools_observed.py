@@ -91,6 +91,7 @@ def test_a_lost_cidr_in_use_is_an_orphan_until_it_comes_back(fleet: Fleet) -> No
     assert Block.objects.get(holder_id="n1").cidr == factories.row(block).cidr
 
 
+@pytest.mark.exhaustive
 def test_an_orphan_is_not_given_to_another_pool(fleet: Fleet) -> None:
     """Cilium #41986: remove an in-use CIDR, add it again under another pool's name."""
     fleet.put(manifest("green", A, B))
@@ -131,6 +132,7 @@ def test_overlaps_are_refused_and_both_pools_named(fleet: Fleet) -> None:
     assert fleet.found() == [("cidr_overlap", f"b {A}, a 10.0.0.0/15")]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "changed", [manifest("green", A, mask=25), manifest("green", A, allowLastIP=True)]
 )
@@ -160,6 +162,7 @@ def test_one_bad_object_fails_alone(fleet: Fleet) -> None:
     assert fleet.found() == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("in_use", [False, True])
 def test_a_deleted_pool_goes_or_is_an_orphan(fleet: Fleet, clock: Clock, in_use: bool) -> None:
     fleet.put(manifest("green", A))
@@ -181,6 +184,7 @@ def test_a_deleted_pool_goes_or_is_an_orphan(fleet: Fleet, clock: Clock, in_use:
     assert (fleet.found(), fleet.cidrs("green")) == ([], [A])
 
 
+@pytest.mark.exhaustive
 def test_a_pool_made_again_with_another_mask_size(fleet: Fleet, clock: Clock) -> None:
     """The same name, a new uid (rule `uid-is-identity`)."""
     fleet.put(manifest("green", A))

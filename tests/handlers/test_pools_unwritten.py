@@ -56,6 +56,7 @@ def test_a_pool_that_is_used_up_is_full_still(db: None) -> None:
     assert page.pool_state({4: counts}, draining=False) == "full"
 
 
+@pytest.mark.exhaustive
 def test_what_was_adopted_differs_no_more(fleet: Fleet) -> None:
     fleet.put(fleets.manifest("green", "10.60.0.0/16"))
     fleet.passed()
@@ -73,6 +74,7 @@ def test_what_was_adopted_differs_no_more(fleet: Fleet) -> None:
     assert not Drift.objects.exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("serving", [True, False])
 def test_the_advice_on_cooldowns(fake: FakeCluster, clock: Clock, serving: bool) -> None:
     world = World(fake, managed_resource=serving)

@@ -50,6 +50,7 @@ def _read(fleet: Fleet) -> list[str]:
     return [path for path in paths if not path.startswith("/apis/apiext")]
 
 
+@pytest.mark.sample(3)
 def test_the_version_that_is_served_is_read(fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
     fleet.put(manifest("green", A, version=version))
@@ -62,6 +63,7 @@ def test_the_version_that_is_served_is_read(fleet: Fleet, served: str) -> None:
     assert fleet.counted()["changed"] == 0
 
 
+@pytest.mark.sample(3)
 def test_the_version_that_is_served_is_written(fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
     fleet.manage(ManagedResource.POOLS, ManagedResource.CONVERSION)
@@ -73,6 +75,7 @@ def test_the_version_that_is_served_is_written(fleet: Fleet, served: str) -> Non
     assert fleet.counted()["written"] == 0
 
 
+@pytest.mark.sample(3)
 def test_an_upgrade_in_between(fleet: Fleet, served: str) -> None:
     """The same stored objects through another version: known by their uid."""
     version = "v2alpha1" if served == "v2alpha1" else "v2"
@@ -86,6 +89,7 @@ def test_an_upgrade_in_between(fleet: Fleet, served: str) -> None:
     assert (fleet.pool("green").pk, fleet.names(), fleet.found()) == (before, ["green"], [])
 
 
+@pytest.mark.sample(3)
 def test_what_cannot_be_discovered_is_not_absent(fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
     fleet.put(manifest("green", A, version=version))

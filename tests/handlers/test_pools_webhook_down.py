@@ -38,6 +38,7 @@ def _down(world: CiliumWorld, policy: str) -> None:
     world.fake.put(configuration.manifest(hook, client, failure_policy=policy))
 
 
+@pytest.mark.exhaustive
 def test_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumWorld) -> None:
     _down(world, "Fail")
     world.pool("b", "10.1.0.0/22")
@@ -58,6 +59,7 @@ def test_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumWorld) -> 
     assert not Drift.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_with_ignore_what_was_not_judged_is_found(world: CiliumWorld, clock: Clock) -> None:
     _down(world, "Ignore")
     world.pool("b", "10.1.0.0/22")

@@ -33,6 +33,7 @@ def command(*words: str) -> tuple[int, str]:
     return status, out.getvalue()
 
 
+@pytest.mark.exhaustive
 def test_the_command_says_what_is_wrong(event: int) -> None:
     status, text = command("verify")
     assert (status, "The chain is intact; 4 events in 1 segments" in text) == (0, True)

@@ -117,6 +117,7 @@ ACTS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("act", ACTS)
 def test_an_event_of_each_table_is_named(sealed: sealing.SealResult, act: str) -> None:
     statement, code = ACTS[act]
@@ -155,6 +156,7 @@ COLUMNS = [
 ]
 
 
+@pytest.mark.exhaustive
 def test_every_column_counts(sealed: sealing.SealResult) -> None:
     event = BlockEvent.objects.order_by("pgh_id")[0]
     for column, value in COLUMNS:
@@ -187,6 +189,7 @@ def test_segments_that_are_gone_from_the_end(sealed: sealing.SealResult) -> None
     assert codes() == ["segments_missing"]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("column", ["count = count + 1", "digest = repeat('0', 64)", "day = day - 1",
     "newest_at = newest_at + interval '1 second'", "last_id = last_id - 1", "marks_digest = repeat('a', 64)"])  # fmt: skip
 def test_a_segment_that_was_changed_breaks_the_chain(

@@ -72,6 +72,7 @@ def test_what_a_holder_had_and_when(told: dict[str, Any]) -> None:
     assert api("GET", following).json()["results"] == rows[1:]
 
 
+@pytest.mark.sample(2)
 def test_how_a_pool_looked(told: dict[str, Any]) -> None:
     api, pool = apis.Api("viewer"), told["pool"]
     document = api("GET", f"pools/{pool.pk}/at/?at={told['first']}").json()
@@ -114,6 +115,7 @@ def test_a_pool_that_is_gone(fleet: dict[str, Any], clock) -> None:
 FUTURE = "2199-01-01T00:00:00Z"
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("path", ["pools/{}/at/?at=", "holders/vm/a/history/?at=", "history/?since=",
     "addresses/10.0.0.1/?at="])  # fmt: skip
 @pytest.mark.parametrize(
@@ -170,6 +172,7 @@ def who(*words: str) -> tuple[int, list[dict[str, Any]]]:
     return status, json.loads(out.getvalue())
 
 
+@pytest.mark.sample(2)
 def test_ipam_who(told: dict[str, Any]) -> None:
     assert [row["holder_id"] for row in who("10.0.0.1")[1]] == ["b"]
     assert [row["holder_id"] for row in who("10.0.0.1", "--at", told["first"])[1]] == ["a"]
@@ -207,6 +210,7 @@ def test_ipam_who_of_a_mac(clock) -> None:
     assert who(MAC) == (3, [])
 
 
+@pytest.mark.sample(2)
 def test_the_days_of_the_chain(told: dict[str, Any]) -> None:
     api = apis.Api("viewer")  # its token is an event, too
     sealing.seal()
@@ -221,6 +225,7 @@ def test_the_days_of_the_chain(told: dict[str, Any]) -> None:
     apis.refused(api("GET", "audit/?before=monday"), 400, "day")
 
 
+@pytest.mark.exhaustive
 def test_pages(told: dict[str, Any]) -> None:
     client = people.browser(people.VIEWER)
     url = reverse("admin:history")

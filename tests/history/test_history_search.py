@@ -80,6 +80,7 @@ CASES = [
 ]
 
 
+@pytest.mark.exhaustive
 def test_one_box_finds_each_by_what_it_is(fleet: Any) -> None:
     assert [(text, boxed(text)) for text, _ in CASES] == CASES
 
@@ -130,6 +131,7 @@ def test_one_cluster_also_when_it_is_gone(fleet: Any) -> None:
     assert found(HistoryQuery(cluster_id=other.cluster_id, mac=MAC)) == []
 
 
+@pytest.mark.sample(2)
 def test_pages_go_on_where_the_last_one_ended(fleet: Any) -> None:
     all_of_them = search.search(search.queries_of_text("acme")).events
     below, seen = None, []

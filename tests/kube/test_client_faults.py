@@ -44,6 +44,7 @@ MATRIX: list[tuple[str, dict[str, Any], type[faults.ClusterFault]]] = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("verb", ["list", "patch"])
 @pytest.mark.parametrize(
     ("rule", "expected"), [row[1:] for row in MATRIX], ids=[row[0] for row in MATRIX]

@@ -120,6 +120,7 @@ def test_a_proxy_of_the_environment_is_not_used(
     assert not _heard(canary)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "modules",
     ["ipam_site.urls, ipam_site.wsgi, ipam_site.celery", "pools.clusters.client.api_client"],

@@ -56,6 +56,7 @@ def test_discovery_that_fails_is_not_absence(
             gateway.served([POOLS])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1201])
 def test_a_list_is_complete(
     fake: FakeCluster, gateway: api_client.ClusterClient, count: int

@@ -79,6 +79,7 @@ def test_a_second_one_of_a_network(api: Api, network: Network, name: str) -> Non
     assert "already has an IPPool" in moved.json["message"]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("mac", "ip"),
     [(A, "10.0.0.255/24"), (A, "10.0.0.5/16"), (A, "10.1.0.5/24"), ("nonsense", "10.0.0.5/24")],

@@ -85,6 +85,7 @@ def _entry(known: Any, vm: str) -> None:
     worlds.entry(known, f"02:00:00:00:01:{len(vm):02x}", "10.0.1.5/16", vm=vm, namespace=NAMESPACE)
 
 
+@pytest.mark.sample(2)
 def test_a_launcher_pod(api: Api, known: Any, name: str) -> None:
     doors.see(known.cluster, vm_manifest(name, mac=None))
     _entry(known, name)
@@ -121,6 +122,7 @@ def test_a_dry_run_is_answered_and_leaves_no_decision(api: Api, known: Any, name
     assert not Decision.objects.exists()
 
 
+@pytest.mark.sample(2)
 def test_updates(api: Api, known: Any, name: str) -> None:
     _entry(known, name)
     _annotation(api.call("POST", PODS, _pod(name, name)))
@@ -159,6 +161,7 @@ def test_a_vm_without_an_entry_starts(api: Api, known: Any, name: str) -> None:
     assert "neither a MAC entry nor an IPAMClaim" in made.headers["Warning"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("annotation", "written"),
     [("addresses", ADDRESSES), ("default-network", DEFAULT_NETWORK)],

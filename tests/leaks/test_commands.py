@@ -71,6 +71,7 @@ def test_a_cell_is_no_formula(feed: Feed, tmp_path: pathlib.Path) -> None:
     assert row(block).state == "cooling"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_from_a_stored_report(feed: Feed, tmp_path: pathlib.Path, form: str) -> None:
     blocks = [feed.holds(name, uid) for name, uid in (("i-1", "u"), ("i-2", ""), ("i-3", "v"))]

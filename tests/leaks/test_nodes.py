@@ -107,7 +107,7 @@ TROUBLES["second page"] = lambda fake: fake.faults.add(
 )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(28)
 @pytest.mark.parametrize("name", TROUBLES)
 @pytest.mark.parametrize("before", [0, 1])
 def test_an_error_is_no_observation(nodes: Nodes, name: str, before: int) -> None:

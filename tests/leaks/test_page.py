@@ -46,6 +46,7 @@ def test_an_empty_page_explains_itself(browser: Client) -> None:
     assert "No leaks." in page(browser, LIST)
 
 
+@pytest.mark.exhaustive
 def test_leaks_and_suspicions(feed: Feed, browser: Client) -> None:
     feed.holds("i-1")
     feed.twice()

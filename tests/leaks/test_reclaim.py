@@ -98,6 +98,7 @@ def test_there_is_no_such_block(feed: Feed, block_id: int) -> None:
     refused(feed.api("POST", f"blocks/{block_id}/reclaim/", body), 404, "not_found")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("body", "code"),
     [

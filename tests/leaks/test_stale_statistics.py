@@ -36,6 +36,7 @@ def test_the_reports(feed: Feed) -> None:
     assert _read() - before < TIMES * HELD
 
 
+@pytest.mark.exhaustive
 def test_the_list_and_taking_them_back(feed: Feed) -> None:
     feed.twice("i-0")
     before = _read()
@@ -53,6 +54,7 @@ def test_the_list_and_taking_them_back(feed: Feed) -> None:
     assert Block.objects.filter(state="cooling").count() == len(taken)
 
 
+@pytest.mark.exhaustive
 def test_who_is_seen_again(feed: Feed) -> None:
     feed.twice("i-0")
     before = _read()

@@ -18,6 +18,7 @@ def _reclaim(block: Block) -> reclaim.ReclaimResult:
     return reclaim.reclaim(wanted, author=factories.WITH_REASON)
 
 
+@pytest.mark.exhaustive
 def test_a_claim_whose_vm_is_gone_leaks_its_addresses(vms: Machines) -> None:
     vms.vm_with_claim("10.0.0.8/24", "2001:db8::8/64")
     vms.vm_with_claim("10.0.0.9/24", vm="vm2")
@@ -30,6 +31,7 @@ def test_a_claim_whose_vm_is_gone_leaks_its_addresses(vms: Machines) -> None:
     assert vms.leaked() == ["10.0.0.8", "2001:db8::8"]
 
 
+@pytest.mark.exhaustive
 def test_the_claims_way_gives_back_all_addresses_of_the_claim(vms: Machines) -> None:
     vms.vm_with_claim("10.0.0.8/24", "2001:db8::8/64")
     vms.times(1)
@@ -50,6 +52,7 @@ def test_the_claims_way_gives_back_all_addresses_of_the_claim(vms: Machines) -> 
     assert set(reasons) == {factories.WITH_REASON.reason}
 
 
+@pytest.mark.exhaustive
 def test_a_vm_that_was_made_anew_is_not_the_owner(vms: Machines) -> None:
     vms.machine()
     vms.claim(uid="of an older one", status={"ips": ["10.0.0.8/24"]})
@@ -57,6 +60,7 @@ def test_a_vm_that_was_made_anew_is_not_the_owner(vms: Machines) -> None:
     assert vms.leaked() == ["10.0.0.8"]
 
 
+@pytest.mark.exhaustive
 def test_during_a_live_migration_the_address_is_the_vms(vms: Machines) -> None:
     uid = vms.vm_with_claim()
     pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -83,6 +87,7 @@ def test_during_a_live_migration_the_address_is_the_vms(vms: Machines) -> None:
     assert not Leak.objects.exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("without", ["VirtualMachine", "VirtualMachineInstance", "IPAMClaim"])
 def test_without_one_of_the_kinds_nothing_is_concluded(vms: Machines, without: str) -> None:
     vms.vm_with_claim()
@@ -92,7 +97,7 @@ def test_without_one_of_the_kinds_nothing_is_concluded(vms: Machines, without: s
     assert not Leak.objects.exists()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("status", [401, 403, 410, 500, 503])
 @pytest.mark.parametrize("kind", ["virtualmachines", "virtualmachineinstances"])
 def test_an_error_of_one_list_is_no_observation(vms: Machines, kind: str, status: int) -> None:
@@ -106,6 +111,7 @@ def test_an_error_of_one_list_is_no_observation(vms: Machines, kind: str, status
     assert not Leak.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_an_entry_is_a_reference(vms: Machines) -> None:
     """Who wrote it says that the address is used, also before its VM is there."""
     worlds.entry(worlds.ippool(vms.blue), "02:00:00:00:00:01", "10.0.0.7/24", vm="db", namespace="blue")  # fmt: skip
@@ -114,6 +120,7 @@ def test_an_entry_is_a_reference(vms: Machines) -> None:
     assert not Leak.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_an_owner_that_is_no_vm_is_unknown(vms: Machines) -> None:
     vms.machine()
     made = vms.claim(uid="of a database", status={"ips": ["10.0.0.8/24"]})

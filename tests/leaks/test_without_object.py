@@ -47,6 +47,7 @@ def scaled_down(nodes: Nodes) -> Nodes:
     return nodes
 
 
+@pytest.mark.exhaustive
 def test_a_ciliumnode_without_a_node_leaks_and_is_reclaimed(scaled_down: Nodes) -> None:
     nodes = scaled_down
     sync_all(nodes)
@@ -76,6 +77,7 @@ def test_it_ends_when_the_node_comes(scaled_down: Nodes) -> None:
     assert nodes.leaked() == ["w2"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("trouble", ["not listed", "forbidden", "none"])
 def test_unknown_nodes_conclude_nothing(trouble: str, scaled_down: Nodes) -> None:
     nodes = scaled_down
@@ -99,6 +101,7 @@ def test_unknown_nodes_conclude_nothing(trouble: str, scaled_down: Nodes) -> Non
     assert not Leak.objects.exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("lives", ["", "VirtualMachine", "Pod", "unknown pods"])
 def test_an_instance_without_its_vm_and_without_pods(lives: str, vms: Machines) -> None:
     made = vms.fake.put(

@@ -22,7 +22,7 @@ def _register() -> str:
     return cluster.name
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("query", "count"),
     [

@@ -40,7 +40,7 @@ def register() -> None:
     factories.take(same, factories.holder("x"))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(20)
 @pytest.mark.usefixtures("register")
 @pytest.mark.parametrize(
     ("words", "holders"),

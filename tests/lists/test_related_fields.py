@@ -82,6 +82,7 @@ def test_a_name_is_not_taken_for_an_id(prod: Cluster) -> None:
     assert Pool.objects.get().cluster == number
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("typed", ["", "pro", "999999", "a/b/c", "nul\0", "9" * 30, "x" * 300])
 def test_another_text_is_an_error_beside_the_field(prod: Cluster, typed: str) -> None:
     answer = add_pool(people.browser(), typed)
@@ -142,6 +143,7 @@ def test_names_are_for_those_who_may_see_the_rows(prod: Cluster) -> None:
     assert people.browser().get(reverse("admin:names", args=["nothing"])).status_code == 404
 
 
+@pytest.mark.exhaustive
 def test_a_vm_owner_gets_names_of_their_own_networks() -> None:
     owner = two_worlds.Owner()
     two_worlds.add_foreign(owner)

@@ -59,6 +59,7 @@ def test_few_rows_are_a_menu_and_many_a_field(
     assert f'<option value="{pools[1].pk}">prod/green</option>' in page
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("typed", ["prod/green", "id"])
 def test_a_name_or_an_id_filters(pools: list[Pool], typed: str) -> None:
     client = people.browser()
@@ -69,7 +70,7 @@ def test_a_name_or_an_id_filters(pools: list[Pool], typed: str) -> None:
     assert 'value="prod/green"' in page.content.decode()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     "typed", ["prod/gre", "green", "prod", "prod/green/x", "prod/\0", "0", "9" * 30, "é"]
 )
@@ -82,6 +83,7 @@ def test_what_names_no_row_matches_none_and_is_kept(pools: list[Pool], typed: st
     assert f'value="{typed}"' in page.content.decode()
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("typed", "names"),
     [
@@ -98,6 +100,7 @@ def test_names_that_contain_each_part(pools: list[Pool], typed: str, names: list
     assert suggested(people.browser(), typed) == names
 
 
+@pytest.mark.exhaustive
 def test_suggestions_are_few(pools: list[Pool]) -> None:
     for number in range(related.SUGGESTIONS + 5):
         factories.pool(f"10.9.{number}.0/24", name=f"p{number}")
@@ -114,6 +117,7 @@ def test_unknown_lists_and_filters(pools: list[Pool]) -> None:
     assert Client().get(url).status_code == 302
 
 
+@pytest.mark.exhaustive
 def test_a_vm_owner_gets_names_of_their_own_networks() -> None:
     owner = two_worlds.Owner()
     two_worlds.add_foreign(owner)
@@ -163,6 +167,7 @@ def test_names_are_typed_with_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert suggested(client, "", "claims.entry", "namespace") == ["shop"]
 
 
+@pytest.mark.exhaustive
 def test_a_vm_owner_gets_names_of_their_own_namespaces() -> None:
     owner = two_worlds.Owner()
     two_worlds.add_foreign(owner)

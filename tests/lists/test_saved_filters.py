@@ -99,6 +99,7 @@ def test_a_private_filter_is_seen_by_its_owner_only(pool: Pool) -> None:
     assert SavedFilter.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_a_shared_filter_is_changed_by_its_owner_and_administrators(pool: Pool) -> None:
     owner, other, administrator = people.browser(VIEWER), people.browser(VIEWER), people.browser()
     save(owner, shared="on")
@@ -118,6 +119,7 @@ def test_a_shared_filter_is_changed_by_its_owner_and_administrators(pool: Pool) 
     assert not SavedFilter.objects.exists()
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["", " ", "x" * 81, "a\u202eb", "a\nb", "a\0b"])
 def test_odd_names_are_refused_at_their_field(pool: Pool, name: str) -> None:
     assert list(problems(save(people.browser(VIEWER), name))) == ["name"]
@@ -143,7 +145,7 @@ def test_a_query_has_at_most_2000_characters(pool: Pool) -> None:
     assert "2000" in problems(answer)["__all__"][0]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     "query",
     [

@@ -22,6 +22,7 @@ def _numbers(db: None) -> None:
     factories.number_events_from_one()
 
 
+@pytest.mark.exhaustive
 def test_what_happened_is_counted_once() -> None:
     pool = factories.pool("10.0.0.0/30", allow_first_ip=True, allow_last_ip=True)
     blocks = [factories.take(pool) for _ in range(4)]

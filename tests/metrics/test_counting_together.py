@@ -26,6 +26,7 @@ def total() -> float:
     )
 
 
+@pytest.mark.exhaustive
 def test_two_scrapers_and_eight_allocators() -> None:
     pool = factories.pool("10.0.0.0/16")
     over = threading.Event()

@@ -77,6 +77,7 @@ def test_without_a_token_in_the_settings_the_empty_one_opens_nothing(
     assert scrape("Bearer").status_code == 401
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("role", "status"),
     [("viewer", 200), ("operator", 200), ("administrator", 200), ("vm-owner", 403)],
@@ -123,6 +124,7 @@ def test_openmetrics_for_those_who_read_it() -> None:
     assert {"ipam_allocations", "ipam_build", "ipam_allocation_duration_seconds"} <= found
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "accept", ["", "*/*", "text/html", "text/plain;version=0.0.4", "a;b=,;;=q,\xff"]
 )

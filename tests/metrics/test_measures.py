@@ -39,6 +39,7 @@ def test_counts_are_summed_by_labels_in_any_order() -> None:
     }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("seconds", "buckets"),
     [

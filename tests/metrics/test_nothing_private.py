@@ -58,7 +58,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
     return pool
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("what", CANARIES)
 def test_no_canary_is_heard(busy: Any, what: str) -> None:
     for open_metrics in (False, True):
@@ -78,6 +78,7 @@ def test_the_number_of_series_follows_pools_and_clusters_and_not_blocks(busy: An
     assert series() - before == 2 * 8 + 1
 
 
+@pytest.mark.exhaustive
 def test_the_number_of_statements_does_not_follow_pools_or_clusters() -> None:
     factories.pool("10.0.0.0/24")
     statements()  # the first one fills what the process keeps

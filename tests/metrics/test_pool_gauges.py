@@ -32,7 +32,7 @@ def test_the_states_of_a_pool_are_counted_in_addresses() -> None:
     assert scrapes.value("ipam_cooldown_queue_addresses", **labels) == 256
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     ("cidrs", "mask"),
     [

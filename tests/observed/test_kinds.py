@@ -122,6 +122,7 @@ def test_all_are_read_followed_and_removed(
     assert not any("IPAddressPool" in use for use in _uses())
 
 
+@pytest.mark.exhaustive
 def test_settings_of_kube_proxy_and_of_servers_of_k3s(
     server: Any, reconcile: Callable[[], str]
 ) -> None:
@@ -179,6 +180,7 @@ def test_a_service_cidr_that_k3s_hands_to_kube_apiserver(
     assert "secret-key" not in str(stored)
 
 
+@pytest.mark.exhaustive
 def test_a_node_that_is_deleted(server: Any, reconcile: Callable[[], str]) -> None:
     server.put(objects.node("worker-1", "192.168.1.10"))
     reconcile()
@@ -198,6 +200,7 @@ def test_one_that_is_made_anew_is_another_object(server: Any, reconcile: Callabl
     assert _uses() == ["192.168.1.11/32 node-address Node worker-1"]
 
 
+@pytest.mark.exhaustive
 def test_cilium_nodes_of_multi_pool_mode_use_blocks_of_pools(
     server: Any, reconcile: Callable[[], str]
 ) -> None:
@@ -218,6 +221,7 @@ def test_cilium_nodes_of_multi_pool_mode_use_blocks_of_pools(
     assert _uses() == []
 
 
+@pytest.mark.exhaustive
 def test_two_cilium_nodes_with_one_pod_cidr_clash(
     server: Any, reconcile: Callable[[], str]
 ) -> None:
@@ -234,6 +238,7 @@ def test_two_cilium_nodes_with_one_pod_cidr_clash(
     assert (finding.kind, finding.code) == ("CiliumNode", "address_clash")
 
 
+@pytest.mark.exhaustive
 def test_what_calico_reserves_is_free_for_others(server: Any, reconcile: Callable[[], str]) -> None:
     server.crds("crd.projectcalico.org_ippools", "crd.projectcalico.org_ipreservations")
     server.put(objects.calico_pool("default", "10.48.0.0/16"))
@@ -252,6 +257,7 @@ def test_what_calico_reserves_is_free_for_others(server: Any, reconcile: Callabl
     assert not Finding.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_a_definition_that_goes_removes_nothing(server: Any, reconcile: Callable[[], str]) -> None:
     server.crds("metallb.io_ipaddresspools")
     server.put(objects.metallb_pool("green", "192.168.2.0/28"))
@@ -281,6 +287,7 @@ def test_service_cidrs(server: Any, reconcile: Callable[[], str]) -> None:
     ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("version", ["v2", "v2alpha1"])
 def test_either_version_is_read(server: Any, reconcile: Callable[[], str], version: str) -> None:
     server.crds("cilium.io_ciliumloadbalancerippools")
@@ -290,6 +297,7 @@ def test_either_version_is_read(server: Any, reconcile: Callable[[], str], versi
     assert _uses() == ["192.168.9.0/28 load-balancer CiliumLoadBalancerIPPool blue"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
 def test_pools_of_an_older_metallb(server: Any, reconcile: Callable[[], str], version: str) -> None:
     server.crds("metallb.io_addresspools")
@@ -298,6 +306,7 @@ def test_pools_of_an_older_metallb(server: Any, reconcile: Callable[[], str], ve
     assert _uses() == ["192.168.9.4/30 load-balancer AddressPool default/old"]
 
 
+@pytest.mark.exhaustive
 def test_a_value_that_cannot_be_read_is_a_finding_and_no_failed_run(
     server: Any, reconcile: Callable[[], str], api: Api
 ) -> None:
@@ -315,6 +324,7 @@ def test_a_value_that_cannot_be_read_is_a_finding_and_no_failed_run(
     assert Finding.objects.get().subject == "kube-system/kubeadm-config"
 
 
+@pytest.mark.exhaustive
 def test_an_object_that_cannot_be_read_stops_no_other_of_any_kind(
     server: Any, reconcile: Callable[[], str]
 ) -> None:

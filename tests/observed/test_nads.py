@@ -32,6 +32,7 @@ def _cidrs() -> list[str]:
     return [f"{row.cidr} {row.role} {row.object_name}" for row in rows]
 
 
+@pytest.mark.exhaustive
 def test_they_are_read_changed_and_made_networks_of_ovn(
     server: Any, reconcile: Callable[[], str]
 ) -> None:

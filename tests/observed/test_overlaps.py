@@ -70,6 +70,7 @@ def test_an_intended_pair_is_no_overlap(one: str, other: Role) -> None:
     assert overlaps.find_overlaps() == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("one", "other"), CLASHES, ids=_name)
 def test_a_clash_inside_a_cluster_is_an_error(one: str, other: Role) -> None:
     _pair(one, other)

@@ -78,6 +78,7 @@ def test_the_page_shows_and_finds_them() -> None:
         assert "kubernetes" in page
 
 
+@pytest.mark.exhaustive
 def test_find_knows_addresses_and_names() -> None:
     cluster = factories.cluster()
     observed(cluster, Role.EGRESS, "192.168.1.100/32", name="egress-prod")
@@ -99,6 +100,7 @@ def test_find_knows_addresses_and_names() -> None:
     assert "Not in any pool, and not used by a cluster." in page
 
 
+@pytest.mark.exhaustive
 def test_the_cluster_s_page_draws_them() -> None:
     cluster = factories.cluster()
     factories.pool("10.20.0.0/16", within=cluster, category="pod", mask=24, name="pods")

@@ -19,6 +19,7 @@ from tests.observed.test_kinds import _uses as uses
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.exhaustive
 def test_those_with_addresses_are_read_followed_and_removed(
     server: Any, reconcile: Callable[[], str]
 ) -> None:
@@ -53,6 +54,7 @@ def test_those_with_addresses_are_read_followed_and_removed(
     assert uses() == ["203.0.113.8/32 load-balancer Service default/web"]
 
 
+@pytest.mark.exhaustive
 def test_an_address_in_the_range_of_a_load_balancer_is_no_finding(
     server: Any, reconcile: Callable[[], str]
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_range_stands_for_its_services() -> None:
     assert len(overlap.clashes) == 1
 
 
+@pytest.mark.exhaustive
 def test_many_services_of_one_address_are_compared_once() -> None:
     """The load balancer of k3s gives each Service the addresses of the nodes."""
     cluster = factories.cluster()

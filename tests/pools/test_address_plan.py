@@ -48,6 +48,7 @@ def test_levels_by_containment_with_free_parts() -> None:
     assert outer.share == pytest.approx(0.375)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_pages_add_up_to_the_level(limit: int) -> None:
     _container("10.0.0.0/22")
@@ -272,6 +273,7 @@ def test_a_group_of_a_cluster_has_its_addresses_only() -> None:
     assert _grouped(level_filter=tree.LevelFilter(cluster=second)) == ["10.0.1.6/32", "10.0.1.7/32"]
 
 
+@pytest.mark.exhaustive
 def test_the_page_reads_the_first_pools_and_objects_of_a_cidr() -> None:
     made = [factories.pool("10.0.0.0/24", name=f"p-{number}") for number in range(7)]
     ObservedCIDR.objects.bulk_create(

@@ -26,6 +26,7 @@ def test_the_service_names_the_pool_in_the_way(one: str, other: str) -> None:
     assert pool.cluster.pools.count() == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("one", "other"), OVERLAPS)
 def test_the_database_holds_it(one, other, breaks) -> None:
     pool = factories.pool(one)

@@ -31,6 +31,7 @@ DIVIDED: list[Any] = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("prefix", "parts", "node", "instance"), DIVIDED)
 def test_it_is_divided(prefix: str, parts: dict[str, str], node: str, instance: str) -> None:
     given = {name: IPv6Network(text) for name, text in parts.items()}

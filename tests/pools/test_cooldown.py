@@ -26,6 +26,7 @@ LENGTHS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("category", "given", "seconds"), LENGTHS)
 def test_nobody_else_gets_it_before_its_end(
     category: str, given: int | None, seconds: int, clock

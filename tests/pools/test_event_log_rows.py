@@ -33,6 +33,7 @@ def told() -> None:
         factories.take(pool)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("table", TABLES)
 def test_no_event_is_changed_or_deleted(table: Any, told: None, sql) -> None:
     name = table._meta.db_table

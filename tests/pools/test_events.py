@@ -33,6 +33,7 @@ TAKEN = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("category", "kind", "expected"), TAKEN)
 @pytest.mark.parametrize("count", [1, 3])
 def test_allocated(category: str, kind: str, expected: str, count: int) -> None:

@@ -11,6 +11,7 @@ from pools.models import Block
 from tests import factories
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("window", [False, True], ids=["untouched", "window there"])
 @pytest.mark.parametrize(
     ("cidr", "mask", "wanted"),
@@ -68,6 +69,7 @@ REFUSED: list[Any] = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("ask", "error", "message"), REFUSED)
 def test_refused(ask: dict[str, Any], error: type[errors.IpamError], message: str) -> None:
     pool = factories.pool("10.0.0.0/24", reserved=["10.0.0.50-10.0.0.59"])

@@ -23,6 +23,7 @@ SERVED: list[Any] = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("category", "kind", "event"), TYPES)
 @pytest.mark.parametrize("count", [1, 2])
 def test_it_leaves_one_event(category: str, kind: str, event: str, count: int) -> None:

@@ -119,6 +119,7 @@ class _Register:
         window.top_up(self.pool.pk, ip_network(self.cidrs[0]).version)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("shape", _SHAPES)
 def test_no_released_block_while_a_fresh_one_is_free(shape: str) -> None:
     @hypothesis.settings(

@@ -77,6 +77,7 @@ def test_a_cidr(column: str, breaks) -> None:
         PoolCIDR.objects.filter(pool=pool).update(**{column: value})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("column", ["cidr", "pool_id", "space_id", "category", "family"])
 def test_a_block(column: str, breaks) -> None:
     pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.1.0.0/24")

@@ -106,6 +106,7 @@ def _load(text: str, cluster: Cluster, **settings: bool) -> list[tuple[str, str]
     return [(report.name, report.result) for report in reports]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("text", "expected"), SHAPES)
 def test_every_shape(text: str, expected: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]):
     cluster = factories.cluster()

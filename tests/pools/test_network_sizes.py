@@ -21,6 +21,7 @@ TINY = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("cidr", "expected"), TINY)
 @pytest.mark.parametrize("batch", [False, True], ids=["one by one", "together"])
 def test_tiny_pools(cidr: str, expected: list[str], batch: bool) -> None:

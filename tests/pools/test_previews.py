@@ -11,6 +11,7 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("before", "after", "reserved", "given_back"),
     [

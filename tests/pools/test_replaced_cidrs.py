@@ -31,7 +31,7 @@ def _held(pool: Pool) -> dict[str, str]:
     return {str(row.cidr): row.holder_id for row in rows}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("before", "after", "mask"),
     [

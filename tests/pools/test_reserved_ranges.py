@@ -24,7 +24,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("window", [False, True], ids=["untouched", "window there"])
 @pytest.mark.parametrize(("span", "left"), SHAPES)
 def test_no_new_blocks_in_it_and_all_back_afterwards(

@@ -11,6 +11,7 @@ from pools.register import pool_cidrs, pools
 from tests import factories
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("gone", [0, 1], ids=["first one removed", "second one removed"])
 @pytest.mark.parametrize("used", [False, True], ids=["free", "in use"])
 def test_a_block_comes_back_with_the_last_range_that_touches_it(
@@ -86,6 +87,7 @@ def test_a_change_of_the_pool_replaces_its_ranges() -> None:
     assert set(factories.drain(pool)) == {f"10.0.0.{n}/32" for n in (1, 2, 4, 5)}
 
 
+@pytest.mark.exhaustive
 def test_hundreds_of_ranges_in_an_ipv6_prefix() -> None:
     spans = [f"fd00::{n:x}:0-fd00::{n:x}:ffff" for n in range(0, 400, 2)]
     pool = factories.pool("fd00::/64", reserved=spans)

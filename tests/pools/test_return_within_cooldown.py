@@ -12,6 +12,7 @@ POOLS = [("node", "fd00::/64"), ("instance", "fd00::/64"), ("ipv4", "10.0.0.0/24
          ("vm", "10.0.0.0/24"), ("pod", "10.0.0.0/24")]  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("category", "cidr"), POOLS)
 @pytest.mark.parametrize("batch", [False, True], ids=["alone", "in a batch"])
 def test_the_former_block(category: str, cidr: str, batch: bool) -> None:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PATHS = [f"{file.parts[-4]}/{file.stem}" for file in sorted(ROOT.glob("*/sql/statements/*.sql"))]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", PATHS)
 def test_postgresql_prepares_the_file(path: str) -> None:
@@ -25,6 +26,7 @@ def test_postgresql_prepares_the_file(path: str) -> None:
         cursor.execute("DEALLOCATE alone")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", PATHS)
 def test_the_header_says_what_it_returns_and_each_parameter(path: str) -> None:
     statement = statements.parse(path)
@@ -78,6 +80,7 @@ def _is_statement(node: ast.expr) -> bool:
     return bool(_STATEMENT.match("".join(part for part in parts if isinstance(part, str))))
 
 
+@pytest.mark.exhaustive
 def test_no_value_is_formatted_into_a_statement() -> None:
     """What varies is a parameter, or a part that psycopg.sql composes."""
     lines = [

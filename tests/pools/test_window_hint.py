@@ -11,6 +11,7 @@ from pools.register.allocator import window
 from tests import factories
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_the_hint_keeps_up_where_blocks_come_and_go() -> None:
     pool = factories.pool("10.0.0.0/23", cooldown=0)

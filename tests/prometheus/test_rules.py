@@ -43,6 +43,7 @@ def test_the_rules_are_rules() -> None:
     assert "SUCCESS" in promtool("check", "rules", str(files.RULES))
 
 
+@pytest.mark.sample(14)
 @needs_promtool
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_an_alert_fires_when_it_shall_and_not_otherwise(path: object) -> None:

@@ -27,6 +27,7 @@ def written() -> dict[str, int]:
         return {name: count for name, count in cursor.fetchall() if name not in _BOOKKEEPING}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("count", [0, 1, 1_203])
 def test_cold_start(
     count: int, fake: FakeCluster, connection: Connection, nodes: small.Small

@@ -66,6 +66,7 @@ def wanting(
     return wanted
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("when_sent", [False, True])
 @pytest.mark.parametrize("name", TROUBLES)
 def test_the_others_are_written_and_the_object_is_named(

@@ -175,7 +175,6 @@ def test_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeClust
     assert (now.leased_by, now.fence, now.failures) == ("another", mine.fence, 0)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["list", "patch", "get"])
 def test_killed_in_the_middle_the_next_worker_completes_it(

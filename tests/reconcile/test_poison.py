@@ -44,6 +44,7 @@ POISON: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", POISON)
 def test_a_poisonous_object_fails_alone(
     name: str, fake: FakeCluster, connection: Connection, nodes: small.Small
@@ -82,6 +83,7 @@ TROUBLES: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", TROUBLES)
 def test_the_culprit_is_found_and_tried_again(
     name: str, fake: FakeCluster, connection: Connection, nodes: small.Small

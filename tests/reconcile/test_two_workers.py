@@ -87,6 +87,7 @@ def test_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
     assert len({each.split()[1] for each in said}) == SyncRun.objects.count() == 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("where", ["list", "update"])
 def test_stopped_for_longer_than_its_lease(
     where: str, fake: FakeCluster, connection: Connection
@@ -118,6 +119,7 @@ def test_stopped_for_longer_than_its_lease(
     each_has_one(fake)
 
 
+@pytest.mark.exhaustive
 def test_killed_in_the_midst_of_its_pass(fake: FakeCluster, connection: Connection) -> None:
     """SIGKILL: the lease ends by itself, and another worker ends what was begun."""
     killed: list[Any] = []

@@ -72,7 +72,7 @@ def _impatient(fake: FakeCluster, name: str) -> Callable[[Connection], Any]:
     return lambda _: gateways.to(fake, timeouts=(30, seconds))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("name", TROUBLES)
 def test_unknown_is_not_absent(name: str, db: None, many: FakeCluster, nodes: small.Small) -> None:
     code, trouble = TROUBLES[name]

@@ -46,6 +46,7 @@ def test_what_happens_reaches_the_register(fake: FakeCluster, connection: Connec
     assert all(run.succeeded for run in runs)
 
 
+@pytest.mark.exhaustive
 def test_what_follows_is_written_and_does_not_trigger_itself(
     fake: FakeCluster, transactional_db: None
 ) -> None:
@@ -104,6 +105,7 @@ def test_kill_9_of_the_watcher(fake: FakeCluster, connection: Connection) -> Non
         eventually.until(lambda: small.names(connection) == ["meanwhile"])
 
 
+@pytest.mark.exhaustive
 def test_sigterm_leaves_the_clusters_to_others(fake: FakeCluster, connection: Connection) -> None:
     with processes.started("watch") as first:
         eventually.until(lambda: streams(fake))
@@ -114,6 +116,7 @@ def test_sigterm_leaves_the_clusters_to_others(fake: FakeCluster, connection: Co
     assert Connection.objects.get().watched_by == ""
 
 
+@pytest.mark.exhaustive
 def test_two_watchers_share_the_clusters(fake: FakeCluster, connection: Connection) -> None:
     with FakeCluster() as other:
         other.crds("cilium.io_ciliumnodes")
@@ -131,6 +134,7 @@ def test_two_watchers_share_the_clusters(fake: FakeCluster, connection: Connecti
                 eventually.until(lambda row=row, name=name: small.names(row) == [name])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", ["paused", "deregistered", "credentials"])
 def test_what_changes_is_followed_within_seconds(
     how: str, fake: FakeCluster, connection: Connection
@@ -159,6 +163,7 @@ def test_what_changes_is_followed_within_seconds(
         assert streams(fake) == asked
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_that_hangs_holds_up_no_other(fake: FakeCluster, connection: Connection) -> None:
     with FakeCluster() as slow:
         slow.crds("cilium.io_ciliumnodes")
@@ -194,6 +199,7 @@ def test_shares_are_equal_and_the_dead_are_inherited(
     assert len(watchers.claim("three", 100)) == 5
 
 
+@pytest.mark.exhaustive
 def test_a_stop_amidst_the_watchers_own_wait_is_heard(transactional_db: None) -> None:
     with processes.started("watch-stopped-amidst-its-wait") as watcher:
         assert watcher.wait() == 0

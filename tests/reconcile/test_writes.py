@@ -198,6 +198,7 @@ def test_what_a_handler_gets_wrong_is_that_objects_trouble(
     assert counted(small.reconcile(connection, nodes)) == (1, 1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("effect", ["lost", "cut", "cut-body"])
 def test_written_and_the_answer_lost(
     effect: Any, node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small

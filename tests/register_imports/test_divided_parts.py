@@ -65,6 +65,7 @@ def reasons(made: Any) -> set[tuple[str, str, str]]:
     return {(str(row.cidr), row.status, why["code"]) for row in rows_of(made) for why in row.reasons if why["code"] != "part"}  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_an_empty_prefix_becomes_a_pool_and_the_part_keeps_the_rest(server: NetBox) -> None:
     mirror = source(server)
     run(mirror)
@@ -92,6 +93,7 @@ def test_an_empty_prefix_becomes_a_pool_and_the_part_keeps_the_rest(server: NetB
     assert counts(run(mirror))["new"] == counts(second)["new"]
 
 
+@pytest.mark.exhaustive
 def test_a_prefix_with_addresses_stays_in_the_pool_of_the_part(server: NetBox) -> None:
     mirror = source(server)
     run(mirror)
@@ -119,6 +121,7 @@ def test_a_prefix_with_addresses_stays_in_the_pool_of_the_part(server: NetBox) -
     assert Block.objects.get(holder_id="vm-1").state == "held"  # kept, in the part again
 
 
+@pytest.mark.exhaustive
 def test_several_prefixes_at_once_with_ranges_and_what_users_hold(server: NetBox) -> None:
     server.range("10.0.200.20/16", "10.0.200.29/16", "reserved")
     mirror = source(server)
@@ -152,6 +155,7 @@ def test_several_prefixes_at_once_with_ranges_and_what_users_hold(server: NetBox
     assert register() == before
 
 
+@pytest.mark.exhaustive
 def test_what_is_in_use_in_a_container_stays_in_parts_of_it(server: NetBox) -> None:
     mirror = source(server)
     run(mirror)
@@ -220,6 +224,7 @@ def test_a_part_that_would_lose_a_block_is_not_divided(server: NetBox) -> None:
     assert register() == before
 
 
+@pytest.mark.exhaustive
 def test_a_part_is_divided_again_and_the_undos_go_backwards(server: NetBox) -> None:
     mirror = source(server)
     run(mirror)

@@ -51,6 +51,7 @@ def containers() -> list[str]:
     return [str(row.cidr) for row in Container.objects.order_by("cidr")]
 
 
+@pytest.mark.exhaustive
 def test_a_child_without_addresses_becomes_a_pool(server: NetBox) -> None:
     mirror = source(server)
     run(mirror)
@@ -93,6 +94,7 @@ def test_a_child_without_addresses_becomes_a_pool(server: NetBox) -> None:
     assert counts(run(mirror))["new"] == counts(second)["new"]
 
 
+@pytest.mark.exhaustive
 def test_a_child_with_addresses_stays_in_the_pool_and_is_divided_again(server: NetBox) -> None:
     mirror = source(server)
     run(mirror)
@@ -112,6 +114,7 @@ def test_a_child_with_addresses_stays_in_the_pool_and_is_divided_again(server: N
         assert state() == before
 
 
+@pytest.mark.exhaustive
 def test_prefixes_of_several_levels_at_once(server: NetBox) -> None:
     mirror = source(server)
     run(mirror)
@@ -131,6 +134,7 @@ def test_prefixes_of_several_levels_at_once(server: NetBox) -> None:
     assert state() == before
 
 
+@pytest.mark.exhaustive
 def test_a_pool_without_blocks_is_gone_and_comes_back_with_the_undo(server: NetBox) -> None:
     server.objects["ip-addresses"].clear()
     mirror = source(server)
@@ -186,6 +190,7 @@ def test_prefixes_that_take_the_place_of_one(server: NetBox) -> None:
     assert state() == before
 
 
+@pytest.mark.exhaustive
 def test_a_part_is_taken_over_and_divided_in_one_run(server: NetBox) -> None:
     server.prefix("10.0.0.0/16", description="Campus")
     server.address("10.0.200.5/16", dns_name="part.example")
@@ -245,6 +250,7 @@ def test_a_pool_with_other_cidrs_is_not_divided() -> None:
     assert "which has other CIDRs, too" in row.reasons[0]["message"]
 
 
+@pytest.mark.exhaustive
 def test_a_child_that_has_stayed_in_the_pool_goes_when_it_is_empty(server: NetBox) -> None:
     mirror = source(server, cooldown_seconds=0)
     run(mirror)

@@ -219,6 +219,7 @@ def fill(server: NetBox) -> None:
     server.address("10.0.0.9/16", dns_name="nine.example")
 
 
+@pytest.mark.exhaustive
 def test_a_mirror_follows_and_its_undo_restores(server: NetBox) -> None:
     fill(server)
     mirror = source(server, cooldown_seconds=0)

@@ -85,6 +85,7 @@ def fill(server: NetBox) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_they_are_set_kept_followed_and_restored(server: NetBox) -> None:
     define("cost_center", "number")
     define("stage", "choice", choices=["test", "live"])

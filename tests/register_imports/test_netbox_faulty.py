@@ -94,6 +94,7 @@ FAULTS: dict[str, tuple[Answer, type[faults.ClusterFault], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_faulty_answer_fails_with_its_reason(
     server: NetBox, case: str, monkeypatch: pytest.MonkeyPatch

@@ -39,6 +39,7 @@ def demo(cluster: Cluster, **options: object):
     )
 
 
+@pytest.mark.exhaustive
 def test_the_demo_data_is_imported_and_a_second_run_changes_nothing() -> None:
     cluster = factories.cluster()
     draft = demo(cluster)
@@ -148,6 +149,7 @@ def test_the_export_of_a_table_is_read_and_bad_rows_have_a_code() -> None:
     assert (reserved.span, reserved.reason) == ("10.1.0.7-10.1.0.7", "deprecated")
 
 
+@pytest.mark.exhaustive
 def test_a_range_with_another_description_is_changed_and_an_undo_restores_it() -> None:
     cluster = factories.cluster()
     prefixes = sources.table(("prefix",), [("10.1.0.0/24",)])

@@ -59,6 +59,7 @@ def held() -> dict[str, tuple[str, str]]:
     return {str(cidr): (holder, org) for cidr, holder, org in rows}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("version", [(3, 7), (4, 2)])
 @pytest.mark.parametrize("token", [netbox_server.TOKEN, netbox_server.TOKEN_V2])
 def test_everything_is_read_in_pages(server: NetBox, token: str, version: tuple[int, int]) -> None:
@@ -128,6 +129,7 @@ def test_a_pool_with_a_reserved_range_of_others_stays(server: NetBox) -> None:
     assert ReservedRange.objects.get().pool_cidr.cidr == ip_network("10.1.1.0/24")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("status", [500, 401, 403, 404])
 def test_a_reading_that_fails_releases_nothing(server: NetBox, status: int) -> None:
     fill(server)

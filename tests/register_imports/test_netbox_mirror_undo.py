@@ -78,6 +78,7 @@ def released(server: NetBox, *, cooldown: int = 0) -> tuple[NetBoxSource, Regist
     return mirror, second
 
 
+@pytest.mark.exhaustive
 def test_everything_comes_back(server: NetBox) -> None:
     fill(server)
     server.prefix("10.1.2.0/24", description="unused")
@@ -231,6 +232,7 @@ def test_an_undo_that_crashes_can_be_repeated(server: NetBox, monkeypatch: Any) 
     assert len(held()) == 2
 
 
+@pytest.mark.exhaustive
 def test_pages_and_rest_show_what_was_released(server: NetBox) -> None:
     mirror, second = released(server)
     url = f"/admin/pools/registerimport/{second.pk}/change/"
@@ -254,6 +256,7 @@ def test_pages_and_rest_show_what_was_released(server: NetBox) -> None:
     assert (answer["status"], answer["counts"]["released"]) == ("undone", 3)
 
 
+@pytest.mark.exhaustive
 def test_what_an_undo_has_made_anew_belongs_to_the_import_that_brought_it(server: NetBox) -> None:
     cluster = factories.cluster()
     factories.pool("10.7.0.0/24", name="ours", within=cluster)

@@ -74,6 +74,7 @@ TEXTS = {"vrf": "Blue", "tenant": "Acme", "description": "d", "tags": "old-one",
 NEWER = TEXTS | {"note": "note"}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("shared", "prefix", "texts"),
     [

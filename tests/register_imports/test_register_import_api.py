@@ -95,6 +95,7 @@ def test_the_pages() -> None:
     assert not Pool.objects.filter(name="10.80.0.0-24").exists()
 
 
+@pytest.mark.exhaustive
 def test_former_values_are_those_of_changed_rows() -> None:
     """What an undo keeps of the CIDR that a row divides is not among them."""
     api = apis.Api()

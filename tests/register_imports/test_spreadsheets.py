@@ -232,6 +232,7 @@ def test_cells_behind_the_header_are_told() -> None:
     ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "column", ["vrf", "site", "tenant", "dns name", "device", "owner", "role", "mac", "description"]

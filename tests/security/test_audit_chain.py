@@ -158,6 +158,7 @@ def cut_the_tail(late: BlockAnswer) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_tail_that_was_cut_off_is_shown_by_an_anchor(late: BlockAnswer) -> None:
     before, kept = AuditSegment.objects.order_by("-id")[1], anchor()
     cut_the_tail(late)
@@ -168,6 +169,7 @@ def test_a_tail_that_was_cut_off_is_shown_by_an_anchor(late: BlockAnswer) -> Non
     assert codes("--anchor", f"{before.pk}:{before.digest}") == []
 
 
+@pytest.mark.exhaustive
 def test_a_tail_that_grew_again_has_another_anchor(late: BlockAnswer, pool: Pool) -> None:
     kept = anchor()
     cut_the_tail(late)
@@ -189,6 +191,7 @@ def write_the_chain_anew() -> None:
     sealing.seal()
 
 
+@pytest.mark.exhaustive
 def test_a_chain_that_was_written_anew_is_shown_by_an_anchor(pool: Pool) -> None:
     kept = anchor()
     write_the_chain_anew()
@@ -198,6 +201,7 @@ def test_a_chain_that_was_written_anew_is_shown_by_an_anchor(pool: Pool) -> None
     assert kept.partition(":")[2] in fault["message"]
 
 
+@pytest.mark.exhaustive
 def test_the_log_is_a_file_of_anchors(
     pool: Pool, tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -214,6 +218,7 @@ def test_the_log_is_a_file_of_anchors(
     assert code.startswith("anchor_")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("words", [["--anchor", "1:abc"], ["--anchor", "z" * 64], ["--anchors", "/nonexistent"],
     ["--anchors", "/dev/null"]])  # fmt: skip
 def test_an_anchor_that_cannot_be_read_is_no_success(pool: Pool, words: list[str]) -> None:
@@ -221,6 +226,7 @@ def test_an_anchor_that_cannot_be_read_is_no_success(pool: Pool, words: list[str
         ipam("audit", "verify", *words)
 
 
+@pytest.mark.exhaustive
 def test_the_metrics_carry_the_anchor(pool: Pool, settings: Any) -> None:
     settings.IPAM_METRICS_TOKEN = "a token for scrapes"
     text = Client().get("/metrics", headers={"Authorization": "Bearer a token for scrapes"}).text
@@ -243,6 +249,7 @@ def deliver() -> None:
         tasks.send_webhook(target_id)
 
 
+@pytest.mark.exhaustive
 def test_a_webhook_of_its_code_is_sent_the_anchor_once_an_hour(
     pool: Pool, receiver: receivers.Receiver, clock: Clock
 ) -> None:
@@ -275,6 +282,7 @@ def test_every_message_carries_the_anchor(pool: Pool, receiver: receivers.Receiv
 HOLDER = "UPDATE pools_block SET holder_id = 'mallory' WHERE id = {block}"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("way", ["session_replication_role", "disable", "disable user"])
 def test_a_holder_that_was_changed_with_triggers_off_is_found(late: BlockAnswer, way: str) -> None:
     statement = HOLDER.format(block=late["id"])
@@ -314,7 +322,7 @@ ROWS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("attack", ROWS)
 def test_a_row_that_no_event_explains_is_found(late: BlockAnswer, pool: Pool, attack: str) -> None:
     cluster, other = pool.cluster, factories.cluster()

@@ -61,6 +61,7 @@ def test_the_settings_of_production_have_no_warning() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.exhaustive
 def test_debug_pages_are_not_to_be_had_in_production() -> None:
     env = os.environ | {"DEBUG": "1"}
     done = subprocess.run(

@@ -72,6 +72,7 @@ def test_no_address_of_this_machine_is_reached(target: Target, canary: socket.so
         canary.accept()
 
 
+@pytest.mark.exhaustive
 def test_no_message_goes_to_this_machine(running: RunningTarget, canary: socket.socket) -> None:
     """The address is judged when it is dialled: a name may lead elsewhere by then."""
     port = canary.getsockname()[1]

@@ -6,9 +6,12 @@ import os
 import pathlib
 
 import kombu
+import kombu.exceptions
+import kombu.serialization
+import pytest
 import redis
 
-from ipam_site import data_folder
+from ipam_site import celery, data_folder
 from tests import eventually
 from tests.security.target import RunningTarget
 
@@ -23,6 +26,17 @@ class Bomb:
         return os.system, (f"touch {self._marker}",)
 
 
+def test_workers_decode_json_only(tmp_path: pathlib.Path) -> None:
+    marker = tmp_path / "was-here"
+    accepted = celery.app.conf.accept_content
+    content_type, encoding, body = kombu.serialization.dumps(Bomb(marker), serializer="pickle")
+    with pytest.raises(kombu.exceptions.ContentDisallowed):
+        kombu.serialization.loads(body, content_type, encoding, accept=accepted)
+    assert not marker.exists()
+    assert celery.app.conf.task_serializer in accepted
+
+
+@pytest.mark.exhaustive
 def test_a_pickled_message_is_thrown_away_unread(
     running: RunningTarget, tmp_path: pathlib.Path
 ) -> None:

@@ -205,6 +205,7 @@ def test_without_a_login(made: Everything) -> None:
                     assert answer.headers["WWW-Authenticate"] == "Bearer", where
 
 
+@pytest.mark.exhaustive
 def test_a_token_opens_no_page(made: Everything) -> None:
     asked = Asked(made, "superuser")
     for address in answers.addresses("admin/"):
@@ -281,6 +282,7 @@ def test_api_servers_come_with_a_key_and_nobody_else(made: Everything) -> None:
                 assert asked(asked.token, method, address.filled(*good)).status_code == 405
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("role", EACH_ROLE)
 def test_metrics(made: Everything, role: str) -> None:
     asked = Asked(made, role)

@@ -149,6 +149,7 @@ def _seconds(name: str, text: Any) -> float:
     return slowest
 
 
+@pytest.mark.sample(112)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_time_is_proportional_to_the_text(name: str) -> None:
     pattern = PATTERNS[name]
@@ -169,5 +170,6 @@ def test_time_is_proportional_to_the_text(name: str) -> None:
             raise AssertionError((small, large, long[:80]))
 
 
+@pytest.mark.exhaustive
 def test_patterns_are_found() -> None:
     assert len(PATTERNS) > 20

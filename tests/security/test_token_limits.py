@@ -128,6 +128,7 @@ def _documented(level: str) -> set[str]:
     }
 
 
+@pytest.mark.exhaustive
 def test_a_reading_token_changes_nothing(made: Everything) -> None:
     caller, allowed = Caller("read"), set()
     for line, path, case in _each_request(made):
@@ -160,6 +161,7 @@ def test_a_token_of_a_cluster_reads_nothing_of_another(made: Everything) -> None
     assert opened > 80
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("to", [OTHER, f"{OTHER}/{OTHER}-far"])
 def test_a_limited_token_reaches_nothing_outside(made: Everything, to: str) -> None:
     """Whatever names an object of the cluster prod is refused; lists have none of them."""

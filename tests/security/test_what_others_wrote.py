@@ -23,6 +23,7 @@ def reader(target: Target) -> Visitor:
     return visitor
 
 
+@pytest.mark.exhaustive
 def test_no_page_runs_what_somebody_wrote(target: Target, reader: Visitor) -> None:
     made = target.rest("POST", "clusters/", {"name": "written", "description": SCRIPT})
     assert made.status == 201, made.text

@@ -28,6 +28,7 @@ def roles() -> set[str]:
     return set(User.objects.get(username="ada").groups.values_list("name", flat=True))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("email", ["a" * 300 + "@example.org", "a\x00b@example.org", 7, None])
 def test_an_email_that_no_account_can_have_is_left_out(
     client: Client, issuer: Issuer, email: Any
@@ -37,6 +38,7 @@ def test_an_email_that_no_account_can_have_is_left_out(
     assert User.objects.get().email == ""
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "claims",
     [
@@ -75,6 +77,7 @@ def test_groups_that_are_null_are_none(client: Client, issuer: Issuer) -> None:
     assert roles() == set()
 
 
+@pytest.mark.exhaustive
 def test_a_name_in_other_letters_is_the_same_name(client: Client, issuer: Issuer) -> None:
     User.objects.create_superuser("ada", password="of this site")
     assert sign_in(client, issuer, preferred_username="\uff41\uff44\uff41") == 403
@@ -110,6 +113,7 @@ def test_clocks_may_differ_a_little(client: Client, issuer: Issuer, seconds: int
     assert sign_in(client, issuer, iat=now, nbf=now, exp=now + timedelta(seconds=5)) == 302
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("document", [["x"], "x", None, {"issuer": None}, {"issuer": 7}], ids=str)
 def test_a_description_that_cannot_be_read(client: Client, issuer: Issuer, document: Any) -> None:
     right = issuer.documents[METADATA]

@@ -39,7 +39,7 @@ def test_a_right_token_is_accepted(client: Client, issuer: Issuer, algorithm: st
     assert User.objects.get().username == "ada"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(
     "claims",
     [

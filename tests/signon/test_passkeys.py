@@ -175,6 +175,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_answer_signs_nobody_in(olga: Owner, case: str) -> None:
     device, client_data, code = WRONG[case]
@@ -303,6 +304,7 @@ def test_garbage_is_not_enrolled(olga: Owner) -> None:
     assert Passkey.objects.count() == 1
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("changes", [{"origin": "https://evil.example"}, {"rp_id": "example.org"},
     {"flags": 0}, {"algorithm": -65535}, {"credential_id": b""}, {"credential_id": b"z" * 1024}])  # fmt: skip
 def test_a_wrong_passkey_is_not_enrolled(olga: Owner, changes: dict[str, Any]) -> None:
@@ -346,6 +348,7 @@ def test_wrong_answers_close_the_account(olga: Owner, settings: Any) -> None:
     assert not is_signed_in(refused.client)
 
 
+@pytest.mark.exhaustive
 def test_right_answers_leave_no_failures(olga: Owner) -> None:
     for _ in range(3):
         assert sign_in(olga.device).status_code == 302
@@ -353,6 +356,7 @@ def test_right_answers_leave_no_failures(olga: Owner) -> None:
     assert sum(LoginFailures.objects.values_list("failures", flat=True)) == 0
 
 
+@pytest.mark.exhaustive
 def test_removing_needs_password_and_factor(olga: Owner) -> None:
     olga.add(Authenticator(), "key")
     passkey = Passkey.objects.get(name="key")
@@ -374,6 +378,7 @@ def test_removing_needs_password_and_factor(olga: Owner) -> None:
     assert client.get("/admin/").status_code == 200
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("way", ["page", "administrator", "command"])
 def test_a_reset_removes_passkeys(olga: Owner, way: str) -> None:
     if way == "page":

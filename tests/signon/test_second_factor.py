@@ -147,6 +147,7 @@ def test_the_way_does_not_lead_elsewhere(olga: Enrolled) -> None:
     assert answer.headers["Location"] == reverse("admin:index")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", ["/admin/", "/admin/pools/pool/", PAGE, "/admin/knox/authtoken/create/",
     "/admin/password_change/", "/api/v1/pools/", "/api/v1/docs/", "/metrics"])  # fmt: skip
 def test_a_half_open_session_reaches_nothing(olga: Enrolled, path: str) -> None:
@@ -262,6 +263,7 @@ def test_removing_needs_password_and_code(olga: Enrolled) -> None:
     assert 'id="secret"' in client.get(PAGE).text  # a new one can be enrolled
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", ["optional", "administrators", "everybody"])
 def test_who_must_have_one_reaches_only_the_enrolment(settings: Any, mode: str) -> None:
     settings.IPAM_SECOND_FACTOR = mode

@@ -73,6 +73,7 @@ def remove(owner: Owner, client: Client, path: str) -> None:
     assert send(client, path, proof, password=PASSWORD).status_code == 302
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("way", ["user", "administrator", "command"])
 def test_the_second_factor_is_removed(way: str) -> None:
     owner = Owner()
@@ -91,6 +92,7 @@ def test_the_second_factor_is_removed(way: str) -> None:
     assert is_open(owner.give_password())
 
 
+@pytest.mark.exhaustive
 def test_a_passkey_is_removed() -> None:
     owner, stolen = Owner(), Authenticator()
     owner.add(stolen, "stolen")

@@ -65,6 +65,7 @@ def test_wrong_settings(settings: Any, values: dict[str, Any], beginning: str) -
     assert message.startswith(beginning)
 
 
+@pytest.mark.exhaustive
 def test_the_command_fails(tmp_path: pathlib.Path) -> None:
     secret, roles = tmp_path / "secret", tmp_path / "roles.json"
     secret.write_text("s3cret\n")

@@ -80,6 +80,7 @@ def test_others_see_their_own_only(api: apis.Api, role: str) -> None:
     apis.refused(other("GET", f"{PATH}{foreign.pk}/"), 404, "not_found")
 
 
+@pytest.mark.exhaustive
 @by_cluster
 def test_they_see_their_namespaces_and_nothing_else(owner: two_worlds.Owner) -> None:
     two_worlds.add_foreign(owner)
@@ -103,6 +104,7 @@ def test_they_see_their_namespaces_and_nothing_else(owner: two_worlds.Owner) -> 
     assert Entry.objects.filter(vm="new").exists()
 
 
+@pytest.mark.exhaustive
 def test_they_sign_in_and_others_do_not() -> None:
     for name in ("vera", "otto"):
         User.objects.create_user(name, password="correct-horse")

@@ -51,7 +51,7 @@ def titles(client: Client, text: str) -> set[str]:
 ALL = {"MAC entries", "Claims", "Workloads"}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -80,6 +80,7 @@ def alerts(client: Client) -> str:
     return page[page.index("<h2>Alerts</h2>") : page.index("All alerts")]
 
 
+@pytest.mark.exhaustive
 def test_the_start_page_says_what_is_wrong(blue: Network) -> None:
     client = browser("administrator")
     assert not re.search("claim|MAC", alerts(client))
@@ -109,6 +110,7 @@ def test_a_vm_owner_starts_with_their_own(blue: Network) -> None:
     assert "cluster_udn_blue" not in other
 
 
+@pytest.mark.exhaustive
 def test_their_menu_has_what_they_may_open(blue: Network) -> None:
     client = browser(namespace="shop")
     page = client.get(reverse("admin:index"))

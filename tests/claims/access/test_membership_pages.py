@@ -56,6 +56,7 @@ def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
     assert not User.objects.get(username="vera").groups.exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -78,6 +79,7 @@ def test_a_bad_form_says_what_would_be_right(cluster: Cluster, said: Any, told: 
     assert Membership.objects.count() == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner"])
 def test_others_have_no_such_page(cluster: Cluster, role: str) -> None:
     post(browser("administrator"), group="team", cluster=cluster.pk, namespaces="shop")

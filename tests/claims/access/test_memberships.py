@@ -110,6 +110,7 @@ def test_namespaces_change(api: apis.Api) -> None:
     assert apis.fields(problem) == {"user": "unknown_field"}
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("said", "field", "code"),
     [
@@ -153,6 +154,7 @@ def test_a_repeated_request_makes_one(api: apis.Api) -> None:
     assert Membership.objects.count() == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner"])
 def test_only_administrators_change_them(api: apis.Api, role: str) -> None:
     document = api.create(PATH, body())

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 MAC = "00:50:56:aa:00:01"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("tail", ["%0a", "%0d%0a", "%09", "%1b", "%c2%85"])
 @pytest.mark.parametrize(
     "path", ["ippools/{ippool}/entries/", "ipamclaims/", "networks/{network}/addresses-for-mac/"]

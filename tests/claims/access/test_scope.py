@@ -65,6 +65,7 @@ def owner(cluster: Cluster, *namespaces: str) -> Any:
 TABLES = (Network, NAD, IPPool, Entry, IPAMClaim, Workload, IndexEntry, Decision)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_shows_the_namespaces_of_a_membership(cluster: Cluster, table: Any) -> None:
     scope = access_namespaces.scope(owner(cluster, SEEN))

@@ -85,6 +85,7 @@ def test_the_api_answers_the_state_before_and_after(told: Cluster) -> None:
     assert (gone["before"]["mac"], gone["after"]) == (MAC, None)
 
 
+@pytest.mark.exhaustive
 def test_every_event_has_a_page_and_its_subject_a_filter(told: Cluster) -> None:
     browser = people.browser(people.VIEWER)
     for event in Event.objects.all():
@@ -96,6 +97,7 @@ def test_every_event_has_a_page_and_its_subject_a_filter(told: Cluster) -> None:
         assert {one.type.partition(".")[0] for one in result_list} == {subject}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("text", "count"),
     [(MAC, 3), (MAC.replace(":", "-").upper(), 3), ("shop/web", 4), ("web", 4), ("web.net", 1)],

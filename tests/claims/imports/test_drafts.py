@@ -49,7 +49,7 @@ def _register(network: Any) -> None:
     worlds.workload(network, "runs", mac(30), "10.0.0.30")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(
     ("given", "status", "codes"),
     [

@@ -144,6 +144,7 @@ def test_damaged_files(kind: str) -> None:
         _survives(lambda content=bytes(content): formats.open_file("x", content))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/workbook.xml", "xl/styles.xml"])
 def test_damaged_parts_of_workbooks(part: str) -> None:
     chance = random.Random(part)  # noqa: S311
@@ -187,6 +188,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("case", HEAVY)
 def test_nothing_takes_long(case: str) -> None:
     with effort.at_most(15_000):

@@ -90,6 +90,7 @@ def test_what_is_no_usable_archive_is_refused(case: str) -> None:
     assert _refused(content) == code
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("template", ["False", "True"])
 def test_rows_of_all_tables_are_counted_together_also_those_that_are_passed_over(
     template: str,

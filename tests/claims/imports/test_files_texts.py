@@ -131,6 +131,7 @@ def test_the_place_of_a_bad_byte_and_the_line_of_an_open_quote_are_said() -> Non
         formats.open_file("x", b'VM,MAC,IP\r\na,b,c\r\na,"b,c\r\na,b,c')
 
 
+@pytest.mark.exhaustive
 def test_the_largest_number_of_rows_is_taken_and_blank_ones_do_not_count() -> None:
     lines = (f",{corpus.mac(n)},10.0.0.1\r\n\r\n" for n in range(100_000))
     reading = formats.open_file("x", ("VM,MAC,IP\r\n" + "".join(lines)).encode())

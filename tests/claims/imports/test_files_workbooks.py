@@ -232,12 +232,14 @@ REFUSED = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_usable_workbook_is_refused(case: str) -> None:
     made, code = REFUSED[case]
     assert _refused(made()) == code
 
 
+@pytest.mark.exhaustive
 def test_too_many_rows_are_told_while_reading() -> None:
     rows = b"".join(
         b"<row><c><v>%d</v></c><c t='str'><v>%s</v></c></row>" % (n, corpus.mac(n * 31).encode())

@@ -147,6 +147,7 @@ def test_templates_can_be_filled_in_and_sent_back(network: Network) -> None:
         assert draft["format"] == f"template-{kind}"
 
 
+@pytest.mark.exhaustive
 def test_a_large_one_waits_for_a_worker_also_while_the_broker_is_away(network: Network) -> None:
     wide = worlds.network("wide", subnets=("10.0.0.0/16",))
     api = apis.Api("operator")
@@ -222,6 +223,7 @@ def test_a_viewer_looks_only(network: Network) -> None:
     apis.refused(upload(viewer, CSV, network=network.pk), 403, "permission_denied")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("body", [None, {}, {"skip_bad": False}])
 def test_a_commit_that_says_nothing_more(network: Network, body: Any) -> None:
     api = apis.Api("operator")

@@ -46,6 +46,7 @@ def _zip(name: str, content: bytes) -> bytes:
     return stream.getvalue()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("content", "status"),
     [
@@ -71,6 +72,7 @@ def test_files_that_are_none(network: Network, api: apis.Api, content: bytes, st
     assert not VMImport.objects.exists()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("values", "code"),
     [
@@ -131,6 +133,7 @@ def test_other_media_types(network: Network, api: apis.Api) -> None:
     assert answer.status_code == 400
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("body", "code"),
     [
@@ -192,6 +195,7 @@ _good = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.exhaustive
 @settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(_good | _row | _json, max_size=6), st.sampled_from(["ippool", "ipamclaims"]))
 def test_whatever_rows_come(network: Network, rows: list[Any], target: str) -> None:

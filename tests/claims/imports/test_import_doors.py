@@ -67,6 +67,7 @@ def test_a_mac_parameter_with_a_line_separator_is_none(network: Network) -> None
         apis.refused(api("GET", f"{place}?{given}"), 400, "mac_syntax")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\x1b", "\u2028"])
 def test_a_mac_of_a_body_with_a_control_character_is_none(
     network: Network, api: apis.Api, end: str

@@ -68,6 +68,7 @@ def lease_ends(of: VMImport) -> None:
         )
 
 
+@pytest.mark.exhaustive
 def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
     assert import_drafts.IMPORTS.leases.due_imports() == [waiting.pk]
     assert tasks.process_import(waiting.pk)
@@ -81,12 +82,14 @@ def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
     assert not tasks.process_import(of.pk)
 
 
+@pytest.mark.exhaustive
 def test_committed_in_one_go(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
     worker.process_import(import_drafts.IMPORTS, waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
+@pytest.mark.exhaustive
 def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -101,6 +104,7 @@ def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
     assert (status(waiting), ImportRow.objects.count()) == (Status.DRAFTED, COUNT)
 
 
+@pytest.mark.exhaustive
 def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) -> None:
     worker.process_import(import_drafts.IMPORTS, waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
@@ -116,6 +120,7 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
+@pytest.mark.exhaustive
 def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
     worker.process_import(import_drafts.IMPORTS, waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
@@ -166,6 +171,7 @@ def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
     assert (of.counts["conflict"], Entry.objects.count()) == (1, 0)
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
     worker.process_import(import_drafts.IMPORTS, waiting.pk)

@@ -44,6 +44,7 @@ def of(network: Network) -> VMImport:
     )
 
 
+@pytest.mark.exhaustive
 def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> None:
     shown = pages.page(client, of)
     assert "Changes to write: 2 entries" in shown
@@ -61,6 +62,7 @@ def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> N
     assert pages.page(client, of, status="\0nonsense", q="\0", after="x", groups="0")
 
 
+@pytest.mark.exhaustive
 def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMImport) -> None:
     after = pages.do(client, of, "correct", row=3, ips="10.0.0.9", vm="gw", mac=C)
     assert "Row 3 is new now." in after
@@ -73,6 +75,7 @@ def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMI
     assert "There is no such row." in pages.do(client, of, "skip", row="0")
 
 
+@pytest.mark.exhaustive
 def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImport) -> None:
     assert "Rows in conflict: 1, refused: 1" in pages.do(client, of, "commit", skip_bad="false")
     shown = pages.do(client, of, "commit", skip_bad="true")
@@ -90,6 +93,7 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     assert list(Entry.objects.values_list("mac", "ips")) == [(B, ["10.0.0.6/24"])]
 
 
+@pytest.mark.exhaustive
 def test_what_runs_cannot_be_undone_and_the_page_says_so(
     client: Client, network: Network, of: VMImport
 ) -> None:
@@ -120,6 +124,7 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
     assert again.counts["new"] == 1
 
 
+@pytest.mark.exhaustive
 def test_port_groups_are_mapped_by_name_if_networks_are_many(
     client: Client, network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +154,7 @@ def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
     assert client.post(pages.url(of), {"action": "nonsense"}).status_code == 400
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("status", "done", "told"),
     [

@@ -60,6 +60,7 @@ def test_a_cluster_means_the_port_groups_of_the_file(network: Network) -> None:
     assert "1 row has no network yet" in pages.page(client, made)
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize(
     ("said", "field", "told"),
     [
@@ -180,6 +181,7 @@ def test_a_cluster_of_many_networks_is_named(many: Network) -> None:
     assert (made.network, made.cluster) == (None, many.cluster)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("where", ["edge/vlan11", "vlan10", "nowhere", "network-99999"])
 def test_a_name_of_no_network(many: Network, where: str) -> None:
     answer = send(pages.browser(), **pages.typed(many, where=where))

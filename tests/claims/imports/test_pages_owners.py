@@ -41,6 +41,7 @@ def test_an_empty_list_offers_the_first_step(network: Network) -> None:
     assert "Start the first import" in pages.text(pages.browser().get(reverse(LIST)))
 
 
+@pytest.mark.exhaustive
 def test_an_owner_imports_for_their_own_namespaces(network: Network, foreign: VMImport) -> None:
     client = pages.owner(network, "shop")
     assert "hidden-vm" not in pages.text(client.get(reverse(LIST)))

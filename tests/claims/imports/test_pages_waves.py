@@ -42,6 +42,7 @@ def do(client: Client, wave: Wave, action: str, **said: Any) -> str:
     return pages.text(client.post(url(wave), {"action": action, **said}, follow=True))
 
 
+@pytest.mark.exhaustive
 def test_a_wave_is_made_changed_and_deleted(client: Client, network: Network) -> None:
     assert "Add the first wave" in pages.text(client.get(reverse(LIST)))
     said = {"cluster": network.cluster_id, "name": "Saturday", "planned_at": "2026-12-05T22:00"}
@@ -64,6 +65,7 @@ def test_a_wave_is_made_changed_and_deleted(client: Client, network: Network) ->
     assert not Wave.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_a_committed_import_becomes_a_wave(client: Client, network: Network) -> None:
     of = drafts.draft(
         network,
@@ -85,6 +87,7 @@ def test_a_committed_import_becomes_a_wave(client: Client, network: Network) -> 
     assert WaveVM.objects.count() == 1
 
 
+@pytest.mark.exhaustive
 def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave: Wave) -> None:
     ippool = worlds.ippool(network)
     worlds.entry(ippool, drafts.mac(1), "10.0.0.5/24", vm="web", namespace="blue")

@@ -132,6 +132,7 @@ def test_over_rest(network: Network) -> None:
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("body", "code"),
     [

@@ -127,6 +127,7 @@ def test_what_mtv_does_not_preserve(network: Network) -> None:
     assert ImportRow.objects.filter(vm_import=of, status="new").count() == 4, "marked only"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("page", [pages.NEW, "admin:claims_entry_add"])
 def test_no_network_is_chosen_that_cannot_hold_static_vms(network: Network, page: str) -> None:
     """Only the one that can, if there is one."""
@@ -170,6 +171,7 @@ def test_the_network_that_the_addresses_tell(network: Network) -> None:
     assert VMImport.objects.latest("pk").network.name == "cluster_udn_red"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ips", [["10.0.0.5", "10.9.0.5"], ["10.7.0.5"], ["192.0.2.1"]])
 def test_addresses_that_tell_no_network(network: Network, ips: list[str]) -> None:
     worlds.network("cluster_udn_red", subnets=("10.9.0.0/24",))

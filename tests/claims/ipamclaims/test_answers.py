@@ -13,6 +13,7 @@ from tests.claims.ipamclaims.world import MAC, SHIPPED, World, manifest
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.exhaustive
 @both
 def test_the_next_free_addresses_in_both_dialects(world: World, definition: str) -> None:
     world.network("10.0.0.0/29", "fd00::/125")
@@ -27,6 +28,7 @@ def test_the_next_free_addresses_in_both_dialects(world: World, definition: str)
     assert world.row().ips == ["10.0.0.3/29", "fd00::3/125"]
 
 
+@pytest.mark.exhaustive
 def test_a_second_pass_writes_nothing(world: World) -> None:
     world.network()
     for number in range(5):
@@ -48,6 +50,7 @@ def test_what_is_requested_is_reserved(world: World) -> None:
     assert (row.mac, row.ips_requested) == (MAC, ["10.0.0.77", "fd00::77"])
 
 
+@pytest.mark.exhaustive
 @decentralized
 def test_a_family_that_is_not_requested_is_granted_too(world: World) -> None:
     world.network("10.0.0.0/24", "fd00::/64")
@@ -93,6 +96,7 @@ def test_addresses_that_a_claim_has_are_the_truth(world: World) -> None:
     assert "ipamclaim_differs_from_entry" in world.findings()
 
 
+@pytest.mark.exhaustive
 def test_addresses_that_were_taken_out_of_the_status_come_back(world: World) -> None:
     world.network()
     world.claim()

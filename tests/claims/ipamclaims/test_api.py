@@ -70,6 +70,7 @@ def test_what_a_claim_says(api: apis.Api, network: Network) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_filters(api: apis.Api, network: Network) -> None:
     green = worlds.network("cluster_udn_green", subnets=("10.1.0.0/24",))
     worlds.claim(network, "vm1", "10.0.0.5/24", mac=MAC)
@@ -132,6 +133,7 @@ def test_a_claim_by_hand(api: apis.Api, network: Network) -> None:
     refused(api("GET", one), 404, "not_found")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("more", "field", "code"),
     [
@@ -196,6 +198,7 @@ def test_manifests(api: apis.Api, network: Network, asks: bool) -> None:
     assert yaml.safe_load(text.content) == document
 
 
+@pytest.mark.exhaustive
 def test_a_vm_owner_sees_and_asks_in_their_namespaces_only(
     owner: apis.Api, network: Network
 ) -> None:

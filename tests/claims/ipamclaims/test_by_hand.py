@@ -25,6 +25,7 @@ def made(network: Network, vm: str = "vm1", **more: Any) -> IPAMClaim:
     return ipamclaims.create(spec, author=BY)
 
 
+@pytest.mark.exhaustive
 @both
 def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definition: str) -> None:
     made(world.network(), mac=MAC, ips=["10.0.0.7/24"])
@@ -44,6 +45,7 @@ def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definiti
     assert world.passed()["written"] == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("granted", [True, False])
 def test_what_is_said_of_a_request_fits_the_condition(world: World, granted: bool) -> None:
     """The shipped definition has no fields for requests; OVN-Kubernetes reads the status."""
@@ -75,6 +77,7 @@ def test_an_observed_cluster_is_not_written_to(observed: World) -> None:
     assert (row.mac, row.ips_requested, bool(row.uid)) == (MAC, ["10.0.0.7/24"], True)
 
 
+@pytest.mark.exhaustive
 def test_it_belongs_to_its_vm_from_when_it_is_there(world: World) -> None:
     """ipam-extensions takes a claim of another owner for a leaked one."""
     made(world.network())
@@ -99,6 +102,7 @@ def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) 
     assert world.status(NAME)["ips"] == ["10.0.0.9/24"]
 
 
+@pytest.mark.exhaustive
 def test_an_object_that_is_deleted_in_the_cluster_is_not_made_again(world: World) -> None:
     made(world.network())
     world.passed()
@@ -110,6 +114,7 @@ def test_an_object_that_is_deleted_in_the_cluster_is_not_made_again(world: World
     assert (world.held(), IPAMClaim.objects.count()) == ({}, 0)
 
 
+@pytest.mark.exhaustive
 def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world: World) -> None:
     world.network(cooldown=3600)
     world.claim()
@@ -132,6 +137,7 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
     assert world.held() == {"10.0.0.4": "blue/vm1"}
 
 
+@pytest.mark.exhaustive
 @decentralized
 def test_a_change_before_the_grant_counts(world: World) -> None:
     claim = made(world.network(), ips=["10.0.0.7/24"])
@@ -155,6 +161,7 @@ def test_names_that_no_object_can_have(world: World) -> None:
         made(network, vm="a.b")
 
 
+@pytest.mark.exhaustive
 def test_an_object_that_was_deleted_is_not_made_again(world: World) -> None:
     """Not even by the list that first lacks it; its claim goes with the second one."""
     made(world.network(), ips=["10.0.0.7/24"])

@@ -19,7 +19,7 @@ TWO_LEFT = ["fd00::5/128", "fd00::6/127"]  # reserved subnets of fd00::/125 that
 CONFLICT = "Requested IP 10.0.0.5 is already assigned in the network"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @decentralized
 @pytest.mark.parametrize("holder", ["claim", "entry", "mac", "workload", "pod", "gateway", "edge"])
 def test_an_address_that_another_has(world: World, holder: str) -> None:
@@ -69,6 +69,7 @@ def test_an_address_is_free_again(world: World) -> None:
     assert "ipamclaim_refused" not in world.findings()
 
 
+@pytest.mark.exhaustive
 @both
 def test_an_entry_whose_address_another_uses(world: World, definition: str) -> None:
     network = world.network()
@@ -80,6 +81,7 @@ def test_an_entry_whose_address_another_uses(world: World, definition: str) -> N
     assert world.condition()[2:] == (reason, CONFLICT)
 
 
+@pytest.mark.exhaustive
 @decentralized
 @pytest.mark.parametrize("holder", ["claim", "entry", "workload"])
 def test_a_mac_that_another_vm_has(world: World, holder: str) -> None:
@@ -98,6 +100,7 @@ def test_a_mac_that_another_vm_has(world: World, holder: str) -> None:
     assert "10.0.0.5" not in world.held()
 
 
+@pytest.mark.exhaustive
 @decentralized
 def test_of_two_that_ask_for_one_address_the_first_gets_it(world: World) -> None:
     world.network()
@@ -110,6 +113,7 @@ def test_of_two_that_ask_for_one_address_the_first_gets_it(world: World) -> None
     assert world.condition("vm3.podnet")[2] == "MACAlreadyExists"
 
 
+@pytest.mark.exhaustive
 @decentralized
 @pytest.mark.parametrize(
     ("spec", "text"),
@@ -131,6 +135,7 @@ def test_requests_that_can_never_be_granted(world: World, spec: dict[str, object
     assert world.status()["ips"] == ["10.0.0.3/24"]
 
 
+@pytest.mark.exhaustive
 @both
 def test_a_full_subnet_and_space_that_frees(world: World) -> None:
     """Nothing of one family is kept when the other one is full (rule `all-or-nothing`)."""
@@ -149,6 +154,7 @@ def test_a_full_subnet_and_space_that_frees(world: World) -> None:
     assert set(world.held().values()) == {"blue/vm2", "blue/vm3"}
 
 
+@pytest.mark.exhaustive
 @decentralized
 def test_a_requested_address_is_not_kept_when_the_other_family_is_full(world: World) -> None:
     world.network("10.0.0.0/24", "fd00::/125", reserved_subnets=TWO_LEFT)
@@ -174,6 +180,7 @@ def test_claims_that_ask_come_before_those_that_take_anything(world: World) -> N
     assert world.held() == {"10.0.0.3": "blue/vm2", "10.0.0.4": "blue/vm1"}
 
 
+@pytest.mark.exhaustive
 def test_many_claims_for_few_addresses(world: World) -> None:
     world.network("10.0.0.0/29")
     for number in range(8):
@@ -184,6 +191,7 @@ def test_many_claims_for_few_addresses(world: World) -> None:
     assert Workload.objects.count() == 0
 
 
+@pytest.mark.exhaustive
 @decentralized
 @pytest.mark.parametrize("holder", ["held", "cooling"])
 def test_an_address_that_the_pool_has_given_to_another(world: World, holder: str) -> None:
@@ -198,6 +206,7 @@ def test_an_address_that_the_pool_has_given_to_another(world: World, holder: str
     assert "blue/vm1" not in world.held().values()
 
 
+@pytest.mark.exhaustive
 @decentralized
 def test_an_address_of_an_older_vm_of_the_same_name(world: World) -> None:
     """Its claim is left over; the new VM is another one."""
@@ -212,6 +221,7 @@ def test_an_address_of_an_older_vm_of_the_same_name(world: World) -> None:
     assert world.held() == {"10.0.0.5": "blue/vm1"}
 
 
+@pytest.mark.exhaustive
 @decentralized
 @pytest.mark.parametrize(
     ("subnets", "mac", "gateway"),

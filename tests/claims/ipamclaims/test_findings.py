@@ -26,6 +26,7 @@ def leaks(world: World) -> list[str]:
     return world.findings().get(findings.LEAKED, [])
 
 
+@pytest.mark.exhaustive
 def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> None:
     observed.network()
     uid = observed.machine()

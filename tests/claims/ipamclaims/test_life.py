@@ -26,6 +26,7 @@ def _gone(world: World, name: str = "vm1.podnet") -> None:
     world.server.remove("ipamclaims", name, "blue")
 
 
+@pytest.mark.exhaustive
 @both
 def test_migration_changes_the_owner_pod_and_nothing_else(world: World, definition: str) -> None:
     network = world.network()
@@ -53,6 +54,7 @@ def test_migration_changes_the_owner_pod_and_nothing_else(world: World, definiti
     assert world.passed()["written"] == 0
 
 
+@pytest.mark.exhaustive
 def test_a_vm_that_stops_keeps_its_addresses(world: World) -> None:
     network = world.network()
     world.claim()
@@ -66,6 +68,7 @@ def test_a_vm_that_stops_keeps_its_addresses(world: World) -> None:
     assert world.held() == {"10.0.0.3": "blue/vm1"}
 
 
+@pytest.mark.exhaustive
 def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
     world: World, clock: Clock
 ) -> None:
@@ -93,6 +96,7 @@ def test_a_deletion_that_was_told_releases_at_once(world: World) -> None:
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
 
 
+@pytest.mark.exhaustive
 def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None:
     """Until its finalizer is taken away: the VM may still be running."""
     world.network(cooldown=3600)
@@ -110,6 +114,7 @@ def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
 
 
+@pytest.mark.exhaustive
 def test_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
     world.network(cooldown=3600)
     world.claim()
@@ -122,6 +127,7 @@ def test_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
     assert (world.held(), world.cooling()) == ({"10.0.0.4": "blue/vm1"}, ["10.0.0.3"])
 
 
+@pytest.mark.exhaustive
 def test_a_claim_made_anew_for_the_same_vm_gets_its_addresses_back(world: World) -> None:
     world.network()
     world.claim("vm0")
@@ -134,6 +140,7 @@ def test_a_claim_made_anew_for_the_same_vm_gets_its_addresses_back(world: World)
     assert world.held()["10.0.0.4"] == "blue/vm1"
 
 
+@pytest.mark.exhaustive
 def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
     world: World, clock: Clock
 ) -> None:
@@ -149,6 +156,7 @@ def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
     assert world.held() == {"10.0.0.3": "blue/vm1", "10.0.0.4": "blue/vm2"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", [faults.Forbidden, faults.ServerFault, faults.Unreachable])
 def test_a_list_that_fails_releases_nothing(
     world: World, fault: type[faults.ClusterFault], monkeypatch: pytest.MonkeyPatch, clock: Clock
@@ -169,6 +177,7 @@ def test_a_list_that_fails_releases_nothing(
     assert world.held() == {"10.0.0.3": "blue/vm1"}
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_granted_before_all_is_known(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +205,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("where", ["granted", "written"])
 def test_a_worker_that_is_killed_in_between(
     world: World, where: str, monkeypatch: pytest.MonkeyPatch
@@ -223,6 +233,7 @@ def test_a_worker_that_is_killed_in_between(
     assert world.passed()["written"] == 0
 
 
+@pytest.mark.exhaustive
 def test_a_claim_that_breaks_an_answer_fails_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

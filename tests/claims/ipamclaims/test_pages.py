@@ -74,6 +74,7 @@ def leaked(network: Network) -> IPAMClaim:
     return claim
 
 
+@pytest.mark.exhaustive
 def test_the_list_says_why_and_what_next(browser: Client, network: Network) -> None:
     assert ADD in text(browser, LIST)
     worlds.claim(network, "vm1", "10.0.0.9/24", owner_pod="of-yesterday")
@@ -101,6 +102,7 @@ def test_a_claims_page(browser: Client, network: Network) -> None:
     assert "v1.multus-cni.io/default-network" in page
 
 
+@pytest.mark.exhaustive
 def test_asking_for_addresses(browser: Client, network: Network) -> None:
     form_data = {
         "network": str(network.pk), "namespace": "blue", "vm": "vm1", "mac": "02-03-04-05-06-07",
@@ -136,6 +138,7 @@ def test_what_has_addresses_is_not_changed(browser: Client, network: Network) ->
     assert "delete it there" in text(browser, page_of(claim))
 
 
+@pytest.mark.exhaustive
 def test_a_leaked_claim(browser: Client, network: Network) -> None:
     claim = leaked(network)
     assert PROBLEMS in text(browser, LIST)
@@ -156,6 +159,7 @@ def test_nothing_is_wrong(browser: Client) -> None:
     assert "No findings about claims" in text(browser, PROBLEMS)
 
 
+@pytest.mark.exhaustive
 def test_a_vm_owner_sees_their_own_and_what_to_do(owner: Client, network: Network) -> None:
     mine = worlds.claim(network, "vm1", "10.0.0.9/24")
     other = worlds.claim(network, "secret", "10.0.0.5/24", namespace="red")

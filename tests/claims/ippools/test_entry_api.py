@@ -103,6 +103,7 @@ def test_the_mac_of_the_gateway_is_said(api: Api, ippool: IPPool, network: Netwo
     ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("body", "code"),
     [
@@ -199,6 +200,7 @@ def told(answer: Any) -> tuple[int, int, int, int]:
     return document["created"], document["changed"], document["deleted"], document["unchanged"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_the_whole_set(api: Api, ippool: IPPool, wrapped: bool) -> None:
     def body(said: Any) -> Any:

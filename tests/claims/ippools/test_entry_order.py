@@ -27,6 +27,7 @@ def pages(api: Api, path: str) -> list[str]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_entries_by_address() -> None:
     ippool = worlds.ippool(worlds.network(subnets=("10.0.0.0/24", "fd00::/64")))
     for number, ips in enumerate(ADDRESSES):
@@ -41,6 +42,7 @@ def test_entries_by_address() -> None:
         assert shown == (ORDER if not sign else ORDER[::-1])
 
 
+@pytest.mark.exhaustive
 def test_claims_by_address_those_without_one_last() -> None:
     network = worlds.network(subnets=("10.0.0.0/24", "fd00::/64"))
     for number, ips in enumerate([*ADDRESSES, ()]):

@@ -82,7 +82,7 @@ def test_the_list_names_what_is_doubled(browser: Client, ippool: IPPool, network
     assert C not in only
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("search", "found"),
     [
@@ -112,6 +112,7 @@ def test_adding_one_fills_in_the_prefix(browser: Client, ippool: IPPool) -> None
     assert f"10.0.0.5 is a duplicate: also MAC entry of {B} in prod-pool." in text(answer)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("more", "says"),
     [
@@ -191,6 +192,7 @@ def test_an_ippool_is_made_and_shown(browser: Client, network: Network) -> None:
     assert "1 MAC" in listed
 
 
+@pytest.mark.exhaustive
 def test_rows_are_changed_where_they_stand(browser: Client, ippool: IPPool) -> None:
     one = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
     two = worlds.entry(ippool, B, "10.0.0.6/24")
@@ -217,6 +219,7 @@ def test_rows_are_changed_where_they_stand(browser: Client, ippool: IPPool) -> N
     assert A not in text(browser.get(url, {"duplicate": "1"}))
 
 
+@pytest.mark.exhaustive
 def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool: IPPool) -> None:
     foreign = worlds.entry(ippool, B, "10.0.0.6/24", vm="vault", namespace="bank")
     url = reverse("admin:claims_entry_add")

@@ -56,6 +56,7 @@ def test_a_request_for_an_own_vm(api: Api, ippool: IPPool, foreign: Entry) -> No
     assert api("DELETE", f"{at(ippool)}{document['id']}/").status_code == 204
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("more", "status", "code"),
     [

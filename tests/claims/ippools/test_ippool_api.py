@@ -63,6 +63,7 @@ def test_the_shape(api: Api, made: dict[str, Any], network: Network) -> None:
     }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

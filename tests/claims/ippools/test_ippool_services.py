@@ -172,6 +172,7 @@ def test_what_a_cluster_decides(blue: IPPool) -> None:
             call()
 
 
+@pytest.mark.exhaustive
 def test_many_entries_come_in_together(blue: IPPool) -> None:
     big = worlds.network("big", subnets=("10.64.0.0/16",))
     of = ippools.create(big.cluster, "big", "big", author=worlds.BY)

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("other", ["10.0.0.5/32", "10.0.0.5/16"])
 def test_one_address_with_two_prefix_lengths_is_a_duplicate(fleet: Fleet, other: str) -> None:
     fleet.manage(ManagedResource.IPPOOL_STATUS)
@@ -45,6 +46,7 @@ def test_two_unusable_entries_with_one_ipv6_address(fleet: Fleet) -> None:
     assert ips["message"] == f"IP address fd00::5 appears for MAC addresses {A} and {B}"
 
 
+@pytest.mark.exhaustive
 def test_a_second_ippool_of_a_network_has_a_finding_and_a_status(fleet: Fleet) -> None:
     fleet.manage(ManagedResource.IPPOOL_STATUS)
     fleet.put("prod", {A: ["10.0.0.5/24"]})
@@ -89,6 +91,7 @@ def test_rest_refuses_two_addresses_of_a_family(form: str) -> None:
     assert Entry.objects.get().ips == ["10.0.0.8/24"]
 
 
+@pytest.mark.exhaustive
 def test_a_note_of_an_entry_from_a_cluster_can_be_changed(fleet: Fleet) -> None:
     fleet.manage(ManagedResource.IPPOOL_STATUS)
     fleet.put("prod", {A: ["10.0.0.5/24", "10.0.0.6/24"]})

@@ -80,6 +80,7 @@ def test_one_whose_object_is_gone_is_in_nobodys_way(key: str, network: Network) 
     assert ask(key, manifest("second", {}))["allowed"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("written", "code"),
     [

@@ -38,6 +38,7 @@ def test_an_ippool_of_the_register_is_made_and_told_of(managed: Fleet) -> None:
     assert managed.drift() == []
 
 
+@pytest.mark.exhaustive
 def test_changes_here_arrive_there(managed: Fleet) -> None:
     of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)), EntrySpec(B, ("10.0.0.6/24",)))
     managed.settled()
@@ -52,6 +53,7 @@ def test_changes_here_arrive_there(managed: Fleet) -> None:
     assert managed.conditions() == CLEAN
 
 
+@pytest.mark.exhaustive
 def test_a_time_moves_only_with_its_status(managed: Fleet) -> None:
     of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
     managed.settled()
@@ -63,6 +65,7 @@ def test_a_time_moves_only_with_its_status(managed: Fleet) -> None:
     assert times[0] == times[1]
 
 
+@pytest.mark.exhaustive
 def test_one_that_is_followed_gets_its_status_only(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.5/24"], "x": ["10.0.0.6/24"]})
     managed.settled()
@@ -78,6 +81,7 @@ def test_one_that_is_followed_gets_its_status_only(managed: Fleet) -> None:
     assert managed.ippool().follows_cluster
 
 
+@pytest.mark.exhaustive
 def test_it_becomes_the_registers_with_the_first_change_here(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.6/24"]})
     managed.settled()
@@ -93,6 +97,7 @@ def test_it_becomes_the_registers_with_the_first_change_here(managed: Fleet) -> 
     }
 
 
+@pytest.mark.exhaustive
 def test_what_others_own_is_not_taken_from_them(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
     managed.settled()
@@ -107,6 +112,7 @@ def test_what_others_own_is_not_taken_from_them(managed: Fleet) -> None:
     assert managed.entries() == {A: ["10.0.0.9/24"]}
 
 
+@pytest.mark.exhaustive
 def test_one_that_was_deleted_here_is_not_taken_in_again(managed: Fleet) -> None:
     of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
     managed.settled()
@@ -116,6 +122,7 @@ def test_one_that_was_deleted_here_is_not_taken_in_again(managed: Fleet) -> None
     assert managed.found() == [("ippool_not_in_register", "prod")]
 
 
+@pytest.mark.exhaustive
 def test_one_that_was_deleted_there_is_made_again(managed: Fleet, clock: Clock) -> None:
     managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
     managed.settled()
@@ -126,6 +133,7 @@ def test_one_that_was_deleted_there_is_made_again(managed: Fleet, clock: Clock) 
     assert managed.written() == {A: ["10.0.0.5/24"]}
 
 
+@pytest.mark.exhaustive
 def test_without_the_managed_resource_the_object_is_right_again(managed: Fleet) -> None:
     managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
     managed.settled()
@@ -140,6 +148,7 @@ def _of(fleet: Fleet) -> drift.ClusterObject:
     return drift.ClusterObject(fleet.cluster, "IPPool", "prod")
 
 
+@pytest.mark.exhaustive
 def test_what_is_in_the_cluster_is_adopted(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
     managed.settled()
@@ -153,6 +162,7 @@ def test_what_is_in_the_cluster_is_adopted(managed: Fleet) -> None:
     assert managed.drift() == []
 
 
+@pytest.mark.exhaustive
 def test_one_that_followed_its_object_becomes_the_registers(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"]})
     managed.settled()

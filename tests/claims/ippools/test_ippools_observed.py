@@ -31,6 +31,7 @@ def test_an_ippool_is_taken_in(fleet: Fleet) -> None:
         fleet.add(of, EntrySpec(C, ("10.0.0.7/24",)))
 
 
+@pytest.mark.exhaustive
 def test_what_changes_there_changes_here_and_nothing_else(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
     fleet.settled()
@@ -64,6 +65,7 @@ def test_macs_that_are_equal_after_normalising_are_duplicates(fleet: Fleet) -> N
     assert fleet.found() == [("ippool_duplicates", "prod")]
 
 
+@pytest.mark.exhaustive
 def test_what_is_no_entry_is_no_duplicate_of_the_conditions(fleet: Fleet) -> None:
     """A finding never says duplicates where the condition beside it says that there are none."""
     fleet.put("prod", {A: ["10.0.0.1/24"], "0a:58:0a:00:00:01": ["10.0.0.6/24"]})
@@ -98,6 +100,7 @@ def test_a_network_that_nobody_saw(fleet: Fleet) -> None:
     assert fleet.entries() == {A: ["10.9.0.5/24"]}
 
 
+@pytest.mark.exhaustive
 def test_another_network_name_moves_it(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.0.0.5/24"]})
     fleet.settled()
@@ -108,6 +111,7 @@ def test_another_network_name_moves_it(fleet: Fleet) -> None:
     assert not Block.objects.filter(state="held").exists()
 
 
+@pytest.mark.exhaustive
 def test_one_that_is_gone_keeps_its_addresses_until_somebody_deletes_it(
     fleet: Fleet, clock: Clock
 ) -> None:
@@ -129,6 +133,7 @@ def test_one_that_is_gone_keeps_its_addresses_until_somebody_deletes_it(
     assert fleet.entries("again") == {B: ["10.0.0.6/24"]}
 
 
+@pytest.mark.exhaustive
 def test_one_that_was_made_here_follows_its_object_from_then_on(fleet: Fleet) -> None:
     of = fleet.make("prod", EntrySpec(A, ("10.0.0.5/24",), "web", "shop"))
     fleet.settled()
@@ -141,6 +146,7 @@ def test_one_that_was_made_here_follows_its_object_from_then_on(fleet: Fleet) ->
         fleet.add(of, EntrySpec(B, ("10.0.0.6/24",)))
 
 
+@pytest.mark.exhaustive
 def test_a_subnet_that_becomes_known_is_thought_of(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.9.6/24"]})
     fleet.settled()

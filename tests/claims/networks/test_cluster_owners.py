@@ -102,6 +102,7 @@ def sees(ovn: Ovn) -> bool:
     return namespaces.owner_scope(User.objects.get(username="vera")).has(ovn.cluster.pk, "default")
 
 
+@pytest.mark.exhaustive
 def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:
     ovn.put(nad())
     many = [("User", "vera"), ("Group", "team"), ("ServiceAccount", "bot"),
@@ -173,6 +174,7 @@ def test_users_of_a_group_of_openshift(ovn: Ovn) -> None:
     assert not sees(ovn)
 
 
+@pytest.mark.exhaustive
 def test_without_the_right_all_else_goes_on_and_what_was_known_stays(ovn: Ovn) -> None:
     ovn.put(nad())
     ovn.put(binding("edit", ("User", "vera")))

@@ -83,6 +83,7 @@ def _claimed(claim: IPAMClaim) -> IPAMClaim:
     return claim
 
 
+@pytest.mark.exhaustive
 @networks
 def test_nobody_gets_it_by_chance(kept: tuple[Network, dict[str, str], int]) -> None:
     network, kept_types, first = kept
@@ -97,6 +98,7 @@ def test_nobody_gets_it_by_chance(kept: tuple[Network, dict[str, str], int]) -> 
             factories.take(network.pool, cidr=cidr)
 
 
+@pytest.mark.exhaustive
 @networks
 def test_whoever_names_it_is_told(kept: tuple[Network, dict[str, str], int]) -> None:
     network, kept_types, _ = kept

@@ -67,6 +67,7 @@ def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
     assert api("GET", f"networks/{document['id']}/").json() == document
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("changes", "codes"),
     [
@@ -110,6 +111,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("changes", "field", "code"), BAD.values(), ids=BAD.keys())
 def test_bad_input(api: Api, changes: dict[str, Any], field: str, code: str) -> None:
     answer = api("POST", "networks/", {**BLUE, **changes})
@@ -192,6 +194,7 @@ def test_the_manifest(api: Api) -> None:
     assert api("GET", f"networks/{nobody.pk}/manifest/").status_code == 404
 
 
+@pytest.mark.exhaustive
 def test_filters(api: Api) -> None:
     blue = made(api)
     made(api, name="cluster_udn_red", subnets=["10.8.0.0/16", "fd08::/64"], lifecycle=None,
@@ -226,6 +229,7 @@ def test_filters(api: Api) -> None:
     assert [row["name"] for row in following["results"]] == every[2:]
 
 
+@pytest.mark.exhaustive
 def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
     made(api)
     network = Network.objects.get()
@@ -251,6 +255,7 @@ def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
             assert found is networks.static_vm_check(network).ok, (nads, value)
 
 
+@pytest.mark.exhaustive
 def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
     blue, red = made(api), made(api, name="cluster_udn_red")
     for network, space in ((blue, "mine"), (blue, "theirs"), (red, "theirs")):
@@ -279,6 +284,7 @@ def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
     assert owner("DELETE", f"networks/{blue['id']}/").status_code == 403
 
 
+@pytest.mark.exhaustive
 def test_overlaps_with_pods_and_other_networks_are_shown(api: Api) -> None:
     made(api)
     made(api, name="cluster_udn_red")

@@ -71,6 +71,7 @@ def test_it_is_written_once(ovn: Ovn) -> None:
     assert (ovn.drift(), ovn.found()) == ([], [])
 
 
+@pytest.mark.exhaustive
 def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
     ovn.manage()
     network = make(ovn, applied=True)
@@ -84,6 +85,7 @@ def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
     assert ovn.counted()["written"] == 0
 
 
+@pytest.mark.exhaustive
 def test_an_object_that_is_another_network_is_not_written(ovn: Ovn) -> None:
     ovn.manage()
     ovn.put(cudn("prod", "10.7.0.0/16"))
@@ -161,6 +163,7 @@ def test_names_are_free_once(ovn: Ovn) -> None:
         make(ovn)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("follows", "values", "error"),
     [
@@ -211,6 +214,7 @@ def test_deleting_one_that_is_used(ovn: Ovn) -> None:
     ] == [""]
 
 
+@pytest.mark.exhaustive
 def test_the_cluster_decides_what_it_has(ovn: Ovn, clock: Clock) -> None:
     ovn.put(cudn())
     ovn.put(nad())

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db
 NADS = "network-attachment-definitions"
 
 
+@pytest.mark.exhaustive
 def test_nads_made_by_hand_make_a_network(ovn: Ovn, clock: Clock) -> None:
     ovn.put(nad("a", name="tenant"))
     ovn.put(nad("b", name="tenant", subnets="10.9.0.0/16"))
@@ -121,6 +122,7 @@ def test_a_network_of_many_namespaces_costs_few_statements(
     assert len(ovn.nads("tenant")) == 60
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("before", "after", "orphans"),
     [

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 CUDNS, NADS = "clusteruserdefinednetworks", "network-attachment-definitions"
 
 
+@pytest.mark.exhaustive
 def test_a_network_is_taken_in_with_its_pool(ovn: Ovn) -> None:
     ovn.put(
         cudn(
@@ -73,6 +74,7 @@ def test_the_first_address_is_the_gateway_and_is_reserved(ovn: Ovn) -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_second_pass_changes_nothing(ovn: Ovn) -> None:
     ovn.put(cudn("prod", SUBNET, "fd00::/64", reservedSubnets=["10.0.1.0/24"]))
     ovn.put(udn())
@@ -118,6 +120,7 @@ def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
     assert [str(one.address) for one in flagged] == ["10.0.0.1"], "the gateway has it"
 
 
+@pytest.mark.exhaustive
 def test_changes_are_followed(ovn: Ovn) -> None:
     ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
     ovn.passed()
@@ -147,6 +150,7 @@ def _spans(pool: Pool) -> list[tuple[str, str]]:
     return [(str(row), row.reason) for row in rows]
 
 
+@pytest.mark.exhaustive
 def test_a_lost_subnet_in_use_is_an_orphan_until_nothing_holds_it(ovn: Ovn) -> None:
     ovn.put(cudn("prod", SUBNET))
     ovn.passed()
@@ -163,6 +167,7 @@ def test_a_lost_subnet_in_use_is_an_orphan_until_nothing_holds_it(ovn: Ovn) -> N
     assert ovn.found() == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("in_use", [False, True])
 def test_a_deleted_network_stays_known_as_gone(ovn: Ovn, clock: Clock, in_use: bool) -> None:
     ovn.put(cudn())
@@ -188,6 +193,7 @@ def test_a_deleted_network_stays_known_as_gone(ovn: Ovn, clock: Clock, in_use: b
     assert held == int(in_use)
 
 
+@pytest.mark.exhaustive
 def test_a_network_made_again_is_another_one(ovn: Ovn, clock: Clock) -> None:
     ovn.put(cudn())
     ovn.passed()
@@ -238,6 +244,7 @@ def test_a_pool_of_the_name_of_a_network(ovn: Ovn) -> None:
     assert pool.name == "network/green"
 
 
+@pytest.mark.exhaustive
 def test_a_pool_that_somebody_changed_says_again_what_its_network_says(ovn: Ovn) -> None:
     ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
     ovn.passed()

@@ -66,6 +66,7 @@ def test_an_empty_list_says_what_to_do(browser: Client) -> None:
     assert ADD in text(browser, LIST)
 
 
+@pytest.mark.exhaustive
 def test_the_list(browser: Client) -> None:
     blue = network()
     network("red", lifecycle="")
@@ -92,6 +93,7 @@ def test_the_list(browser: Client) -> None:
     assert b"cluster_udn_red" in b"".join(browser.get(export).streaming_content)  # type: ignore[arg-type]
 
 
+@pytest.mark.exhaustive
 def test_one_network(browser: Client) -> None:
     blue = network(reserved_subnets=("10.0.1.0/24",))
     other = network("red")
@@ -119,6 +121,7 @@ def test_one_network(browser: Client) -> None:
     assert "not yet known" in page
 
 
+@pytest.mark.exhaustive
 def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     preview = browser.post(ADD, typed())
     page = preview.content.decode()
@@ -138,7 +141,7 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     assert "already has a network cluster_udn_blue" in twice
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -192,6 +195,7 @@ def test_applying_says_what_is_written(browser: Client) -> None:
     assert "lower-case letters" in wrong
 
 
+@pytest.mark.exhaustive
 def test_deleting_one_that_is_used_says_by_whom(browser: Client) -> None:
     made = network()
     ippool = worlds.ippool(made)
@@ -203,6 +207,7 @@ def test_deleting_one_that_is_used_says_by_whom(browser: Client) -> None:
     assert not Network.objects.exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner", ""])
 def test_roles(role: str) -> None:
     made = network()

@@ -28,6 +28,7 @@ def duplicates() -> set[str]:
     return {f"{row.network.name} {row.address}" for row in flagged.select_related("network")}
 
 
+@pytest.mark.exhaustive
 def test_one_address_on_both_is_a_duplicate(ovn: Ovn) -> None:
     for name in ("left", "right"):
         ovn.put(localnet(name))
@@ -48,6 +49,7 @@ def test_one_address_on_both_is_a_duplicate(ovn: Ovn) -> None:
     assert alert.detail
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "config", [{"vlanID": 8}, {"vlanID": None}, {"physicalNetworkName": "other"}]
 )
@@ -63,6 +65,7 @@ def test_another_vlan_or_physical_network_is_another_segment(
     assert duplicates() == set()
 
 
+@pytest.mark.exhaustive
 def test_a_segment_that_is_shared_later_and_not_any_more(ovn: Ovn) -> None:
     ovn.put(localnet("left"))
     ovn.put(localnet("right", vlanID=8))

@@ -56,6 +56,7 @@ def test_the_element_of_the_proposal(door: Door) -> None:
     }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("address", "network", "why"),
     [
@@ -265,6 +266,7 @@ def _plan(statement: str) -> str:
         return "\n".join(line for (line,) in cursor.fetchall())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "code"),
     [

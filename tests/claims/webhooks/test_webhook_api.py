@@ -94,6 +94,7 @@ def test_decisions(door: Door) -> None:
     assert oldest["patch"][0]["path"].endswith("v1.multus-cni.io~1default-network")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("query", "count"),
     [

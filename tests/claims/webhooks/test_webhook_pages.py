@@ -42,6 +42,7 @@ def _text(client: Client, name: str, *arguments: Any, **query: str) -> str:
     return answer.content.decode()
 
 
+@pytest.mark.exhaustive
 def test_the_list_and_a_decision(door: Door) -> None:
     viewer = _browser("viewer")
     assert "No webhook decisions." in _text(viewer, DECISIONS)
@@ -96,6 +97,7 @@ def test_who_may(door: Door) -> None:
         assert _browser("administrator").get(page).status_code == 404
 
 
+@pytest.mark.exhaustive
 def test_the_settings_of_many_clusters_are_on_pages() -> None:
     clusters = [factories.cluster() for _ in range(101)]
     settings.change(clusters[0], {"default_nad_name": "other"}, author=factories.BY)

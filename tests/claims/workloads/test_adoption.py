@@ -48,6 +48,7 @@ def test_twice_is_once() -> None:
     assert len(said(network)) == 1
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("entry", "runs", "left"),
     [

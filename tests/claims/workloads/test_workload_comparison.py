@@ -45,7 +45,7 @@ def vm(of: Cluster, name: str, status: str, namespace: str = "blue") -> None:
     )  # fmt: skip
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("entry", "runs", "result", "codes"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from claims.access import memberships
 from claims.models import IPPool, Network
 from claims.waves import readiness, waves
@@ -51,6 +53,7 @@ def not_ready(network: Network, *vms: tuple[str, str]) -> set[str]:
     return {code for machine in machines for code, _ in machine.reasons}
 
 
+@pytest.mark.exhaustive
 def test_a_restored_copy_with_the_mac_of_the_original(cluster: KubeVirt) -> None:
     cluster.put(RESTORED)
     cluster.put(ovn.nad("prod", "dr"))
@@ -77,6 +80,7 @@ def test_a_restored_copy_with_the_mac_of_the_original(cluster: KubeVirt) -> None
     assert plan == 0  # nobody follows the entry of the other
 
 
+@pytest.mark.exhaustive
 def test_a_copy_whose_mac_is_changed_is_none(cluster: KubeVirt) -> None:
     cluster.put(RESTORED)
     cluster.put(ovn.nad("prod", "dr"))
@@ -90,6 +94,7 @@ def test_a_copy_whose_mac_is_changed_is_none(cluster: KubeVirt) -> None:
     assert alerts() == []
 
 
+@pytest.mark.exhaustive
 def test_a_network_that_comes_after_the_stopped_vm(cluster: KubeVirt) -> None:
     cluster.put(RESTORED)
     cluster.vmi(cluster.vm("web"), "10.0.0.5")
@@ -102,6 +107,7 @@ def test_a_network_that_comes_after_the_stopped_vm(cluster: KubeVirt) -> None:
     assert set(findings()) == {"default/web", "dr/web"}
 
 
+@pytest.mark.exhaustive
 def test_two_running_vms_with_one_address(cluster: KubeVirt) -> None:
     for name, mac in (("web", MAC), ("db", OTHER)):
         cluster.vmi(cluster.vm(name, mac=mac), "10.0.0.5")
@@ -121,6 +127,7 @@ def test_two_pods_with_one_address(cluster: KubeVirt) -> None:
     assert alerts() == ["1 address is used twice."]
 
 
+@pytest.mark.exhaustive
 def test_an_entry_of_another_vm_whose_ippool_is_gone(cluster: KubeVirt) -> None:
     cluster.vmi(cluster.vm("web"), "10.0.0.5")
     cluster.passed()
@@ -139,6 +146,7 @@ def test_an_entry_of_another_vm_whose_ippool_is_gone(cluster: KubeVirt) -> None:
     )  # who may not see the other one is told that it is used, not by whom
 
 
+@pytest.mark.exhaustive
 def test_a_refused_request_makes_nothing_a_duplicate(cluster: KubeVirt) -> None:
     cluster.vmi(cluster.vm("web"), "10.0.0.5")
     cluster.passed()

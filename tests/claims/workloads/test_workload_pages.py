@@ -111,6 +111,7 @@ def test_export(network: Network) -> None:
     assert [line.split(",")[0] for line in lines] == ["result", "different", "missing", "unknown"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("by_ids", [True, False])
 def test_adopting(network: Network, by_ids: bool) -> None:
     client = people.browser()
@@ -133,6 +134,7 @@ def test_nothing_chosen(network: Network) -> None:
     assert answer.status_code == 302
 
 
+@pytest.mark.exhaustive
 def test_a_vm_owner(network: Network) -> None:
     worlds.workload(network, "foreign", "02:00:00:00:00:0d", "10.0.0.77/24", namespace="red")
     person = people.user()

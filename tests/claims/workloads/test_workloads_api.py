@@ -87,7 +87,7 @@ def test_adopting(network: Network) -> None:
     assert adopt(api, network, body).json()["steps"] == []
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     ("body", "code"),
     [

@@ -19,6 +19,7 @@ def held() -> dict[str, tuple[str, str, str]]:
     return {str(row.cidr): (row.holder_kind, row.holder_id, row.holder_uid) for row in rows}
 
 
+@pytest.mark.exhaustive
 def test_a_vm_from_start_to_stop(cluster: KubeVirt) -> None:
     vm = cluster.vm("db", "Starting")
     cluster.passed()
@@ -41,6 +42,7 @@ def test_a_vm_from_start_to_stop(cluster: KubeVirt) -> None:
     assert cluster.rows() == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("late", ["VirtualMachineInstance", "Pod"])
 def test_in_whatever_order(cluster: KubeVirt, late: str) -> None:
     vmi = cluster.vmi(cluster.vm("db"), "10.0.0.5")
@@ -53,6 +55,7 @@ def test_in_whatever_order(cluster: KubeVirt, late: str) -> None:
     assert [row.interface for row in cluster.rows()] == ["default"]
 
 
+@pytest.mark.exhaustive
 def test_a_live_migration(cluster: KubeVirt) -> None:
     vm = cluster.vm("db")
     vmi = cluster.vmi(vm, "10.0.0.5")
@@ -70,6 +73,7 @@ def test_a_live_migration(cluster: KubeVirt) -> None:
     assert (cluster.rows()[0].node, held()) == ("n2", before)
 
 
+@pytest.mark.exhaustive
 def test_a_restarted_vm_is_another_instance_of_the_same_vm(cluster: KubeVirt) -> None:
     vm = cluster.vm("db")
     cluster.vmi(vm, "10.0.0.5")
@@ -93,6 +97,7 @@ def test_plain_pods(cluster: KubeVirt) -> None:
     assert cluster.rows() == []
 
 
+@pytest.mark.exhaustive
 def test_a_network_that_is_known_later(cluster: KubeVirt) -> None:
     networks = attachment("10.9.0.5/24", nad="default/late")
     cluster.pod("web", networks)
@@ -103,6 +108,7 @@ def test_a_network_that_is_known_later(cluster: KubeVirt) -> None:
     assert cluster.running() == [("pod", "web", MAC, ["10.9.0.5/24"], ["web"])]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("networks", "code", "ips"),
     [

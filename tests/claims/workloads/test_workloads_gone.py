@@ -41,6 +41,7 @@ def test_what_a_watch_tells_counts_at_once(cluster: KubeVirt) -> None:
     assert not Block.objects.filter(state=BlockState.HELD).exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("order", [("Pod", "VirtualMachineInstance"), ("VirtualMachineInstance", "Pod")])  # fmt: skip
 def test_a_vm_that_stops_in_whatever_order(cluster: KubeVirt, order: tuple[str, str]) -> None:
     vmi = cluster.vmi(cluster.vm("db"), "10.0.0.5")

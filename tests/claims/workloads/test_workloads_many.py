@@ -119,6 +119,7 @@ def test_taking_in_takes_as_many_statements_for_many(
     assert statements(lambda: keep(many)) < 10  # nothing changed
 
 
+@pytest.mark.exhaustive
 def test_of_pods_what_is_needed_is_kept(cluster: KubeVirt) -> None:
     cluster.pod("plain", {"default": {"ip_addresses": ["10.244.0.7/24"]}})
     cluster.pod("web", attachment("10.0.0.5/16"), annotations={"large": "x" * 10_000})
