@@ -48,6 +48,7 @@ def test_a_small_pool_is_emptied_to_the_last_block() -> None:
     assert set(got.values()) == {1}
 
 
+@pytest.mark.exhaustive
 def test_thirty_two_threads_that_take_and_give_back() -> None:
     pool = factories.pool("10.0.0.0/26")
 
@@ -108,6 +109,7 @@ def test_one_exact_block_goes_to_one() -> None:
     assert len(threads.failures(results)) == 11
 
 
+@pytest.mark.exhaustive
 def test_batches_and_singles_and_exact_ones() -> None:
     pool = factories.pool("10.0.0.0/22")
 

@@ -58,6 +58,7 @@ def _nothing_is_lost(pool: Pool) -> None:
     assert len(factories.drain(pool)) == used.free
 
 
+@pytest.mark.exhaustive
 def test_ranges_come_and_go() -> None:
     pool = factories.pool("10.0.0.0/24")
 
@@ -101,6 +102,7 @@ def test_nothing_is_given_out_of_a_range_once_it_is_there() -> None:
     assert not [cidr for cidr in after if ip_network(cidr).subnet_of(inside)]
 
 
+@pytest.mark.exhaustive
 def test_a_cidr_goes_while_blocks_are_taken() -> None:
     pool = factories.pool("10.0.0.0/28", "10.0.1.0/28")
 
@@ -118,6 +120,7 @@ def test_a_cidr_goes_while_blocks_are_taken() -> None:
     _nothing_is_lost(pool)
 
 
+@pytest.mark.exhaustive
 def test_a_pool_goes_while_blocks_are_taken() -> None:
     for _ in range(8):
         pool = factories.pool("10.0.0.0/24")
@@ -163,6 +166,7 @@ def test_two_changes_of_one_version() -> None:
     assert len(threads.failures(results)) == 5
 
 
+@pytest.mark.exhaustive
 def test_several_workers_serve_each_request_once() -> None:
     pool = factories.pool("10.0.0.0/28")
     blocks = factories.ask(pool, *factories.holders(14)).blocks
@@ -197,6 +201,7 @@ def test_removal_waits_for_an_allocation(what: str, commit: bool) -> None:
     assert Block.objects.filter(state="held").exists() == commit
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("commit", [True, False], ids=["committed", "rolled back"])
 def test_an_allocation_while_its_pool_goes(commit: bool) -> None:
     pool = factories.pool("10.0.0.0/24")
@@ -229,6 +234,7 @@ def test_a_range_that_comes_while_a_block_is_released_withholds_it() -> None:
     _nothing_is_lost(pool)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("commit", [True, False], ids=["committed", "rolled back"])
 def test_a_note_that_is_written_while_a_name_changes(commit: bool) -> None:
     pool = factories.pool("10.0.0.0/24")
@@ -247,6 +253,7 @@ def test_a_note_that_is_written_while_a_name_changes(commit: bool) -> None:
     assert (block["pool"], block["cluster"]) == names
 
 
+@pytest.mark.exhaustive
 def test_names_change_while_blocks_go_out() -> None:
     pool = factories.pool("10.0.0.0/16", cooldown=0)
     names = iter(range(10**6))
@@ -286,6 +293,7 @@ def test_a_name_changes_within_a_transaction_that_goes_on_to_take_more() -> None
     assert factories.take(pool)["pool"] == "renamed"
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_that_gets_another_name_holds_up_nothing() -> None:
     pool = factories.pool("10.0.0.0/24")
     before = pool.cluster.name

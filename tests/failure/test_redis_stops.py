@@ -25,7 +25,7 @@ def _well(site: Site) -> Iterator[None]:
     eventually.until(site.ready)
 
 
-@pytest.mark.sample(9)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("way", WAYS)
 def test_allocation_goes_on_and_workers_resume(site: Site, way: str) -> None:
     pool = site.pool(f"redis-{way}", f"10.9.{len(way)}.1/32")

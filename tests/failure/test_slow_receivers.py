@@ -125,6 +125,7 @@ def _all_hang_meanwhile(
     return drip.ended == ended
 
 
+@pytest.mark.exhaustive
 def test_messages_arrive_without_redis_scheduler_and_workers(site: Site, made: Receivers) -> None:
     receiver, target = made.add("ops")
     with site.stopped("beat", "worker", "reconciler", "redis"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import psycopg
+import pytest
 
 from ipam_site import data_folder
 from tests.kube import certificates, kubeconfigs
@@ -11,6 +12,7 @@ from tests.security.target import RunningTarget
 CANARY = "canary-credential-5d1f0a77"
 
 
+@pytest.mark.exhaustive
 def test_no_door_gives_it_back_and_a_copied_row_opens_nothing(running: RunningTarget) -> None:
     authority = certificates.Authority().pem
     answers = []

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.django_db
 CANARY = "canary-word-b7e2c9"
 
 
+@pytest.mark.exhaustive
 def test_what_callers_send_wrongly_is_in_no_log(running: RunningTarget) -> None:
     token = running.tokens["viewer"]
     running.ask("GET", "/api/v1/pools/", Authorization=f"Bearer {CANARY}")

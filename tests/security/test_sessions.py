@@ -9,6 +9,7 @@ from tests.security.target import RunningTarget, Target, Visitor
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.exhaustive
 def test_cookies_are_for_this_site_over_tls_only(running: RunningTarget) -> None:
     visitor = Visitor(running)
     given = visitor.ask("GET", "/admin/login/").headers.get_all("Set-Cookie", [])
