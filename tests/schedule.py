@@ -17,17 +17,15 @@ _HERE = pathlib.Path(__file__).parent
 # leaves them out. Single tests of other files carry the marker themselves.
 EXHAUSTIVE = (
     "claims/access/test_sweep", "concurrent/test_history_over_http", "concurrent/test_mutants",
-    "deploy/helm/", "docs/test_rest_tutorial", "deploy/image/", "deploy/test_frozen_sql", "deploy/test_o", "deploy/test_up",
+    "deploy/helm/", "docs/test_rest_tutorial", "deploy/image/", "deploy/test_migrations", "deploy/test_rolling_upgrade",
     "edges/test_api_fuzz", "edges/test_api_recorded", "edges/test_external_servers", "edges/test_up_",
     "edges/test_webhook_tls", "failure/test_getting_on", "failure/test_postgres_stops",
     "failure/test_redis_sentinel", "failure/test_restore_drill", "security/test_limits_under_load",
     "security/test_slow_clients", "security/test_turns", "signon/test_ldap", "signon/test_provider",
-    "metrics/test_measures_processes", "translation/test_pages",
+    "metrics/test_measures_processes",
 )  # fmt: skip
 # The arguments of tests that ask for what is started once for their folder.
-_SHARED = re.compile(
-    r"\b(?:running: RunningTarget|site: (?:sites\.)?Site|upgrade: (?:conftest\.)?Upgrade)\b"
-)
+_SHARED = re.compile(r"\b(?:running: RunningTarget|site: (?:sites\.)?Site)\b")
 
 
 def is_exhaustive(file: pathlib.Path) -> bool:

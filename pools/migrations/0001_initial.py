@@ -1,4 +1,4 @@
-"""The tables. Made by `make squash-migrations`."""
+"""The tables, and the types and functions that their columns name (CONTRIBUTING.md: a change of a model)."""
 
 import django.contrib.auth.models
 import django.contrib.postgres.constraints
@@ -29,10 +29,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        pools.sql.Install(
-            app='pools',
-            names=['clock.v54', 'ngrams.v54', 'pairs.v54'],
-        ),
+        migrations.RunSQL(pools.sql.before_tables(), migrations.RunSQL.noop),
         pools.platform.tables.CreateTables(
             operations=[
                 migrations.CreateModel(

@@ -1,8 +1,10 @@
-"""What a new register begins with: the roles, and from which event on events are counted."""
+"""What a new register begins with: functions, triggers and views; the roles; from which event on events are counted."""
 
 from django.apps.registry import Apps
 from django.contrib.auth.management import create_permissions
 from django.db import migrations
+
+from pools import sql
 
 _VIEWER = [
     "view_addressspace", "view_allocationrequest", "view_block", "view_cluster",
@@ -69,6 +71,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunSQL(sql.after_tables(), migrations.RunSQL.noop),
         migrations.RunPython(make_roles, migrations.RunPython.noop),
         migrations.RunPython(count_from_the_first_event, migrations.RunPython.noop),
     ]
