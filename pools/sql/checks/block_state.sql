@@ -1,8 +1,6 @@
--- Return each block whose state contradicts its other columns: text, pool.
--- $1 low bigint
--- $2 high bigint
-SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool_id FROM (
-    SELECT id, cidr, state, pool_id, CASE
+-- State, holder and times of a block agree; a withheld block is not available.
+SELECT 'Block ' || cidr || ' (' || state || '): ' || why FROM (
+    SELECT cidr, state, CASE
         WHEN state NOT IN ('available', 'held', 'cooling') THEN 'its state is unknown'
         WHEN state = 'held' AND (holder_id = '' OR holder_kind = '') THEN 'it has no holder'
         WHEN state = 'held' AND allocated_at IS NULL THEN 'it has no time of allocation'
@@ -16,5 +14,5 @@ SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool_id FROM (
         WHEN state = 'available' AND withheld
             THEN 'it is withheld, but in the window'
         END AS why
-    FROM pools_block WHERE id > $1 AND id <= $2) b
-WHERE why IS NOT NULL ORDER BY id
+    FROM pools_block) b
+WHERE why IS NOT NULL

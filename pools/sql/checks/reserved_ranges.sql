@@ -1,8 +1,7 @@
--- Return each reserved range that breaks a rule of reserved ranges: text, pool.
-SELECT 'Reserved range ' || host(first) || '-' || host(last) || ' of ' || cidr || ': ' || why,
-    pool_id
+-- A reserved range is in order, inside its CIDR, of the same pool, and overlaps no other.
+SELECT 'Reserved range ' || host(first) || '-' || host(last) || ' of ' || cidr || ': ' || why
 FROM (
-    SELECT r.first, r.last, r.pool_id, c.cidr, CASE
+    SELECT r.first, r.last, c.cidr, CASE
         WHEN r.pool_id <> c.pool_id THEN 'it belongs to another pool than its CIDR'
         WHEN NOT (r.first <<= c.cidr AND r.last <<= c.cidr) THEN 'it lies outside its CIDR'
         WHEN masklen(r.first) + masklen(r.last) <> CASE family(c.cidr) WHEN 4 THEN 64

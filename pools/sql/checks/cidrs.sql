@@ -1,6 +1,7 @@
--- Return a sentence on each wrong CIDR or pool, and the id of the pool.
-SELECT COALESCE('CIDR ' || cidr || ' of ', '') || 'pool ' || name || ': ' || why, pool_id FROM (
-    SELECT c.pool_id, c.cidr, p.name, CASE
+-- CIDRs of an address space do not overlap, are not smaller than a block of their pool, and are in the address space
+-- of their pool and its cluster.
+SELECT COALESCE('CIDR ' || cidr || ' of ', '') || 'pool ' || name || ': ' || why FROM (
+    SELECT c.cidr, p.name, CASE
         WHEN c.space_id <> p.space_id THEN 'it is in another address space than its pool'
         WHEN masklen(c.cidr) > COALESCE(CASE family(c.cidr) WHEN 4 THEN p.mask_size_v4
             ELSE p.mask_size_v6 END, -1) THEN 'it is smaller than a block of its pool'
@@ -10,7 +11,7 @@ SELECT COALESCE('CIDR ' || cidr || ' of ', '') || 'pool ' || name || ': ' || why
     FROM (SELECT *, lead(cidr) OVER (PARTITION BY space_id ORDER BY cidr) AS next
           FROM pools_poolcidr) c JOIN pools_pool p ON p.id = c.pool_id
   UNION ALL
-    SELECT p.id, NULL, p.name, 'the pool is in the address space of another cluster'
+    SELECT NULL, p.name, 'the pool is in the address space of another cluster'
     FROM pools_pool p JOIN pools_addressspace s ON s.id = p.space_id
     WHERE s.cluster_id <> p.cluster_id
 ) c WHERE why IS NOT NULL
