@@ -90,7 +90,10 @@ _INSTALLED_VIEWS = "SELECT viewname FROM pg_views WHERE schemaname = 'public'"
 def _expected_triggers() -> dict[tuple[str, str], tuple[str, str]]:
     """Return (table, name) -> (what to call it, the digest in its comment or "")."""
     of_models = {
-        (model._meta.db_table, trigger.get_pgid(model)): (trigger.name, trigger.compile(model).hash)
+        (model._meta.db_table, trigger.get_pgid(model)): (
+            str(trigger.name),
+            trigger.compile(model).hash,
+        )
         for model, trigger in pgtrigger.registered()
     }
     return of_models | {(table, name): (name, "") for name, table in _TRIGGER.findall(_sql())}

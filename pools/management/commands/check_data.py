@@ -22,7 +22,8 @@ class Command(base.BaseCommand):
         output.add_format(parser)
 
     def handle(self, **options: Any) -> None:
+        out: Any = self.stdout
         found = checks.run(options["only"])
         rows = ({"check": name, "violation": text} for name, text in found)
-        if output.write(rows, ("check", "violation"), options["output"], self.stdout):
+        if output.write(rows, ("check", "violation"), options["output"], out):
             sys.exit(1)
