@@ -26,11 +26,11 @@ STATIC := $(VENV)/static
 bare = env -u DATABASE_URL -u DEBUG -u IPAM_HTTPS IPAM_DATA=/nonexistent
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests test-all test-exhaustive check check-types check-rest fmt test-core test-database test-cluster test-e2e test-ha screenshots bench chaos clean lock sbom prometheus-rule chart helm release-schema freeze-sql squash-migrations messages
+.PHONY: help run test tests test-all test-exhaustive check check-types check-rest fmt test-core test-database test-cluster test-e2e test-ha screenshots bench chaos clean lock sbom prometheus-rule chart helm
 
 help:
 	@sed -n '2,6s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-exhaustive, test-database, test-e2e, test-cluster, bench, chaos, clean, helm, lock, sbom, prometheus-rule, chart, release-schema, freeze-sql, squash-migrations, messages"
+	@echo "also: check, fmt, test-core, test-exhaustive, test-database, test-e2e, test-cluster, bench, chaos, clean, helm, lock, sbom, prometheus-rule, chart"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -90,9 +90,6 @@ check-rest: $(DEV)
 	@if [ -d templates ]; then $(PY) -m djlint --lint --profile=django --quiet templates; fi
 	$(PY) deploy/container/advisories.py
 	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
-	$(bare) $(PY) -m tests.deploy.frozen --check
-	$(PY) -m tests.translation.unmarked
-	$(bare) $(PY) -m tests.translation.messages
 	$(PY) -m tests.docs.rules
 	$(bare) SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
@@ -194,23 +191,6 @@ prometheus-rule:
 # What the Helm chart copies from elsewhere: alerts, roles, and the table of its values.
 chart:
 	@$(PYTHON) deploy/helm/chart.py
-
-# The texts for translators: checked, and with LOCALE=de written to locale/de (CONTRIBUTING.md).
-messages: $(DEV)
-	$(bare) $(PY) -m tests.translation.messages $(if $(LOCALE),--locale $(LOCALE))
-
-# A migration with frozen copies of the SQL objects that were edited (CONTRIBUTING.md).
-freeze-sql: $(DEV)
-	$(bare) $(PY) -m tests.deploy.frozen
-
-# Before the first release: all migrations anew, of today's models and SQL objects.
-squash-migrations: $(DEV)
-	$(bare) $(PY) -m tests.deploy.squash
-	$(PY) -m tests.deploy.release
-
-# The register as the release REF makes it, for the tests of upgrades (docs/how-to/upgrade.md).
-release-schema: $(DEV)
-	$(PY) -m tests.deploy.release $(REF)
 
 # The virtual environment and the caches; never the data.
 clean:

@@ -12,7 +12,7 @@ import openpyxl
 
 from claims.imports.files import formats
 
-_XLSX_TIMES, _CSV_TIMES = 1.6, 8.0  # of openpyxl's read-only mode, of the csv module, at most
+_XLSX_TIMES, _CSV_TIMES = 3.0, 8.0  # of openpyxl's read-only mode, of the csv module, at most
 
 
 def measure(text: bytes, book: bytes) -> Iterator[dict[str, Any]]:

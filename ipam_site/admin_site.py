@@ -126,9 +126,6 @@ MENU = [
         ),
         _list(_("Findings"), "report", "pools.finding", "reference/findings"),
         _list(_("Leaks"), "water_drop", "pools.leak", "reference/leak-detection"),
-        _list(
-            _("Integrity checks"), "fact_check", "pools.checkrun", "reference/consistency-checks"
-        ),
         _list(_("Webhook decisions"), "rule", "claims.decision", "how-to/vm-webhooks"),
         collapsible=True,
     ),

@@ -405,7 +405,11 @@ CELERY_BEAT_SCHEDULE = {
     "take samples": _every(600, "pools.tasks.take_samples"),
     "evaluate alerts": _every(30, "pools.tasks.evaluate_alerts"),
     "tidy alerts": _every(3600, "pools.tasks.tidy_alerts"),
-    "due checks": _every(60, "pools.tasks.due_checks"),
+    "check data": {
+        "task": "pools.tasks.check_data",
+        "schedule": crontab(hour=2, minute=0),  # UTC
+        "options": {"expires": 3600},
+    },
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "tidy login failures": _every(3600, "pools.tasks.tidy_login_failures"),
     "tidy sessions": _every(3600, "pools.tasks.tidy_sessions"),

@@ -37,31 +37,18 @@ from pools.models import (
 )
 from pools.observed import handlers as observed_kinds
 from pools.observed import metrics as observed_metrics
-from pools.platform import events
+from pools.platform import checks, events, schema_checks
 from pools.platform.admin import search_text
 from pools.platform.alerts import event_feed
 from pools.platform.attributes import registry as attribute_registry
-from pools.platform.audit import verification
-from pools.platform.checks import constraints, triggers
-from pools.platform.checks import registry as check_registry
-from pools.platform.checks.checks import Check
 from pools.platform.conditions import registry as condition_registry
 from pools.platform.conditions.registry import Condition
 from pools.platform.history import search
 from pools.platform.metrics import registry as metric_registry
 from pools.platform.metrics import totals
+from pools.register import checks as register_checks
 from pools.register import event_filters, journal, operating_metrics
 from pools.register import metrics as register_metrics
-from pools.register.checks import (
-    blocks,
-    cidrs,
-    counts,
-    free_space,
-    holders,
-    row_history,
-    waiting,
-    withheld,
-)
 from pools.register.conditions import clusters as cluster_conditions
 from pools.register.conditions import metrics as condition_metrics
 from pools.register.conditions import pools as pool_conditions
@@ -105,12 +92,11 @@ class Extension:
     )
     history_permissions: Sequence[str] = _part(search.PERMISSIONS)
     holder_readers: Sequence[history_holders.AddressNamer] = _part(history_holders.ADDRESS_NAMERS)
-    table_checks: Sequence[Check] = _part(verification.TABLE_CHECKS)
     # Kinds of objects with tags, an owner and custom fields, by their names in REST
     attributed: Mapping[str, Any] = _part(attribute_registry.MODELS)
     # Checks, conditions and metrics
-    checks: Sequence[Check] = _part(check_registry.CHECKS)
-    sql_packages: Sequence[str] = _part(triggers.PACKAGES)
+    checks: Mapping[str, checks.Check] = _part(checks.CHECKS)
+    sql_packages: Sequence[str] = _part(schema_checks.SQL_PACKAGES)
     conditions: Sequence[Condition] = _part(condition_registry.CONDITIONS)
     metrics: Sequence[metric_registry.Source] = _part(metric_registry.SOURCES)
     # Pages
@@ -170,20 +156,12 @@ ADDRESS_SPACE = Extension(
     },
     history_searchers=searchers.SEARCHERS,
     history_permissions=(search.VIEW_EVENTS,),
-    table_checks=(blocks.HISTORY, row_history.BLOCKS, row_history.ROWS),
     attributed={"cluster": Cluster, "pool": Pool, "cidr": PoolCIDR, "container": Container},
-    checks=(
-        constraints.CHECK,
-        triggers.CHECK,
-        *cidrs.CHECKS,
-        *blocks.CHECKS,
-        *row_history.CHECKS,
-        *holders.CHECKS,
-        withheld.CHECK,
-        free_space.CHECK,
-        *counts.CHECKS,
-        *waiting.CHECKS,
-    ),
+    checks={
+        "constraints": schema_checks.constraints,
+        "triggers": schema_checks.triggers,
+        **register_checks.CHECKS,
+    },
     sql_packages=("pools.sql",),
     conditions=(*pool_conditions.ALL, *cluster_conditions.ALL, *register_conditions.ALL),
     metrics=(

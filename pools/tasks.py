@@ -18,12 +18,12 @@ from pools.clusters.reconcile import leases, registry, sync
 from pools.platform import database, idempotency, login_limits, process_metrics, sessions
 from pools.platform.alerts import event_feed, outbox, sending
 from pools.platform.audit import sealing, verification
-from pools.platform.checks import runs as checks
 from pools.platform.conditions import evaluation
 from pools.platform.imports import worker as import_worker
 from pools.platform.metrics import event_counts, totals
 from pools.register import retention, usage
 from pools.register.allocator import requests
+from pools.register.conditions import register as register_conditions
 from pools.register.dns import names as dns_names
 from pools.register.imports import drafts as import_drafts
 from pools.register.imports import sources as import_sources
@@ -67,27 +67,9 @@ def nudge_waiting_claims() -> int:
     return waiting.nudge_clusters()
 
 
-def nudge_checks() -> None:
-    """Start a requested run of the checks soon; without it, the next tick does so."""
-    try:
-        due_checks.delay_on_commit()  # type: ignore[attr-defined]  # DjangoTask
-    except OperationalError:
-        log.warning("broker unavailable; the checks wait for the next tick")
-
-
-@shared_task
-def due_checks() -> int:
-    """Send one message for each pending run of the checks, including the nightly one."""
-    due = checks.due()
-    for run_id in due:
-        do_checks.apply_async((run_id,), expires=_EXPIRY_SECONDS * 4)  # until the next tick
-    return len(due)
-
-
-@shared_task(soft_time_limit=checks.LONGEST + 30, time_limit=checks.LONGEST + 60)
-def do_checks(run_id: int) -> int:
-    run = checks.execute(run_id)
-    return run.violations if run is not None else 0
+@shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)
+def check_data() -> int:
+    return register_conditions.check_data(_SYNC_SECONDS - 60)
 
 
 @shared_task

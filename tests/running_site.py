@@ -42,11 +42,9 @@ class Site:
         data: pathlib.Path,
         *options: str,
         env: dict[str, str] | None = None,
-        tree: pathlib.Path = data_folder.PROJECT,
         port: int = 0,
     ) -> None:
         self.data = data
-        self._tree = tree
         self.port = port or processes.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._said = data.parent / f"{data.name}-{self.port}.said"
@@ -58,7 +56,7 @@ class Site:
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, *self._command(), *options],
-            cwd=self._tree,
+            cwd=data_folder.PROJECT,
             env=environment() | env,
             stdin=subprocess.DEVNULL,
             stdout=said,

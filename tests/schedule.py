@@ -21,7 +21,7 @@ EXHAUSTIVE = (
     "claims/test_demo_networks", "cluster_api/test_bad_claims", "cluster_api/test_deleted_at_once",
     "cluster_api/test_many", "cluster_api/test_pages", "concurrent/test_checks_at_work",
     "concurrent/test_history_over_http", "concurrent/test_mutants", "core/test_plain_cidrs", "deploy/helm/",
-    "deploy/image/", "deploy/test_frozen_sql", "deploy/test_o", "deploy/test_up", "docs/test_rest_tutorial",
+    "deploy/image/", "deploy/test_migrations", "deploy/test_rolling_upgrade", "docs/test_rest_tutorial",
     "edges/test_api_client", "edges/test_api_fuzz", "edges/test_api_nothing_ignored",
     "edges/test_api_recorded", "edges/test_cluster_life", "edges/test_environment_search",
     "edges/test_external_servers", "edges/test_no_secret_leaves", "edges/test_up", "edges/test_webhook_tls",
@@ -35,12 +35,9 @@ EXHAUSTIVE = (
     "register_imports/test_divided_parts_at_random", "register_imports/test_large",
     "security/test_limits_under_load",
     "security/test_slow_clients", "security/test_turns", "signon/test_ldap", "signon/test_provider",
-    "translation/test_pages",
 )  # fmt: skip
 # The arguments of tests that ask for what is started once for their folder.
-_SHARED = re.compile(
-    r"\b(?:running: RunningTarget|site: (?:sites\.)?Site|upgrade: (?:conftest\.)?Upgrade)\b"
-)
+_SHARED = re.compile(r"\b(?:running: RunningTarget|site: (?:sites\.)?Site)\b")
 
 
 def is_exhaustive(file: pathlib.Path) -> bool:

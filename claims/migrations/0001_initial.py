@@ -1,4 +1,4 @@
-"""The tables. Made by `make squash-migrations`."""
+"""The tables (CONTRIBUTING.md: a change of a model)."""
 
 import claims.models.fields
 import django.contrib.postgres.fields

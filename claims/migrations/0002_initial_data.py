@@ -1,8 +1,10 @@
-"""What the roles may do with VM networks, and the role of those who own VMs."""
+"""Functions, triggers and views; what the roles may do with VM networks, and the role of those who own VMs."""
 
 from django.apps.registry import Apps
 from django.contrib.auth.management import create_permissions
 from django.db import migrations
+
+from claims import sql
 
 _OF_A_NAMESPACE = [
     "view_network", "view_nad", "view_ippool", "view_entry", "view_ipamclaim", "view_workload",
@@ -51,4 +53,7 @@ def give_to_roles(apps: Apps, _schema_editor: object) -> None:
 class Migration(migrations.Migration):
     dependencies = [("claims", "0001_initial"), ("pools", "0002_initial_data")]
 
-    operations = [migrations.RunPython(give_to_roles, migrations.RunPython.noop)]
+    operations = [
+        migrations.RunSQL(sql.after_tables(), migrations.RunSQL.noop),
+        migrations.RunPython(give_to_roles, migrations.RunPython.noop),
+    ]

@@ -3,7 +3,6 @@
 from pools.admin import (
     alerts,
     api_tokens,
-    checks,
     custom_fields,
     events,
     recovery_mode,

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def gettext_noop(text: str) -> str:
-    """Return the text; `make messages` finds it, as with Django's function of this name."""
+    """Return the text; `manage.py makemessages` finds it, as with Django's function of this name."""
     return text

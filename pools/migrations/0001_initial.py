@@ -1,4 +1,4 @@
-"""The tables. Made by `make squash-migrations`."""
+"""The tables, and the types and functions that their columns name (CONTRIBUTING.md: a change of a model)."""
 
 import django.contrib.auth.models
 import django.contrib.postgres.constraints
@@ -29,10 +29,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        pools.sql.Install(
-            app='pools',
-            names=['clock.v54', 'ngrams.v54', 'pairs.v54'],
-        ),
+        migrations.RunSQL(pools.sql.before_tables(), migrations.RunSQL.noop),
         pools.platform.tables.CreateTables(
             operations=[
                 migrations.CreateModel(
@@ -118,30 +115,6 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'ordering': ['-id'],
-                    },
-                ),
-                migrations.CreateModel(
-                    name='CheckRun',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('requested_at', models.DateTimeField()),
-                        ('started_at', models.DateTimeField(null=True)),
-                        ('ended_at', models.DateTimeField(null=True)),
-                        ('repair', models.BooleanField(default=False)),
-                        ('only', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=63), blank=True, default=list, size=None)),
-                        ('seconds', models.PositiveIntegerField(default=300)),
-                        ('actor', models.CharField(blank=True, default='', max_length=150, verbose_name='actor')),
-                        ('source', models.CharField(blank=True, default='', max_length=16)),
-                        ('complete', models.BooleanField(default=False)),
-                        ('violations', models.PositiveIntegerField(default=0)),
-                        ('repaired', models.PositiveIntegerField(default=0)),
-                        ('report', models.JSONField(default=list)),
-                    ],
-                    options={
-                        'verbose_name': 'check',
-                        'verbose_name_plural': 'checks',
-                        'ordering': ['-id'],
-                        'permissions': [('run_checks', 'Can run integrity checks'), ('repair', 'Can repair violations')],
                     },
                 ),
                 migrations.CreateModel(

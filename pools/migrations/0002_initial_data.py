@@ -1,14 +1,16 @@
-"""What a new register begins with: the roles, and from which event on events are counted."""
+"""What a new register begins with: functions, triggers and views; the roles; from which event on events are counted."""
 
 from django.apps.registry import Apps
 from django.contrib.auth.management import create_permissions
 from django.db import migrations
 
+from pools import sql
+
 _VIEWER = [
     "view_addressspace", "view_allocationrequest", "view_block", "view_cluster",
     "view_environment", "view_event", "view_pool", "view_poolcidr", "view_reservedrange",
     "view_connection", "view_observedobject", "view_observedcidr", "view_syncrun", "view_finding", "view_drift",
-    "view_leak", "view_referencefeed", "view_checkrun", "view_alert", "view_sample",
+    "view_leak", "view_referencefeed", "view_alert", "view_sample",
     "view_auditsegment", "view_recovery", "view_measure", "view_container",
     "view_customfield",
     "view_registerimport", "view_netboxsource",
@@ -19,12 +21,12 @@ _OPERATOR = [
     "add_environment", "change_environment", "delete_environment",
     "add_container", "change_container", "delete_container",
     "add_registerimport", "change_registerimport",
-    "reconcile", "change_drift", "reclaim", "report_references", "run_checks", "change_alert",
+    "reconcile", "change_drift", "reclaim", "report_references", "change_alert",
 ]  # fmt: skip
 _ADMINISTRATOR = [
     "force_release", "add_cluster", "change_cluster", "delete_cluster", "change_block",
     "change_allocationrequest", "add_connection", "change_connection", "delete_connection",
-    "delete_journalentry", "repair", "recover", "view_webhooktarget", "add_webhooktarget", "change_webhooktarget",
+    "delete_journalentry", "recover", "view_webhooktarget", "add_webhooktarget", "change_webhooktarget",
     "add_netboxsource", "change_netboxsource", "delete_netboxsource",
     "delete_webhooktarget", "view_delivery",
     "add_customfield", "change_customfield", "delete_customfield", "change_savedfilter",
@@ -69,6 +71,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunSQL(sql.after_tables(), migrations.RunSQL.noop),
         migrations.RunPython(make_roles, migrations.RunPython.noop),
         migrations.RunPython(count_from_the_first_event, migrations.RunPython.noop),
     ]

@@ -19,7 +19,6 @@ from pools.models.audit import (
     SegmentTally,
 )
 from pools.models.blocks import Block, FreeSpan, Window
-from pools.models.checks import CheckRun
 from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.connections import Connection, Watcher

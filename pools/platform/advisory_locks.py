@@ -28,8 +28,6 @@ ADDRESS_PLAN: Final = 4246
 QUOTA: Final = 4247
 # The evaluation of conditions (the second key is 0): one at a time; another evaluation is skipped.
 CONDITIONS: Final = 4251
-# The schedule of nightly checks: two ticks at once must not ask for two runs.
-NIGHTLY_CHECKS: Final = 4260
 # The counters that are taken from the event log: each event is counted once.
 EVENT_COUNTS: Final = 4261
 # The sealing of audit segments: one at a time; another sealing is skipped. "AUDI" in ASCII.

@@ -1,4 +1,4 @@
-"""Metrics of the register's operation: queues, checks, the audit chain, recovery mode, the clock."""
+"""Metrics of the register's operation: queues, the audit chain, recovery mode, the clock."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from pools.models import AllocationRequest, CheckRun, Delivery, Recovery
+from pools.models import AllocationRequest, Delivery, Recovery
 from pools.models.alerts import DeliveryState
 from pools.models.audit import AuditVerification
 from pools.models.requests import RequestState
 from pools.platform.audit import anchors
-from pools.platform.checks import reports
 from pools.platform.metrics.registry import Value, value
 
 
 def values() -> Iterator[Value]:
     """Yield the values of the register's operation."""
     yield from _queue_values()
-    yield from _check_values()
     verification = AuditVerification.objects.order_by("-pk").first()
     if verification is not None:
         yield value("ipam_audit_chain_ok", verification.ok)
@@ -51,16 +49,3 @@ _WAITING = f"""
     FROM (SELECT count(*) AS count, {_AGE} AS age FROM {Delivery._meta.db_table}
           WHERE state = '{DeliveryState.PENDING}') AS d
 """  # noqa: S608  # our own names
-
-
-def _check_values() -> Iterator[Value]:
-    for check_status in reports.latest_statuses():
-        if check_status.entry is not None:
-            count = max(
-                int(check_status.bad), check_status.entry["count"]
-            )  # a check that failed to run counts as one violation
-            yield value("ipam_check_violations", count, check=check_status.check.code)
-    ended = CheckRun.objects.filter(ended_at__isnull=False, complete=True, only=[])
-    clean = ended.filter(violations=0).order_by("-pk").first()
-    timestamp = clean.ended_at.timestamp() if clean is not None and clean.ended_at else 0
-    yield value("ipam_check_last_success_timestamp_seconds", timestamp)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pools.models import Alert, CheckRun, Connection, Finding, Leak, Recovery
+from pools.models import Alert, Connection, Finding, Leak, Recovery
 from pools.models.audit import AuditVerification
 from pools.platform import database
 from pools.platform.conditions import evaluation
@@ -54,14 +54,6 @@ def leaked() -> Any:
     )  # fmt: skip
 
 
-def violated() -> Any:
-    now = database.now()
-    return CheckRun.objects.create(
-        requested_at=now, started_at=now, ended_at=now, complete=True, violations=3,
-        report=[{"code": "leases", "state": "violated", "count": 3}],
-    )  # fmt: skip
-
-
 def broken() -> Any:
     now = database.now()
     return AuditVerification.objects.create(
@@ -78,7 +70,7 @@ def recovering() -> Any:
     ("cause", "code"),
     [
         (stale, "cluster_stale"), (never, "cluster_stale"), (duplicate, "duplicate_address"),
-        (leaked, "leaked_blocks"), (violated, "check_violations"), (broken, "audit_chain_broken"),
+        (leaked, "leaked_blocks"), (broken, "audit_chain_broken"),
         (recovering, "recovery_active"),
     ],
 )  # fmt: skip

@@ -1,64 +1,82 @@
-"""`manage.py ipam check`: tables, JSON, CSV, exit statuses."""
+"""`manage.py check_data`: tables, JSON, exit statuses; and the alert of the nightly task."""
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from pools.models import CheckRun
-from pools.platform.checks import registry
-from pools.register.demo import demo
+from pools import tasks
+from pools.models import Alert, PoolCIDR
+from pools.platform import checks
+from pools.platform.conditions import evaluation
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 
 
-def ipam(*words: str) -> tuple[int, str]:
+def check_data(*words: str) -> tuple[int, str]:
     """Exit status and output."""
     out = io.StringIO()
     try:
-        call_command("ipam", *words, stdout=out)
+        call_command("check_data", *words, stdout=out)
     except SystemExit as ended:
         return int(ended.code or 0), out.getvalue()
     return 0, out.getvalue()
 
 
-@pytest.mark.exhaustive
-def test_a_clean_register() -> None:
-    demo.load()
-    status, text = ipam("check")
-    assert status == 0
-    assert all(code in text for code in registry.codes())
-    assert f"{len(registry.codes())} checks, 0 violations." in text
-    assert CheckRun.objects.get().source == "command"
-
-
-def test_what_is_wrong_in_words_and_then_repaired() -> None:
+def _lose_free_space() -> str:
     pool = factories.pool("10.0.0.0/24")
     factories.cidr(pool).free_spans.all().delete()
-    status, text = ipam("check", "--only", "free_space", "leases")
-    assert status == 3
-    assert (
-        f"10.0.0.0/24 of pool {pool}: 254 blocks from 10.0.0.1/32 to 10.0.0.254/32 can never be allocated"
-        in text
-    )
-    assert "2 checks, 1 violation." in text
-    status, text = ipam("check", "--only", "free_space", "--repair", "-o", "json")
-    (row,) = json.loads(text)
-    assert status == 0
-    assert (row["state"], row["violations"], row["repaired"]) == ("repaired", 0, 1)
-    status, text = ipam("check", "--only", "free_space", "-o", "csv")
-    (row,) = csv.DictReader(text.splitlines())
-    assert (status, row["check"], row["state"]) == (0, "free_space", "clean")
+    return f"10.0.0.0/24 of pool {pool}: 254 blocks from 10.0.0.1/32 to 10.0.0.254/32 can never be allocated"
 
 
-def test_refusals() -> None:
-    with pytest.raises(CommandError, match="unknown_check: there is no check nonsense"):
-        ipam("check", "--only", "nonsense")
-    for seconds in ("0", "-1", "x", "9999999"):
-        with pytest.raises((CommandError, SystemExit)):
-            ipam("check", "--seconds", seconds)
+def test_a_clean_register() -> None:
+    assert check_data() == (0, "")
+
+
+def test_what_is_wrong_in_words() -> None:
+    text = _lose_free_space()
+    status, table = check_data()
+    assert status == 1
+    assert table.startswith("CHECK")
+    assert text in table
+    status, printed = check_data("--only", "free_space", "-o", "json")
+    (row,) = json.loads(printed)
+    assert (status, row["check"]) == (1, "free_space")
+    assert check_data("--only", "leases", "history") == (0, "")
+    with pytest.raises(CommandError, match="invalid choice: 'nonsense'"):
+        check_data("--only", "nonsense")
+
+
+def test_a_check_that_fails_is_a_violation_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failing = {"broken": lambda: (text for (text,) in checks.rows("SELECT (1 / 0)::text"))}
+    monkeypatch.setattr(checks, "CHECKS", failing | {"windows": checks.CHECKS["windows"]})
+    assert list(checks.run()) == [("broken", "The check failed: division by zero")]
+
+
+def test_a_check_without_time_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeping = {name: lambda: checks.rows("SELECT pg_sleep(60)") for name in ("first", "second")}
+    monkeypatch.setattr(checks, "CHECKS", sleeping)
+    first, second = checks.run(seconds=0.5)
+    assert first == ("first", "The check failed: canceling statement due to statement timeout")
+    assert second == ("second", "The check failed: no time was left for it")
+
+
+def test_one_alert_that_stays_until_a_night_finds_nothing() -> None:
+    text = _lose_free_space()
+    assert tasks.check_data() == 1
+    (alert,) = Alert.objects.filter(code="check_violations")
+    assert alert.title == "1 violation of free_space"
+    assert text in alert.detail
+    evaluation.evaluate()
+    alert.refresh_from_db()
+    assert alert.ended_at is None
+    PoolCIDR.objects.get().free_spans.create(first=1, last=254)
+    assert tasks.check_data() == 0
+    alert.refresh_from_db()
+    assert alert.ended_at is not None

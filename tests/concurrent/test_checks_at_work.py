@@ -11,10 +11,9 @@ from django.db import connection
 
 from pools.core import addresses, errors
 from pools.models import Block
-from pools.platform import events
-from pools.platform.checks import checks, reports, runs
+from pools.platform import checks, events
 from pools.register import pools
-from pools.register.allocator import allocation, requests
+from pools.register.allocator import requests
 from tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,16 +21,12 @@ BY = events.Author("tester", "command")
 ROUNDS = 12
 
 
-def _look() -> list[str]:
-    run = runs.execute(runs.request_run(author=BY).pk)
-    assert run is not None
-    assert run.complete
-    return [one["text"] for entry in run.report for one in entry["examples"]]
+def _look() -> list[tuple[str, str]]:
+    return list(checks.run())
 
 
 def test_no_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "_CHUNK", 20)  # many round trips in each step
-    monkeypatch.setattr(checks, "SLICE", 100)
+    monkeypatch.setattr(checks, "_CHUNK", 20)  # many round trips in each check
     pool = factories.pool("10.0.0.0/20", cooldown=0)
     single = factories.pool("fd00::/112", category="node", within=pool.cluster)
     ended = threading.Event()
@@ -58,7 +53,7 @@ def test_no_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(3) as threads:
         workers = [threads.submit(work, number) for number in range(3)]
         try:
-            alarms = [text for _ in range(ROUNDS) for text in _look()]
+            alarms = [alarm for _ in range(ROUNDS) for alarm in _look()]
         finally:
             ended.set()
         assert all(one.result() for one in workers)
@@ -67,7 +62,7 @@ def test_no_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_snapshot_is_of_one_moment() -> None:
-    """Between two statements of a step somebody else allocates, and is not seen."""
+    """Between two statements of a check somebody else allocates, and is not seen."""
     pool = factories.pool("10.0.0.0/24")
     factories.take(pool)
     count = "SELECT count(*) FROM pools_block WHERE state = 'held'"
@@ -78,46 +73,11 @@ def test_a_snapshot_is_of_one_moment() -> None:
         finally:
             connection.close()
 
-    with checks.snapshot():
+    with checks._snapshot(None):
         before = list(checks.rows(count))
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
         assert list(checks.rows(count)) == before
-    with checks.snapshot():
+    with checks._snapshot(None):
         assert list(checks.rows(count)) == [(2,)]
-
-
-def test_a_repair_waits_for_the_pools_lock_and_takes_nothing_from_anybody() -> None:
-    pool = factories.pool("10.0.0.0/24")
-    held = factories.take(pool)
-    factories.cidr(pool).free_spans.all().delete()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM pools_block WHERE pool_id = %s AND state = 'available'", [pool.pk]
-        )
-    asked = runs.request_run(author=BY, repair=True, only=["free_space"])
-    with ThreadPoolExecutor(2) as threads:
-        repair = threads.submit(_closing, lambda: runs.execute(asked.pk))
-        others = threads.submit(_closing, lambda: [_try(pool.pk) for _ in range(5)])
-        run = repair.result()
-        others.result()
-    assert run is not None
-    assert run.report[0]["state"] in {reports.REPAIRED, reports.CLEAN}
-    assert factories.row(held).state == "held"
-    rest = factories.drain(pool)
-    assert len(rest) == len(set(rest))
-    assert _look() == []
-    assert Block.objects.filter(state="held").count() == 254
-
-
-def _closing(work):  # type: ignore[no-untyped-def]
-    try:
-        return work()
-    finally:
-        connection.close()
-
-
-def _try(pool_id: int) -> None:
-    with suppress(errors.PoolExhausted):
-        allocation.allocate(pool_id, factories.demand(), author=BY)

@@ -1,7 +1,7 @@
 """`python -m tests.docs.rules`: every rule that is referred to has a line in docs/rules.md, a place and a test.
 
 A reference is the word rule (or rules) and the name in backticks, or a name in a Markdown column called rule or
-rules; the checks of the register name their rules in `invariants`. Numbers of documents elsewhere are no references.
+rules. Numbers of documents elsewhere are no references.
 """
 
 from __future__ import annotations
@@ -67,8 +67,6 @@ def references(path: str, text: str) -> set[str]:
         for name in _CODE.findall(group)
         if _NAME.fullmatch(name)
     }
-    if path.endswith(".py"):
-        names.update(_invariants(text))
     if path.endswith(".md"):
         names.update(_columns(text))
     return names
@@ -82,16 +80,6 @@ def _columns(text: str) -> Iterator[str]:
             if title.lower() in {"rule", "rules"}:
                 for row in rows:
                     yield from _CODE.findall(row[at])
-
-
-def _invariants(text: str) -> Iterator[str]:
-    """The rules that checks of the register name: Check(…, invariants="one, another")."""
-    if "invariants=" not in text:
-        return
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.keyword(arg="invariants", value=ast.Constant(value=str(names))):
-                yield from names.split(", ")
 
 
 def numbers(text: str) -> list[str]:

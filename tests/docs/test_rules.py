@@ -41,7 +41,6 @@ def test_what_resolves_is_right(root: pathlib.Path) -> None:
         "# rule `no-rule`",
         '"""Rules `a-rule`,\n    `no-rule`."""',
         "-- as rule\n-- `no-rule` says",
-        'CHECK = Check("x", invariants="a-rule, no-rule")',
     ],
 )
 def test_a_name_that_resolves_nowhere(root: pathlib.Path, text: str) -> None:

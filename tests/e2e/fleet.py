@@ -8,7 +8,6 @@ from claims.waves import waves
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
 from pools.models.fields import Now
 from pools.platform.alerts import targets
-from pools.platform.checks import runs
 from pools.register.demo import demo
 from tests import factories
 from tests.claims import worlds
@@ -80,4 +79,3 @@ def operated() -> None:
     wave = waves.create(network.cluster, "Saturday", author=worlds.BY)
     waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), author=worlds.BY)
     targets.create("alerts", "https://hooks.example/ipam", author=factories.BY)
-    runs.execute(runs.request_run(author=factories.BY).pk)

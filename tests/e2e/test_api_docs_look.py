@@ -69,9 +69,9 @@ def _authorize(page: Any, token: str) -> None:
     dialog.get_by_role("button", name="Close").last.click()
 
 
-def _status_of_runs(page: Any) -> str:
-    page.locator(".opblock-tag[data-tag='checks']").click()
-    block = page.locator(".opblock-get", has=page.locator("[data-path='/api/v1/checks/']"))
+def _status_of_alerts(page: Any) -> str:
+    page.locator(".opblock-tag[data-tag='alerts']").click()
+    block = page.locator(".opblock-get", has=page.locator("[data-path='/api/v1/alerts/']"))
     block.locator(".opblock-summary-control").click()
     block.get_by_role("button", name="Try it out").click()
     block.get_by_role("button", name="Execute").click()
@@ -85,8 +85,8 @@ def test_a_bare_token_is_used_and_kept(visit: Visit) -> None:
     text = tokens.create(get_user_model().objects.get(username="admin"))
     _authorize(page, text)
     page.context.clear_cookies()  # nothing but the token is left
-    with page.expect_request(re.compile("/api/v1/checks/")) as asked:
-        assert _status_of_runs(page) == "200"
+    with page.expect_request(re.compile("/api/v1/alerts/")) as asked:
+        assert _status_of_alerts(page) == "200"
     assert asked.value.headers["authorization"] == f"Bearer {text}"
     assert text in page.evaluate("JSON.stringify(localStorage)")
 
@@ -95,7 +95,7 @@ def test_a_wrong_token_is_refused_beside_a_session(visit: Visit) -> None:
     page = _open(visit)
     visit.expected.add(401)
     _authorize(page, "Bearer 0000")
-    assert _status_of_runs(page) == "401"
+    assert _status_of_alerts(page) == "401"
     visit.complaints[:] = [text for text in visit.complaints if "schema request" not in text]
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.core.observed.uses import Role
-from pools.models import CheckRun, Cluster
-from pools.platform.checks import registry, runs
+from pools.models import Cluster
 from tests import factories
 from tests.observed.rows import observed
 
@@ -55,28 +54,3 @@ def test_each_meaning_has_its_pattern(visit: Visit) -> None:
     cooling, reserved = _fill(visit.page, "m-cooling"), _fill(visit.page, "m-reserved")
     assert len({services, balancers, cooling, reserved}) == 4
     assert "not allocated: 2 network and broadcast addresses" in _counts(visit.page)
-
-
-def test_checks_say_whether_they_have_run(visit: Visit) -> None:
-    visit.open("/admin/pools/checkrun/")
-    intro = visit.page.locator(".cad-sub")
-    assert "Not run yet." in intro.inner_text()
-    assert "No violations" not in visit.page.locator("#content").inner_text()
-    visit.page.get_by_role("button", name="Run now").click()
-    waiting = visit.page.locator(".cad-facts div", has_text="Violations")
-    assert waiting.locator("dd").inner_text() == "\u2013"
-    visit.open("/admin/pools/checkrun/")
-    assert visit.page.locator("#result_list td.field-violations").inner_text() == "\u2013"
-    assert "Not run yet." in intro.inner_text()
-    runs.execute(CheckRun.objects.get().pk)
-    visit.open("/admin/pools/checkrun/")
-    assert intro.inner_text().startswith("No violations, last run ")
-    assert visit.page.locator("#result_list td.field-violations").inner_text() == "0"
-
-
-def test_a_check_alone_says_nothing_of_the_others(visit: Visit) -> None:
-    code = registry.codes()[0]
-    runs.execute(runs.request_run(author=factories.BY, only=[code]).pk)
-    visit.open("/admin/pools/checkrun/")
-    others = len(registry.codes()) - 1
-    assert f"; {others} checks have not run yet." in visit.page.locator(".cad-sub").inner_text()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from typing import Any
 
-import openpyxl
 import pytest
 from django.urls import reverse
 
@@ -87,12 +85,8 @@ def test_every_format_says_the_same(name: str) -> None:
     said = rows(name)
     assert said
     document = json.loads(b"".join(download(name, "json").streaming_content))
-    book = openpyxl.load_workbook(io.BytesIO(b"".join(download(name, "xlsx").streaming_content)))
-    head, *cells = book.worksheets[0].values
-    assert list(document[0]) == list(head) == list(said[0])
-    for line, one, values in zip(said, document, cells, strict=True):
-        texts = ["" if value is None else str(value) for value in values]
-        assert texts == list(line.values())
+    assert list(document[0]) == list(said[0])
+    for line, one in zip(said, document, strict=True):
         for key, value in one.items():
             plain = ", ".join(value) if isinstance(value, list) else value
             assert line[key].removeprefix("'") == ("" if plain is None else str(plain))
@@ -106,7 +100,7 @@ def test_numbers_stay_numbers_and_filters_hold() -> None:
     assert (held["withheld"], held["released_at"]) == (False, None)
     (found,) = json.loads(b"".join(download("pool", "json").streaming_content))
     assert (found["held"], found["cooling"], found["family"]) == (1, 1, 4)
-    assert download("block", "pdf").status_code == 404
+    assert download("block", "xlsx").status_code == 404
 
 
 def test_a_file_says_that_the_list_is_longer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,6 +201,6 @@ def test_everything_works(
                 "/admin/pools/event/export/json/", "/admin/find/?q=10.0", "/api/v1/pools/", "/metrics",
             ):  # fmt: skip
                 assert browser.get(path)[0] == 200, path
-            site.command("ipam", "check")  # fails when a check finds a violation
+            site.command("check_data")  # fails when a check finds a violation
         finally:
             site.end(seconds=120)

@@ -13,7 +13,6 @@ from pools.clusters import metrics
 from pools.core.observed.uses import Role
 from pools.models import (
     Alert,
-    CheckRun,
     Cluster,
     Connection,
     Delivery,
@@ -25,7 +24,6 @@ from pools.models import (
 from pools.models.audit import AuditVerification
 from pools.models.fields import Now
 from pools.observed.findings import CLASH
-from pools.platform.checks import registry
 from pools.register import operating_metrics
 from pools.register.allocator import requests
 from tests import clock, factories
@@ -164,22 +162,13 @@ def test_what_waits() -> None:
     assert scrapes.value("ipam_requests_pending", pool=pool.name) == 1
 
 
-def test_checks_verifications_and_recovery() -> None:
+def test_verifications_and_recovery() -> None:
     assert scrapes.values("ipam_audit_chain_ok") == []
-    assert scrapes.value("ipam_check_last_success_timestamp_seconds") == 0
     assert scrapes.value("ipam_recovery_active") == 0
-    code = registry.codes()[0]
-    entry = {"code": code, "state": "violated", "count": 7, "complete": True, "repaired": 0}
-    run = {"requested_at": Now(), "started_at": Now(), "ended_at": Now(), "complete": True}
-    CheckRun.objects.create(**run)
-    CheckRun.objects.create(**run, violations=7, report=[entry])
     AuditVerification.objects.create(
         started_at=Now(), finished_at=Now(), segments=1, events=1, fault_count=1
     )
     Recovery.objects.create(since=Now(), after_run=0, reason="r")
-    assert scrapes.author("check", "ipam_check_violations") == {code: 7}
-    at = scrapes.value("ipam_check_last_success_timestamp_seconds")
-    assert at == pytest.approx(clock.moment().timestamp(), abs=60)
     assert scrapes.value("ipam_audit_chain_ok") == 0
     assert scrapes.value("ipam_recovery_active") == 1
 

@@ -40,7 +40,7 @@ def test_no_label_tells_who_holds_what() -> None:
     used = {label for family in families.ALL for label in family.labels}
     assert used == {
         "cluster", "pool", "category", "family", "state", "result", "reason", "holder_kind",
-        "kind", "severity", "webhook", "verb", "code", "check", "version", "revision", "python",
+        "kind", "severity", "webhook", "verb", "code", "version", "revision", "python",
         "segment", "digest", "level",
     }  # fmt: skip
 

@@ -19,7 +19,7 @@ from pools.models import (
 )
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.checks.free_space import find_differences
+from pools.register.checks import compare_free_space
 from pools.register.imports import drafts, exports
 from tests import factories
 from tests.register_imports import netbox_server, sources
@@ -49,7 +49,7 @@ def register() -> dict[str, list[Any]]:
     """The register as it is compared before an import and after its undo; blocks with their ids."""
     records = RegisterRecord.objects.order_by("target", "first", "last")
     for cidr in PoolCIDR.objects.select_related("pool"):
-        assert not list(find_differences(cidr)), cidr
+        assert not any(compare_free_space(cidr).values()), cidr
     return {
         "blocks": list(
             Block.objects.filter(state="held").order_by("cidr").values_list("id", "cidr", "pool__name", "holder_id", "allocated_at", "withheld")

@@ -126,7 +126,6 @@ def _register(made: Everything, api: apis.Api) -> None:
         {"name": "rack", "label": "Rack", "type": "number", "object_types": ["pool"]},
     )["id"]
     migration = api.create(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
-    check = api("POST", "checks/", {"only": ["leases"]}).json()["id"]
     drafted_register, committed_register = _register_imports()
     netbox = netbox_sources.create(
         {"name": "dc", "url": "https://netbox.example:443", "cluster": Cluster.objects.get(name="edge")},
@@ -135,7 +134,7 @@ def _register(made: Everything, api: apis.Api) -> None:
     made.values |= {
         "pool_id": pool, "spare": spare, "pods": pods["id"], "cidr_id": cidr, "block_id": held["id"],
         "range_id": reserved["id"], "cooling": cooling["id"], "lost": lost["id"],
-        "migration_id": migration["id"], "request_id": waits["id"], "check_id": check,
+        "migration_id": migration["id"], "request_id": waits["id"],
         "uid": "u", "kind": "vm", "holder": "a", "address": "10.0.0.1", "instance": "i-1",
         "form": "csv", "empty": "empty", "adopt": "adopt", "content_type_id": 1,
         "app_label": "pools", "url": "nowhere", "environment_id": environment, "container_id": container, "declared": declared,
@@ -144,7 +143,7 @@ def _register(made: Everything, api: apis.Api) -> None:
         "netbox_source_id": netbox, "exported": "prefixes",
     }  # fmt: skip
     made.rows |= {
-        "pools.pool": spare, "pools.block": held["id"], "pools.checkrun": check,
+        "pools.pool": spare, "pools.block": held["id"],
         "pools.allocationrequest": waits["id"],
         "pools.environment": declared, "pools.container": container, "pools.poolcidr": cidr,
         "pools.customfield": custom_field,

@@ -79,8 +79,6 @@ API: dict[str, Case] = {
         {"blocks": [{"id": "{lost}", "holder": apis.holder("lost")["holder"]}], "reason": "gone"}
     ),
     "POST /references/": case(REPORT),
-    "POST /checks/": case({"only": ["leases"]}),
-    "POST /checks/ (repair)": case({"repair": True}),
     "POST /clusters/": case({"name": "new"}),
     "PATCH /clusters/{cluster}/": case({"description": "x"}),
     "DELETE /clusters/{cluster}/": case(cluster="empty"),

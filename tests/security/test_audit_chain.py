@@ -59,11 +59,11 @@ def as_superuser(*statements: str, replica: bool = True) -> None:
         cursor.execute("RESET ROLE")
 
 
-def ipam(*words: str) -> tuple[int, str]:
+def command(*words: str) -> tuple[int, str]:
     """A command's status and output."""
     out, status = io.StringIO(), 0
     try:
-        call_command("ipam", *words, stdout=out)
+        call_command(*words, stdout=out)
     except SystemExit as end:
         status = int(end.code or 0)
     return status, out.getvalue()
@@ -71,7 +71,7 @@ def ipam(*words: str) -> tuple[int, str]:
 
 def verify(*words: str) -> list[dict[str, Any]]:
     """The faults; the status is 3 exactly when there are any."""
-    status, text = ipam("audit", "verify", "-o", "json", *words)
+    status, text = command("ipam", "audit", "verify", "-o", "json", *words)
     faults: list[dict[str, Any]] = json.loads(text)
     assert status == (3 if faults else 0)
     return faults
@@ -223,7 +223,7 @@ def test_the_log_is_a_file_of_anchors(
     ["--anchors", "/dev/null"]])  # fmt: skip
 def test_an_anchor_that_cannot_be_read_is_no_success(pool: Pool, words: list[str]) -> None:
     with pytest.raises(Exception, match=r"anchor|file"):
-        ipam("audit", "verify", *words)
+        command("ipam", "audit", "verify", *words)
 
 
 @pytest.mark.exhaustive
@@ -291,11 +291,11 @@ def test_a_holder_that_was_changed_with_triggers_off_is_found(late: BlockAnswer,
     else:
         which = "USER" if way == "disable user" else "ALL"
         as_superuser(f"ALTER TABLE pools_block DISABLE TRIGGER {which}", statement, replica=False)
-        status, text = ipam("check", "--only", "triggers")
-        assert (status, "pools_block" in text) == (3, True)
+        status, text = command("check_data", "--only", "triggers")
+        assert (status, "pools_block" in text) == (1, True)
         as_superuser(f"ALTER TABLE pools_block ENABLE TRIGGER {which}", replica=False)
-    status, text = ipam("check", "--only", "history")
-    assert (status, "its last event names vm late" in text) == (3, True)
+    status, text = command("check_data", "--only", "history")
+    assert (status, "its last event names vm late" in text) == (1, True)
     (fault,) = verify()
     assert fault["code"] == "row_changed"
     assert "vm mallory" in fault["message"]
@@ -339,5 +339,5 @@ def test_a_row_that_no_event_explains_is_found(late: BlockAnswer, pool: Pool, at
     faults = verify()
     assert {fault["code"] for fault in faults} == {"row_changed"}
     assert text in " ".join(fault["message"] for fault in faults)
-    status, output = ipam("check", "--only", "history", "event_blocks", "row_history")
-    assert (status, text in output) == (3, True)
+    status, output = command("check_data", "--only", "history", "event_blocks", "row_history")
+    assert (status, text in output) == (1, True)

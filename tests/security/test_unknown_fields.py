@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 PLACES = (
     "pools/", "clusters/", "memberships/", "networks/", "ippools/", "ipamclaims/", "waves/",
-    "webhook-targets/", "checks/", "references/",
+    "webhook-targets/", "references/",
 )  # fmt: skip
 PRODUCT = pathlib.Path(__file__).parents[2]
 

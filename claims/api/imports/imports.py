@@ -34,7 +34,6 @@ from pools.platform.rest import filters, generics, imports, parsing, query, view
 
 _VIEW = ("claims.view_vmimport",)
 _CHANGE = ("claims.change_vmimport",)
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _SMALL_OR_LARGE = {200: VMImportSerializer, 202: VMImportSerializer}
 
 
@@ -212,19 +211,6 @@ class TemplateCSV(views.View):
         return _file(formats.template_csv(), "text/csv; charset=utf-8", "vm-import.csv")
 
 
-class TemplateXLSX(views.View):
-    needs = {"GET": _VIEW}
-
-    @extend_schema(
-        operation_id="imports_template_xlsx_retrieve",
-        responses={(200, XLSX): OpenApiTypes.BINARY},
-    )
-    def get(self, request: Request) -> views.Answer:
-        """An XLSX template of VMs to fill in."""
-        query.Query(request).raise_problems()
-        return _file(formats.template_xlsx(), XLSX, "vm-import.xlsx")
-
-
 def _file(content: bytes, media_type: str, name: str) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(content, content_type=media_type, headers=headers)
@@ -234,7 +220,6 @@ _IMPORT_PATH = "imports/<int:import_id>/"
 urlpatterns = [
     path("imports/", Imports.as_view(), name="imports"),
     path("imports/template.csv", TemplateCSV.as_view(), name="import-template-csv"),
-    path("imports/template.xlsx", TemplateXLSX.as_view(), name="import-template-xlsx"),
     path(_IMPORT_PATH, ImportView.as_view(), name="import"),
     path(f"{_IMPORT_PATH}rows/", ImportRows.as_view(), name="import-rows"),
     path(f"{_IMPORT_PATH}rows/<int:number>/", ImportRowView.as_view(), name="import-row"),

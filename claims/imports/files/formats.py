@@ -32,14 +32,12 @@ __all__ = [
     "from_text",
     "open_file",
     "template_csv",
-    "template_xlsx",
 ]
 
 LARGEST = archives.LARGEST
 MOST_ROWS = texts.MOST_ROWS
 MOST_INTERFACES = MOST_ROWS  # a row may have several interfaces
 template_csv = templates.template_csv
-template_xlsx = templates.template_xlsx
 
 _HEADER_WITHIN = 10  # non-blank rows that are searched for the header
 _HEADER_ROW = 1000  # last row that is searched
@@ -61,7 +59,7 @@ Source = Callable[[Skipped], Iterator[VMInterface]]
 class FileReading:
     """A recognised file, ready for reading.
 
-    `total` is the number of rows, if known; for a workbook it includes blank rows. `notes` are the
+    `total` is the number of rows, if known; for a workbook the one that it declares. `notes` are the
     assumptions made about the file. `skipped` counts the rows without a VM by reason (blank, header,
     template, srm_placeholder, vcls, guest_only_interface) while `rows` is read.
     """
@@ -218,17 +216,17 @@ def _archive(data: bytes) -> FileReading:
 def _workbook(data: bytes) -> FileReading:
     book = workbooks.open_workbook(data)
     parts, counts = [], []
-    for sheet, part in book.sheets:
-        header = _sheet_header(book.rows(part, None, last=_HEADER_ROW))
+    for sheet in book.sheets:
+        header = _sheet_header(book.rows(sheet, None, last=_HEADER_ROW))
         if header is not None:
             number, layout = header
             parts.append(
-                _SourceTable(layout, sheet, _rows_below_header(book, part, number, layout))
+                _SourceTable(layout, sheet, _rows_below_header(book, sheet, number, layout))
             )
-            counts.append((layout.rank, book.count(part) - number))
+            counts.append((layout.rank, (book.declared_rows[sheet] or number) - number))
     reading = _reading(parts, "xlsx")
     best = min(part.layout.rank for part in parts)
-    reading.total = max(sum(count for rank, count in counts if rank == best), 0)
+    reading.total = max(sum(count for rank, count in counts if rank == best), 0) or None
     return reading
 
 
@@ -244,9 +242,9 @@ def _sheet_header(rows: Iterator[Row]) -> tuple[int, ColumnLayout] | None:
 
 
 def _rows_below_header(
-    book: workbooks.Workbook, part: str, header: int, layout: ColumnLayout
+    book: workbooks.Workbook, sheet: str, header: int, layout: ColumnLayout
 ) -> Callable[[], Iterator[Row]]:
-    return lambda: (row for row in book.rows(part, layout.used_columns) if row[0] > header)
+    return lambda: (row for row in book.rows(sheet, layout.used_columns) if row[0] > header)
 
 
 def _tables(data: bytes) -> FileReading:

@@ -10,12 +10,11 @@ from typing import Any
 from django.http import Http404, StreamingHttpResponse
 from django.utils.translation import gettext
 
-from pools.core import spreadsheet_cells, xlsx_writer
+from pools.core import spreadsheet_cells
 
 MOST = 100_000  # exported rows
 FORMATS = {
     "csv": "text/csv; charset=utf-8",  # no text: a media type
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "json": "application/json",
 }
 _EXACT = 1 << 53  # JSON readers may round larger numbers
@@ -28,12 +27,7 @@ def download(
     """Return a response that streams the rows in one of FORMATS; 404 for another format."""
     if form not in FORMATS:
         raise Http404(gettext("There is no such format."))
-    if form == "xlsx":
-        content: Iterable[Any] = xlsx_writer.stream(
-            name, head, (list(map(_flat, row)) for row in rows)
-        )
-    else:
-        content = _json(head, rows) if form == "json" else _csv(head, rows)
+    content = _json(head, rows) if form == "json" else _csv(head, rows)
     answer = StreamingHttpResponse(content, content_type=FORMATS[form])
     answer["Content-Disposition"] = f'attachment; filename="{name}.{form}"'  # no text: a header
     return answer

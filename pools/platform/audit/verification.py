@@ -15,11 +15,9 @@ from itertools import groupby
 from typing import Any
 
 from pools.models import AuditSegment, AuditState, AuditVerification
-from pools.platform import database, events
+from pools.platform import checks, database, events
 from pools.platform.audit import anchors as audit_anchors
 from pools.platform.audit import event_rows, sealing
-from pools.platform.checks import checks
-from pools.platform.checks.checks import Check
 
 SHOWN = 20  # event numbers that a fault lists
 MOST = 1000  # faults that a report lists; all are counted
@@ -28,8 +26,8 @@ _BATCH_SIZE = 10  # segments
 _TAIL = 100_000  # most unsealed events of a table that are counted
 
 
-# Checks that compare rows of the register with the events of the log; filled by pools.extension.
-TABLE_CHECKS: list[Check] = []
+# Checks that compare rows of the register with the events of the log.
+_TABLE_CHECKS = ("history", "event_blocks", "row_history")
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,8 @@ def verify(
 
 def _changed_rows() -> Iterator[str]:
     """Yield a sentence for each row that differs from its last event, as it was changed past the triggers."""
-    for check in TABLE_CHECKS:
-        for _, step in check.steps(None):
-            with checks.snapshot():
-                for violation in check.find(step):
-                    yield violation.text
+    for _, text in checks.run(_TABLE_CHECKS):
+        yield text
 
 
 def is_intact(segment: AuditSegment) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -40,10 +40,13 @@ class Outcome:
     skipped: bool = False
 
 
-def evaluate() -> Outcome:
-    """Evaluate every condition once; a condition that cannot be evaluated keeps its open alerts."""
+def evaluate(found: Mapping[str, Sequence[ActiveCondition]] | None = None) -> Outcome:
+    """Evaluate every condition once; a condition that cannot be evaluated keeps its open alerts.
+
+    `found` has what a task has found out, by code; then another evaluation is waited for.
+    """
     with transaction.atomic():
-        if not _lock():
+        if not _lock(wait=found is not None):
             return Outcome(skipped=True)
         now = database.now()
         acknowledgement.end_expired(now)
@@ -51,7 +54,7 @@ def evaluate() -> Outcome:
             (alert.code, alert.subject): alert for alert in Alert.objects.filter(ended_at=None)
         }
         outcome, remaining = Outcome(), dict(open_alerts)
-        active, evaluated_codes = _evaluate_all(open_alerts)
+        active, evaluated_codes = _evaluate_all(open_alerts, found or {})
         seen_ids: list[int] = []
         for key, condition in active.items():
             alert = remaining.pop(key, None)
@@ -101,15 +104,18 @@ def tidy(days: int) -> int:
     return deleted + Alert.objects.filter(ended_at__lt=before).delete()[0]
 
 
-def _lock() -> bool:
+def _lock(*, wait: bool) -> bool:
     """Return True if no other evaluation is running."""
     with connection.cursor() as cursor:
+        if wait:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [advisory_locks.CONDITIONS])
+            return True
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s, 0)", [advisory_locks.CONDITIONS])
         return bool(cursor.fetchone()[0])
 
 
 def _evaluate_all(
-    open_alerts: dict[Key, Alert],
+    open_alerts: dict[Key, Alert], found: Mapping[str, Sequence[ActiveCondition]]
 ) -> tuple[dict[Key, ActiveCondition], set[str]]:
     """Return the active conditions, and the codes that could be evaluated."""
     active: dict[Key, ActiveCondition] = {}
@@ -120,6 +126,10 @@ def _evaluate_all(
             for key, alert in open_alerts.items()
             if key[0] in condition.codes
         }
+        if condition.find is None:
+            failed |= {*condition.codes} - found.keys()
+            active |= {one.key: one for code in condition.codes for one in found.get(code, ())}
+            continue
         try:
             with transaction.atomic():
                 conditions = _limit(condition.find(levels), set(levels))

@@ -37,13 +37,14 @@ class ActiveCondition:
 class Condition:
     """A function that returns every subject with one of the codes, in a bounded number of statements.
 
+    Without one, a task says what it has found (`evaluation.evaluate`), which holds until it runs again.
     Its argument are the levels of the open alerts with its codes, so that a value that fluctuates
     around a threshold can keep its level. `runbooks` has the page of docs/runbooks for each code,
     `labels` the text of a code with a proper name.
     """
 
     runbooks: Mapping[str, str]
-    find: Callable[[OpenLevels], Iterable[ActiveCondition]]
+    find: Callable[[OpenLevels], Iterable[ActiveCondition]] | None
     labels: Mapping[str, StrOrPromise] = field(default_factory=dict)
 
     @property

@@ -207,12 +207,6 @@ ALL: tuple[Family, ...] = (
         ("segment", "digest"),
         "1, with the newest anchor of the audit chain, for `ipam audit verify --anchor`.",
     ),
-    _gauge("ipam_check_violations", "check", "Violations by the latest status of each check."),
-    _gauge(
-        "ipam_check_last_success_timestamp_seconds",
-        "",
-        "When a run of all checks last ended without violations; 0 before the first.",
-    ),
     _gauge("ipam_recovery_active", "", "1 while nothing is allocated because of a recovery."),
     _gauge(
         "ipam_database_clock_skew_seconds",

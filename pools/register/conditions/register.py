@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -14,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from pools.models import Delivery, Recovery, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.models.audit import AuditVerification
-from pools.platform import database, scheduler
-from pools.platform.checks import reports
+from pools.platform import checks, database, scheduler
+from pools.platform.conditions import evaluation
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.imports import sources
 
@@ -27,6 +28,7 @@ EVENTS_BEHIND = "webhook_events_behind"
 _PATIENCE = timedelta(minutes=15)  # until events that a receiver does not accept are a condition
 _GIVEN_UP = timedelta(days=1)  # how long an event that was given up is a condition
 MIRROR = "netbox_mirror_failed"
+_EXAMPLES = 5  # violations that their alert names
 
 
 def _stopped_scheduler(_levels: OpenLevels) -> Iterator[ActiveCondition]:
@@ -41,18 +43,21 @@ def _stopped_scheduler(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         yield ActiveCondition(SCHEDULER, "scheduler", Level.ERROR, title, detail)
 
 
-def _check_violations(_levels: OpenLevels) -> Iterator[ActiveCondition]:
-    """Yield the violations of the last run of each check, without the repaired ones."""
-    violated = [status.check.code for status in reports.latest_statuses() if status.bad]
-    count = reports.count_violations()
-    if count:
-        title = ngettext(
-            "%(count)s integrity violation", "%(count)s integrity violations", count
-        ) % {"count": count}
-        detail = gettext("Found by: %(checks)s.") % {"checks": ", ".join(violated)}
-        yield ActiveCondition(
-            VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/"
-        )
+def check_data(seconds: float) -> int:
+    """Run all checks for so long, open or end the alert that says so, and return the number of violations."""
+    by_check: Counter[str] = Counter()
+    first: list[str] = []
+    for name, text in checks.run(seconds=seconds):
+        by_check[name] += 1
+        first += [f"{name}: {text}"] if len(first) < _EXAMPLES else []
+    count = by_check.total()
+    title = ngettext(
+        "%(count)s violation of %(checks)s", "%(count)s violations of %(checks)s", count
+    )
+    title %= {"count": count, "checks": ", ".join(by_check)}
+    active = ActiveCondition(VIOLATIONS, "register", Level.ERROR, title, "\n".join(first))
+    evaluation.evaluate({VIOLATIONS: [active] if count else []})
+    return count
 
 
 def _failed_mirrors(_levels: OpenLevels) -> Iterator[ActiveCondition]:
@@ -131,7 +136,7 @@ def _behind(target: Any) -> Iterator[str]:
 ALL = (
     Condition({EVENTS_BEHIND: "IpamOutboxStuck"}, _events_behind),
     Condition({SCHEDULER: "IpamSchedulerStopped"}, _stopped_scheduler),
-    Condition({VIOLATIONS: "IpamCheckViolations"}, _check_violations),
+    Condition({VIOLATIONS: "IpamCheckViolations"}, None),  # check_data finds them
     Condition({CHAIN: "IpamAuditChainBroken"}, _broken_audit_chain),
     Condition({RECOVERING: "IpamRecoveryActive"}, _active_recovery),
     Condition(

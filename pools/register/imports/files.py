@@ -95,9 +95,9 @@ def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
             raise file_error("unsupported_file", "a ZIP archive; unpack it first")
     book = workbooks.open_workbook(content)
     sheets = 0
-    for sheet, part in book.sheets:
+    for sheet in book.sheets:
         first = [
-            (number, list(row)) for number, row in islice(book.rows(part, None), _HEADER_WITHIN)
+            (number, list(row)) for number, row in islice(book.rows(sheet, None), _HEADER_WITHIN)
         ]
         found = _find_header([row for _, row in first])
         place = f"{name}: {sheet}" if len(book.sheets) > 1 else name
@@ -110,7 +110,7 @@ def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
             continue
         sheets += 1
         header, layout = found
-        rows = ((number, list(row)) for number, row in book.rows(part, None))
+        rows = ((number, list(row)) for number, row in book.rows(sheet, None))
         above = list(islice(rows, header))
         _read_records(place, rows, layout, reading, above)
     if not sheets:
