@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from claims.core.networks import udn
+from claims.core.networks import kept_addresses, udn
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ def _reasons(network: CheckableNetwork) -> list[Reason]:
     elif network.lifecycle != udn.PERSISTENT:
         message = "Its IPAM lifecycle is not Persistent: a VM loses its address when it is stopped or moved."
         reasons.append(Reason("not_persistent", message, _IMMUTABLE))
+    reasons += [
+        Reason("kept_twice", contradiction.message, _IMMUTABLE)
+        for contradiction in kept_addresses.contradictions(network)
+        if contradiction.fatal
+    ]
     if not network.subnets:
         reasons.append(Reason("no_subnets", "It has no subnets.", _IMMUTABLE))
     return reasons
@@ -102,6 +107,11 @@ def _notes(network: CheckableNetwork, nads: Sequence[bool], *, gone: bool) -> li
         if network.name != expected:
             message = f"OVN-Kubernetes would name the network of this object {expected}."
             notes.append(Reason("logical_name", message, "Check the name in a NAD's spec.config."))
+    notes += [
+        Reason("kept_twice", contradiction.message, _IMMUTABLE)
+        for contradiction in kept_addresses.contradictions(network)
+        if not contradiction.fatal
+    ]
     if gone:
         return notes
     if not network.uid and network.kind != udn.NAD_KIND:
