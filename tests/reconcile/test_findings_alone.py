@@ -146,6 +146,12 @@ def _claims_with_duplicates(of: Cluster) -> None:
         worlds.claim(network, name, "10.0.0.5/24", name=name)
 
 
+def _misnamed_claims(of: Cluster) -> None:
+    network = worlds.network("net", of=of)
+    for name in NAMES:
+        worlds.claim(network, "web", name=name)
+
+
 def _workloads(kind: str) -> Callable[[Cluster], None]:
     def build(of: Cluster) -> None:
         network = worlds.network("net", of=of)
@@ -193,7 +199,7 @@ CASES: list[tuple[str, str, Callable[[Cluster], None]]] = [
     ("IPPool", "ippool_not_in_register", _unregistered_ippools),
     ("IPAMClaim", "ipamclaim_refused", _refused_claims),
     ("IPAMClaim", "ipamclaim_duplicate", _claims_with_duplicates),
-    ("IPAMClaim", "ipamclaim_name", _claims_with_duplicates),
+    ("IPAMClaim", "ipamclaim_name", _misnamed_claims),
     (resources.VM.kind, "workload_duplicate", _workloads("vm")),
     (resources.VMI.kind, "workload_duplicate", _workloads("vmi")),
     (resources.POD.kind, "workload_duplicate", _workloads("pod")),

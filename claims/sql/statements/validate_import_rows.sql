@@ -154,10 +154,15 @@ register_reasons AS (
     JOIN pools_pool o ON o.id = n.pool_id
     JOIN pools_block b ON b.space_id = o.space_id AND b.cidr = a.address::cidr
     WHERE b.space_id = ANY($21::bigint[]) AND b.state = 'held'
-        AND b.holder_kind NOT IN ('vm', 'mac', 'pod')
-        AND (b.holder_kind <> 'segment' OR NOT EXISTS (SELECT FROM claims_indexentry e
-        JOIN claims_network m ON m.id = e.network_id
-        WHERE m.cluster_id = n.cluster_id AND m.name = b.holder_id AND e.address = a.address AND e.holds))
+        AND b.holder_kind NOT IN ('vm', 'mac', 'pod', 'segment')
+  UNION ALL
+    SELECT a.number, true, 'already_allocated', CASE WHEN $7 THEN
+        host(a.address) || ' is held by ' || b.holder_kind || ' ' || b.holder_id || ' on ' || n.name || '.'
+        ELSE host(a.address) || ' is already in use.' END
+    FROM candidate_addresses a JOIN shared s ON s.network_id = a.network_id
+    JOIN claims_network n ON n.id = s.peer JOIN pools_pool o ON o.id = n.pool_id
+    JOIN pools_block b ON b.space_id = o.space_id AND b.cidr = a.address::cidr
+    WHERE b.state = 'held' AND b.holder_kind NOT IN ('vm', 'mac', 'pod', 'segment')
   UNION ALL
     SELECT j.number, false, 'no_nad', 'The namespace ' || j.namespace || ' has no network'
         || ' attachment definition of ' || n.name || ': the network does not serve it.'

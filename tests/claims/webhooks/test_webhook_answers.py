@@ -232,7 +232,7 @@ def test_an_ippool_is_warned_without_the_reason_of_a_range(shared_network: IPPoo
     key = keys.make(shared_network.cluster, author=worlds.BY)
     answer = test_ippool_webhook.ask(key, new)
     assert "a reserved range" in warnings(answer)
-    assert "an IPAMClaim" in warnings(answer)
+    assert "a running VM or pod" in warnings(answer)
     assert not CANARIES.search(warnings(answer))
 
 
