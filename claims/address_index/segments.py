@@ -42,8 +42,9 @@ def with_peers(networks: Sequence[Network]) -> list[Network]:
 def lock_pools(networks: Sequence[Network]) -> list[Network]:
     """Take the locks of the networks' pools and of those of their segments; return `with_peers`."""
     members = with_peers(networks)
-    for pool_id in sorted({network.pool_id for network in (*networks, *members)} - {None}):
-        window.lock(pool_id or 0)
+    pool_ids = {network.pool_id for network in (*networks, *members) if network.pool_id}
+    for pool_id in sorted(pool_ids):
+        window.lock(pool_id)
     return members
 
 

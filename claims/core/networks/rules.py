@@ -96,9 +96,11 @@ def parse_network(
     _check_role(body, network)
     lists.check(network)
     if not body.report.problems:
+        messages: dict[str, list[str]] = {}
         for contradiction in kept_addresses.contradictions(network):
-            message = contradiction.message
-            body.report.add(body.path(contradiction.field), "kept_twice", message)
+            messages.setdefault(contradiction.field, []).append(contradiction.message)
+        for field, texts in messages.items():
+            body.report.add(body.path(field), "kept_twice", " ".join(texts))
     return network
 
 

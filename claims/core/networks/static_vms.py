@@ -84,11 +84,6 @@ def _reasons(network: CheckableNetwork) -> list[Reason]:
     elif network.lifecycle != udn.PERSISTENT:
         message = "Its IPAM lifecycle is not Persistent: a VM loses its address when it is stopped or moved."
         reasons.append(Reason("not_persistent", message, _IMMUTABLE))
-    reasons += [
-        Reason("kept_twice", contradiction.message, _IMMUTABLE)
-        for contradiction in kept_addresses.contradictions(network)
-        if contradiction.fatal
-    ]
     if not network.subnets:
         reasons.append(Reason("no_subnets", "It has no subnets.", _IMMUTABLE))
     return reasons
@@ -110,7 +105,6 @@ def _notes(network: CheckableNetwork, nads: Sequence[bool], *, gone: bool) -> li
     notes += [
         Reason("kept_twice", contradiction.message, _IMMUTABLE)
         for contradiction in kept_addresses.contradictions(network)
-        if not contradiction.fatal
     ]
     if gone:
         return notes
