@@ -34,7 +34,7 @@ def _handlers() -> Sequence[Handler]:
     Claims are last because they are granted addresses that no other object uses.
     """
     return (
-        other_writers.Leases(other_writer.OVN_KUBERNETES.lease),
+        other_writers.Leases(other_writer.OVN_KUBERNETES),
         UserDefinedNetworks(resources.CLUSTER_UDN),
         UserDefinedNetworks(resources.UDN),
         RouteAdvertisements(),

@@ -122,7 +122,7 @@ ADDRESS_SPACE = Extension(
     # Pools before nodes: the blocks of nodes belong to pools. CadastrePools after claims: their status
     # counts what claims got.
     handlers=(
-        other_writers.Leases(cilium_operator.CILIUM_OPERATOR.lease),
+        other_writers.Leases(cilium_operator.CILIUM_OPERATOR),
         ciliumpodippools.CiliumPodIPPools(),
         ciliumnodes.CiliumNodes(),
         *observed_kinds.ALL,

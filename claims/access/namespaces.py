@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from claims.access import cluster_owners
+from claims.core.workloads import vm_addresses
 from claims.models import (
     NAD,
     Decision,
@@ -162,9 +163,19 @@ _CLUSTERS: dict[type[models.Model], str] = {
     IPAMClaim: "cluster_id",
     Workload: "network__cluster_id",
     IndexEntry: "network__cluster_id",
-    Decision: "cluster_id",
 }
+
+
+def decisions(rows: Rows, scope: Scope) -> Rows:
+    """Return the decisions about objects of visible namespaces, but for those whose reasons may name others."""
+    if scope.everything:
+        return rows
+    own = rows.filter(scope.within("cluster_id", "namespace"))
+    return own.exclude(code__in=vm_addresses.NAMING_OTHERS)
+
+
 _LIMITS: dict[type[models.Model], Callable[[Rows, Scope], Rows]] = {
+    Decision: decisions,
     Cluster: clusters,
     Network: networks,
     IPPool: ippools,

@@ -2,7 +2,8 @@
 
 An address belongs to the claim that was granted it, else to the workload that runs with it, else to
 the MAC entry that names it; of several entries to the oldest. So a MAC entry keeps its address from
-being allocated before its VM exists, and a stopped VM keeps its address.
+being allocated before its VM exists, and a stopped VM keeps its address. Localnet networks of one segment hold each
+other's addresses (claims/address_index/segments.py).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import ip_address
 
+from claims.address_index import segments
 from claims.address_index.changed_keys import ChangedKeys, Name
 from claims.models import Network
 from pools.core import holders
@@ -35,9 +37,13 @@ def full_name(namespace: str, name: str) -> str:
 
 def sync_blocks(changed_keys: ChangedKeys) -> None:
     """Allocate or release the blocks of all changed addresses according to the address index."""
-    networks = Network.objects.filter(pk__in=changed_keys.addresses, pool__isnull=False)
-    for network in networks.select_related("pool").order_by("pool_id"):
+    rows = Network.objects.filter(pk__in=changed_keys.addresses, pool__isnull=False)
+    networks = list(rows.select_related("pool").order_by("pool_id"))
+    members = segments.lock_pools(networks) if segments.shared_networks(networks) else []
+    for network in networks:
         _sync(network, changed_keys.addresses[network.pk])
+    for network in members:
+        segments.sync_blocks(network)
 
 
 def sync_all(network: Network) -> None:
@@ -46,6 +52,7 @@ def sync_all(network: Network) -> None:
         return
     rows = database.rows(_ALL, [network.pk])
     _sync(network, {address: set() for (address,) in rows})
+    segments.sync_blocks(network)
 
 
 _ALL = """
@@ -59,11 +66,12 @@ def _sync(network: Network, formers: dict[str, set[Name]]) -> None:
     if pool is None or not formers:
         return
     claimants = _claimants(network.pk, formers)
+    shared = segments.holder_names(network)
     uses = {}
     for address, names in formers.items():
         # The first claimant in order of precedence holds the address; all others must release it.
         contenders = claimants.get(address, [])
-        yields = {*names, *(contender.name for contender in contenders)}
+        yields = {*names, *shared, *(contender.name for contender in contenders)}
         uses[ip_address(address)] = AddressUse(contenders[0] if contenders else None, yields)
     block_sync.apply_uses(pool, uses)
 

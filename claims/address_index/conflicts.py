@@ -22,16 +22,15 @@ Localnet networks on one physical network and VLAN are one segment: the index en
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef
 
-from claims.address_index import own_addresses
+from claims.address_index import own_addresses, segments
 from claims.address_index.changed_keys import ChangedKeys
 from claims.core.macs import parse_mac
-from claims.core.networks import udn
 from claims.models import IndexEntry, IPPool, Network
 from pools.core import errors
 from pools.platform import database
@@ -61,7 +60,7 @@ def recheck(changed_keys: ChangedKeys) -> None:
         for address in network_addresses
     ]
     networks = list(Network.objects.filter(pk__in=changed_keys.networks).select_related("pool"))
-    for network, peer in shared_networks(networks):
+    for network, peer in segments.shared_networks(networks):
         macs += [(peer, mac) for mac in sorted(changed_keys.macs.get(network, ()))]
         addresses += [(peer, address) for address in changed_keys.addresses.get(network, ())]
     peer_ids = {pk for pk, _ in (*macs, *addresses)} - {network.pk for network in networks}
@@ -81,17 +80,6 @@ def recheck(changed_keys: ChangedKeys) -> None:
         }
         database.fetch(_UPDATE_OF_KEYS, values)
     _count([network.pk for network in networks])
-
-
-def shared_networks(networks: Sequence[Network]) -> list[tuple[int, int]]:
-    """Return the pairs of a network and another one on the same physical network and VLAN."""
-    ids = [network.pk for network in networks if network.topology == udn.LOCALNET]
-    return [(pk, peer) for pk, peer in database.rows(_SHARED, {"networks": ids})] if ids else []
-
-
-_SHARED = """
-    SELECT network, claims_shared_networks(network) FROM unnest(%(networks)s::bigint[]) AS network
-"""
 
 
 def _analyze_grown(changed_keys: ChangedKeys) -> None:

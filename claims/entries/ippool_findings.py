@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from claims.address_index import conflicts
 from claims.core import ippool
 from claims.entries import ippool_writes
 from claims.models import IPPool
 from claims.models.networks import NetworkKind
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.models import ObservedObject
 from pools.models.observed import Severity
@@ -16,44 +18,64 @@ from pools.platform import database
 from pools.sql import statements
 
 KIND = ippool.KIND
+T = TypeVar("T")
 
 
 def cluster_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Yield duplicates, unknown networks, deleted objects, and objects that are not in the register."""
-    names = set()
-    rows = IPPool.objects.filter(cluster=context.cluster).select_related("network")
-    for ippool_row in rows.order_by("name"):
-        names.add(ippool_row.name)
-        yield from _row_findings(ippool_row)
-    for name, count, examples in database.rows(_OUTSIDE, {"cluster": context.cluster.pk}):
-        message = (
-            f"{_count(count, 'address', 'addresses')} of entries of the IPPool {name} "
-            f"{'is' if count == 1 else 'are'} outside of the network's subnets, for example {examples[0]}."
-        )
-        yield ReconcileFinding(
-            "ippool_outside_network", name, message, details={"entries": examples}
-        )
-    for name, count, examples in database.rows(_ONE_PER_FAMILY, {"cluster": context.cluster.pk}):
-        message = (
-            f"{_count(count, 'entry', 'entries')} of the IPPool {name} {'has' if count == 1 else 'have'} several"
-            f" addresses of one family, for example {examples[0]}: OVN-Kubernetes refuses such a VM."
-        )
-        yield ReconcileFinding(
-            "ippool_one_per_family", name, message, details={"entries": examples}
-        )
-    for second in ippool_writes.second_ippools(context).defer("manifest"):
-        message = f"The IPPool {second.name} is left out. {second.problem}"
-        yield ReconcileFinding(ippool_writes.SECOND, second.name, message, Severity.ERROR)
+    values = {"cluster": context.cluster.pk}
+    ippools = IPPool.objects.filter(cluster=context.cluster).select_related("network")
     objects = ObservedObject.objects.filter(
         cluster=context.cluster, kind=KIND, problem_code="", missed_at=None
-    ).exclude(name__in=names)
-    for row in objects.order_by("name"):
-        if ippool_writes.has_register_fields(row.manifest):
-            message = (
-                f"The register has no IPPool {row.name}: it was deleted here, or lost by a restore."
-                " Delete the object, or adopt it."
-            )
-            yield ReconcileFinding("ippool_not_in_register", row.name, message)
+    ).exclude(name__in=ippools.values("name"))
+
+    def find_each(
+        rows: Iterable[T], find: Callable[[T], Iterator[ReconcileFinding]]
+    ) -> Iterator[ReconcileFinding]:
+        return ingest.find_each(context, KIND, rows, find, name=_name)
+
+    yield from find_each(ippools.order_by("name"), _row_findings)
+    yield from find_each(database.rows(_OUTSIDE, values), _outside_network)
+    yield from find_each(database.rows(_ONE_PER_FAMILY, values), _one_per_family)
+    yield from find_each(ippool_writes.second_ippools(context).defer("manifest"), _second)
+    yield from find_each(objects.order_by("name"), _not_in_register)
+
+
+def _name(row: Any) -> str:
+    name: str = row[0] if isinstance(row, tuple) else row.name
+    return name
+
+
+def _outside_network(row: tuple[Any, ...]) -> Iterator[ReconcileFinding]:
+    name, count, examples = row
+    message = (
+        f"{_count(count, 'address', 'addresses')} of entries of the IPPool {name} "
+        f"{'is' if count == 1 else 'are'} outside of the network's subnets, for example {examples[0]}."
+    )
+    yield ReconcileFinding("ippool_outside_network", name, message, details={"entries": examples})
+
+
+def _one_per_family(row: tuple[Any, ...]) -> Iterator[ReconcileFinding]:
+    name, count, examples = row
+    message = (
+        f"{_count(count, 'entry', 'entries')} of the IPPool {name} {'has' if count == 1 else 'have'} several"
+        f" addresses of one family, for example {examples[0]}: OVN-Kubernetes refuses such a VM."
+    )
+    yield ReconcileFinding("ippool_one_per_family", name, message, details={"entries": examples})
+
+
+def _second(row: ObservedObject) -> Iterator[ReconcileFinding]:
+    message = f"The IPPool {row.name} is left out. {row.problem}"
+    yield ReconcileFinding(ippool_writes.SECOND, row.name, message, Severity.ERROR)
+
+
+def _not_in_register(row: ObservedObject) -> Iterator[ReconcileFinding]:
+    if ippool_writes.has_register_fields(row.manifest):
+        message = (
+            f"The register has no IPPool {row.name}: it was deleted here, or lost by a restore."
+            " Delete the object, or adopt it."
+        )
+        yield ReconcileFinding("ippool_not_in_register", row.name, message)
 
 
 # Such entries were created before the subnets of the network were known; later ones are refused.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from claims.address_index import block_sync, index
+from claims.address_index import block_sync, index, segments
 from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import ClaimOutcome, Dialect
 from claims.ipamclaims import ingest
@@ -20,7 +20,6 @@ from claims.models import IPAMClaim, Network
 from claims.networks import pools as network_pools
 from pools.models import Pool
 from pools.platform import database, events
-from pools.register.allocator import window
 
 
 def waiting_claims(cluster_id: int) -> list[IPAMClaim]:
@@ -70,7 +69,8 @@ def _grant_network(
     pool = network.pool
     if pool is None:
         return 0
-    window.lock(pool.pk)
+    segments.lock_pools([network])
+    segments.sync_blocks(network)  # also what has been allocated there without an entry or a claim
     # Another transaction may have changed, granted or deleted a claim before the lock was taken.
     ids = [claim.pk for claim in claims]
     current_claims = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")

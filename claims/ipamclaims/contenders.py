@@ -305,15 +305,23 @@ _PARTIES = statements.read("claims/address_parties")
 def _blocks(network: Network, requested_hosts: Iterable[str]) -> dict[str, _HeldBlock]:
     if network.pool is None:
         return {}
-    values = [network.pool.space_id, ",".join(requested_hosts)]
+    values = {
+        "space": network.pool.space_id,
+        "addresses": ",".join(requested_hosts),
+        "cluster": network.cluster_id,
+    }
     return {
         address: _HeldBlock(kind, holder, uid)
         for address, kind, holder, uid in database.rows(_BLOCKS, values, prepare=False)
     }
 
 
+# An address that is held for another network of the segment is left out if a party there has it.
 _BLOCKS = """
-    SELECT host(cidr), holder_kind, holder_id, holder_uid FROM pools_block
-    WHERE space_id = %s AND cidr = ANY(string_to_array(%s, ',')::cidr[])
-      AND (state = 'held' OR state = 'cooling' AND available_from > ipam_clock())
+    SELECT host(b.cidr), b.holder_kind, b.holder_id, b.holder_uid FROM pools_block b
+    WHERE b.space_id = %(space)s AND b.cidr = ANY(string_to_array(%(addresses)s, ',')::cidr[])
+      AND (b.state = 'held' OR b.state = 'cooling' AND b.available_from > ipam_clock())
+      AND (b.state <> 'held' OR b.holder_kind <> 'segment' OR NOT EXISTS (SELECT FROM claims_indexentry e
+          JOIN claims_network m ON m.id = e.network_id
+          WHERE m.cluster_id = %(cluster)s AND m.name = b.holder_id AND e.address = host(b.cidr)::inet AND e.holds))
 """

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from claims.core.ipamclaims import dialects, ipamclaim, names
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.models import IPAMClaim
 from claims.models.networks import NetworkKind
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.comparison import GRACE
-from pools.clusters.reconcile.handler import ReconcileFinding
+from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.models import ObservedObject
 from pools.models.observed import Severity
 from pools.platform import database
@@ -34,7 +35,7 @@ _Row = Mapping[str, Any]
 
 
 def cluster_findings(
-    cluster_id: int,
+    context: SyncContext,
     *,
     claims_managed: bool,
     owners: Sequence[str],
@@ -45,36 +46,48 @@ def cluster_findings(
     `owners` are the VM kinds whose objects are all known: an owner of another kind is never reported as
     missing (rule `unknown-is-not-absent`).
     """
-    leaked_ids: set[int] = set()
+    cluster_id = context.cluster.pk
     with database.hash_joins_only():
         leaked_rows = _rows(_LEAKED, cluster_id, kinds=list(owners), grace=GRACE) if owners else []
-    for row in leaked_rows:
-        leaked_ids.add(row["id"])
-        yield _leaked_finding(row)
-    for row in _rows(_STUCK, cluster_id, seconds=STUCK_AFTER):
-        if row["id"] not in leaked_ids:
-            yield _stuck_finding(row)
-    for row in _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value):
-        if row["gone"]:
-            held = ", ".join(row["ips"]) or "no address"
-            message = (
-                f"The IPAMClaim {_name(row)} still has {held} of the network {row['network']}, which was"
-                " deleted in the cluster. Delete the claim, or create the network again."
-            )
-            yield _finding(NETWORK_GONE, row, message, network=row["network"], ips=row["ips"])
-            continue
+    leaked_ids = {row["id"] for row in leaked_rows}
+    stuck_rows = [
+        row for row in _rows(_STUCK, cluster_id, seconds=STUCK_AFTER) if row["id"] not in leaked_ids
+    ]
+
+    def of_rows(
+        rows: Iterable[_Row], find: Callable[[_Row], ReconcileFinding]
+    ) -> Iterator[ReconcileFinding]:
+        return ingest.find_each(context, ipamclaim.KIND, rows, lambda row: [find(row)], name=_name)
+
+    yield from of_rows(leaked_rows, _leaked_finding)
+    yield from of_rows(stuck_rows, _stuck_finding)
+    unknown_rows = _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value)
+    yield from of_rows(unknown_rows, _network_finding)
+    yield from ingest.find_each(
+        context,
+        ipamclaim.KIND,
+        _refused_claims(cluster_id),
+        lambda claim: _refused_findings(claim, claims_managed=claims_managed),
+    )
+    for statement, find in _CONTRADICTIONS.items():
+        yield from of_rows(_rows(statement, cluster_id), find)
+    yield from _name_findings(context)
+    yield from ingest.find_each(context, ipamclaim.KIND, unwritable, _unwritable_findings)
+
+
+def _network_finding(row: _Row) -> ReconcileFinding:
+    if row["gone"]:
+        held = ", ".join(row["ips"]) or "no address"
         message = (
-            f"The IPAMClaim {_name(row)} refers to the network {row['network']}, which does not exist"
-            " in the cluster. Its addresses belong to no pool."
+            f"The IPAMClaim {_name(row)} still has {held} of the network {row['network']}, which was"
+            " deleted in the cluster. Delete the claim, or create the network again."
         )
-        yield _finding(UNKNOWN_NETWORK, row, message, network=row["network"])
-    yield from _refused_findings(cluster_id, claims_managed=claims_managed)
-    yield from _contradiction_findings(cluster_id)
-    yield from _name_findings(cluster_id)
-    for claim in unwritable:
-        yield ReconcileFinding(
-            UNWRITABLE, str(claim), _unwritable_message(claim), details={"id": claim.pk}
-        )
+        return _finding(NETWORK_GONE, row, message, network=row["network"], ips=row["ips"])
+    message = (
+        f"The IPAMClaim {_name(row)} refers to the network {row['network']}, which does not exist"
+        " in the cluster. Its addresses belong to no pool."
+    )
+    return _finding(UNKNOWN_NETWORK, row, message, network=row["network"])
 
 
 def _rows(statement: str, cluster_id: int, **values: object) -> list[Mapping[str, Any]]:
@@ -94,6 +107,12 @@ def _finding(
 
 def _requested_values(claim: IPAMClaim) -> str:
     return " and ".join(filter(None, [claim.mac or "", ", ".join(claim.ips_requested)]))
+
+
+def _unwritable_findings(claim: IPAMClaim) -> Iterator[ReconcileFinding]:
+    yield ReconcileFinding(
+        UNWRITABLE, str(claim), _unwritable_message(claim), details={"id": claim.pk}
+    )
 
 
 def _unwritable_message(claim: IPAMClaim) -> str:
@@ -174,75 +193,83 @@ _UNKNOWN_NETWORK = """
 # --- refused and contradictory claims -------------------------------------------------------------
 
 
-def _refused_findings(cluster_id: int, *, claims_managed: bool) -> Iterator[ReconcileFinding]:
+def _refused_claims(cluster_id: int) -> Iterable[IPAMClaim]:
     rows = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
-    for claim in rows.exclude(conditions=[]).order_by("pk"):
-        condition = dialects.allocation_condition(claim.conditions)
-        outcome = dialects.outcome_of(condition)
-        if condition is None or outcome in {None, ClaimOutcome.ALLOCATED}:
-            continue
-        next_step = (
-            "Every sync run retries it."
-            if claims_managed
-            else "OVN-Kubernetes allocates its address."
-        )
-        message = f"The IPAMClaim {claim} has no address: {condition.get('message')}. {next_step}"
-        details = {"id": claim.pk, "reason": condition.get("reason")}
-        yield ReconcileFinding(REFUSED, str(claim), message, Severity.ERROR, details)
+    return rows.exclude(conditions=[]).order_by("pk")
 
 
-def _contradiction_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
-    for row in _rows(_DUPLICATES, cluster_id):
-        duplicate_values = ", ".join(row["duplicates"])
-        message = f"The IPAMClaim {_name(row)} has {duplicate_values}, which another MAC entry, claim or workload of the network has, too."
-        yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["duplicates"])
-    for row in _rows(_OUTSIDE, cluster_id):
-        subnets = ", ".join(row["subnets"])
-        message = f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, outside of {subnets}."
-        yield _finding(OUTSIDE, row, message, ips=row["ips"])
-    for row in _rows(_UNLIKE_ENTRIES, cluster_id):
-        message = (
-            f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']} has"
-            f" {', '.join(row['other'])}. The VM keeps the addresses of its claim. If these are right, change the"
-            " entry. If the entry is right, as when the VM was started while the webhook was down: stop the VM,"
-            " delete the claim, and start the VM."
-        )
-        yield _finding(DIFFERS_FROM_ENTRY, row, message, claim=row["ips"], entry=row["other"])
-    for row in _rows(_UNLIKE_WORKLOADS, cluster_id):
-        message = (
-            f"The VM {row['vm']} runs with {', '.join(row['other'])}, its IPAMClaim {_name(row)} has"
-            f" {', '.join(row['ips'])}. The VM gets the claim's addresses at its next start."
-        )
-        yield _finding(DIFFERS_FROM_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
+def _refused_findings(claim: IPAMClaim, *, claims_managed: bool) -> Iterator[ReconcileFinding]:
+    condition = dialects.allocation_condition(claim.conditions)
+    outcome = dialects.outcome_of(condition)
+    if condition is None or outcome in {None, ClaimOutcome.ALLOCATED}:
+        return
+    next_step = (
+        "Every sync run retries it." if claims_managed else "OVN-Kubernetes allocates its address."
+    )
+    message = f"The IPAMClaim {claim} has no address: {condition.get('message')}. {next_step}"
+    details = {"id": claim.pk, "reason": condition.get("reason")}
+    yield ReconcileFinding(REFUSED, str(claim), message, Severity.ERROR, details)
 
 
-_DUPLICATES = statements.read("claims/claims_with_duplicates")
-_OUTSIDE = statements.read("claims/claims_outside_pool")
-_UNLIKE_ENTRIES = statements.read("claims/claims_unlike_entries")
-_UNLIKE_WORKLOADS = statements.read("claims/claims_unlike_workloads")
+def _duplicate_finding(row: _Row) -> ReconcileFinding:
+    duplicate_values = ", ".join(row["duplicates"])
+    message = (
+        f"The IPAMClaim {_name(row)} has {duplicate_values}, which another MAC entry, claim or workload of the"
+        " network has, too."
+    )
+    return _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["duplicates"])
+
+
+def _outside_finding(row: _Row) -> ReconcileFinding:
+    subnets = ", ".join(row["subnets"])
+    message = f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, outside of {subnets}."
+    return _finding(OUTSIDE, row, message, ips=row["ips"])
+
+
+def _unlike_entry_finding(row: _Row) -> ReconcileFinding:
+    message = (
+        f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']} has"
+        f" {', '.join(row['other'])}. The VM keeps the addresses of its claim. If these are right, change the"
+        " entry. If the entry is right, as when the VM was started while the webhook was down: stop the VM,"
+        " delete the claim, and start the VM."
+    )
+    return _finding(DIFFERS_FROM_ENTRY, row, message, claim=row["ips"], entry=row["other"])
+
+
+def _unlike_workload_finding(row: _Row) -> ReconcileFinding:
+    message = (
+        f"The VM {row['vm']} runs with {', '.join(row['other'])}, its IPAMClaim {_name(row)} has"
+        f" {', '.join(row['ips'])}. The VM gets the claim's addresses at its next start."
+    )
+    return _finding(DIFFERS_FROM_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
+
+
+_CONTRADICTIONS = {
+    statements.read("claims/claims_with_duplicates"): _duplicate_finding,
+    statements.read("claims/claims_outside_pool"): _outside_finding,
+    statements.read("claims/claims_unlike_entries"): _unlike_entry_finding,
+    statements.read("claims/claims_unlike_workloads"): _unlike_workload_finding,
+}
 
 
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _name_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
+def _name_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
+    cluster_id = context.cluster.pk
     claims = list(
         IPAMClaim.objects.filter(cluster=cluster_id)
         .order_by("pk")
         .values_list("pk", "namespace", "name", "vm", "network__name")
     )
     networks = _networks_of_vms(cluster_id)
-    for pk, namespace, name, vm, network in claims:
-        if not vm or vm == name:
-            continue
-        network_names = networks.get((namespace, vm), ())
-        if not names.is_name_of(name, vm, [*network_names, network] if network_names else ()):
-            message = (
-                f"The IPAMClaim {namespace}/{name} of the VM {vm} should be named"
-                f" {names.compose_key(vm, network_names[0] if network_names else network)}:"
-                " kubevirt/ipam-extensions does not find it by another name."
-            )
-            yield ReconcileFinding(NAME, f"{namespace}/{name}", message, details={"id": pk})
+    yield from ingest.find_each(
+        context,
+        ipamclaim.KIND,
+        claims,
+        lambda claim: _misnamed(claim, networks.get((claim[1], claim[3]), ())),
+        name=lambda claim: f"{claim[1]}/{claim[2]}",
+    )
     pairs_of_vms: dict[str, list[names.Pair]] = {}
     for (namespace, vm), network_names in networks.items():
         pairs_of_vms.setdefault(namespace, []).extend(
@@ -252,21 +279,42 @@ def _name_findings(cluster_id: int) -> Iterator[ReconcileFinding]:
     for _, namespace, name, vm, network in claims:
         if vm and vm != name:
             pairs_of_claims.setdefault(namespace, []).append((vm, network))
-    yield from _collision_findings(pairs_of_vms)
-    yield from _collision_findings(pairs_of_claims)
+    for pairs in (pairs_of_vms, pairs_of_claims):
+        collisions = [
+            (namespace, name, contenders)
+            for namespace, vm_networks in pairs.items()
+            for name, contenders in names.collisions(vm_networks).items()
+        ]
+        yield from ingest.find_each(
+            context,
+            ipamclaim.KIND,
+            collisions,
+            _collision,
+            name=lambda collision: f"{collision[0]}/{collision[1]}",
+        )
 
 
-def _collision_findings(pairs: Mapping[str, list[names.Pair]]) -> Iterator[ReconcileFinding]:
-    for namespace, vm_networks in pairs.items():
-        for name, contenders in names.collisions(vm_networks).items():
-            vms = "; ".join(f"VM {vm} on {network}" for vm, network in contenders[:10])
-            message = f"Only one of these VMs can have the IPAMClaim {namespace}/{name}: {vms}."
-            details = {
-                "rivals": [{"vm": vm, "network": network} for vm, network in contenders[:10]]
-            }
-            yield ReconcileFinding(
-                COLLISION, f"{namespace}/{name}", message, Severity.ERROR, details
-            )
+def _misnamed(
+    claim: tuple[int, str, str, str, str], network_names: Sequence[str]
+) -> Iterator[ReconcileFinding]:
+    pk, namespace, name, vm, network = claim
+    if not vm or vm == name:
+        return
+    if not names.is_name_of(name, vm, [*network_names, network] if network_names else ()):
+        message = (
+            f"The IPAMClaim {namespace}/{name} of the VM {vm} should be named"
+            f" {names.compose_key(vm, network_names[0] if network_names else network)}:"
+            " kubevirt/ipam-extensions does not find it by another name."
+        )
+        yield ReconcileFinding(NAME, f"{namespace}/{name}", message, details={"id": pk})
+
+
+def _collision(collision: tuple[str, str, Sequence[names.Pair]]) -> Iterator[ReconcileFinding]:
+    namespace, name, contenders = collision
+    vms = "; ".join(f"VM {vm} on {network}" for vm, network in contenders[:10])
+    message = f"Only one of these VMs can have the IPAMClaim {namespace}/{name}: {vms}."
+    details = {"rivals": [{"vm": vm, "network": network} for vm, network in contenders[:10]]}
+    yield ReconcileFinding(COLLISION, f"{namespace}/{name}", message, Severity.ERROR, details)
 
 
 def _networks_of_vms(cluster_id: int) -> dict[tuple[str, str], list[str]]:

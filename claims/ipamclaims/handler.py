@@ -21,6 +21,7 @@ from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN
 from claims.ipamclaims import allocation, ingest, pod_events, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.ipamclaims.ingest import ObservedClaim
+from claims.ipamclaims.other_writer import OVN_KUBERNETES
 from claims.models import IPAMClaim
 from pools.clusters import other_writers, recovery_mode
 from pools.clusters.reconcile import ingest as reconcile_ingest
@@ -57,7 +58,7 @@ class IPAMClaimHandler(Handler):
     kind = ipamclaim.KIND
     resources: Sequence[Resource] = (IPAM_CLAIM,)
     prompt = True
-    follows = tuple(resource.kind for resource in (*_RELATED, POD))
+    follows = tuple(resource.kind for resource in (*_RELATED, POD, OVN_KUBERNETES.lease))
 
     def parse(self, manifest: Manifest) -> ObservedClaim:
         claim = ipamclaim.parse(manifest)
@@ -123,7 +124,7 @@ class IPAMClaimHandler(Handler):
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
         knows_vms = watch_positions.is_known(context, VM.kind)
         yield from ipamclaim_findings.cluster_findings(
-            context.cluster.pk,
+            context,
             claims_managed=context.connection.manages(ManagedResource.CLAIMS),
             owners=[VM.kind, *([VMI.kind] if watch_positions.is_known(context, VMI.kind) else [])]
             if knows_vms

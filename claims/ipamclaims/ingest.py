@@ -15,7 +15,7 @@ from typing import Any
 
 from psycopg import sql
 
-from claims.address_index import block_sync, index
+from claims.address_index import block_sync, index, segments
 from claims.address_index.changed_keys import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.ipamclaim import Claim
@@ -23,7 +23,6 @@ from claims.models import IPAMClaim, Network
 from pools.core import addresses
 from pools.models import Cluster
 from pools.platform import database
-from pools.register.allocator import window
 from pools.sql import statements
 
 # The columns that the object of a claim determines.
@@ -135,10 +134,9 @@ def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
 
 
 def lock_pools(network_ids: Iterable[int]) -> None:
-    """Take the locks of the networks' pools; call this before writing rows of claims."""
+    """Take the locks of the pools of the networks and their segments; call this before writing rows of claims."""
     rows = Network.objects.filter(pk__in=set(network_ids), pool__isnull=False)
-    for pool_id in sorted(rows.values_list("pool_id", flat=True)):
-        window.lock(pool_id or 0)
+    segments.lock_pools(list(rows))
 
 
 def readable_subnets(network: Network) -> list[addresses.Network]:

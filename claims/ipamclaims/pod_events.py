@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import ClaimOutcome
-from claims.core.workloads import pod_events
+from claims.core.workloads import pod_events, vm_addresses
 from claims.core.workloads.pod_events import Refusal
 from pools.clusters.reconcile.handler import BUGS, MANAGER, SyncContext
 from pools.core.kubernetes import resources
@@ -98,7 +98,8 @@ def _declined_pods(cluster_id: int) -> Iterator[Refusal]:
                 row["pod"],
                 row["uid"],
                 reason=pod_events.reason(row["code"]),
-                message=row["message"],
+                # Whoever sees the pod sees the event (rule `webhook-answers-name-no-other-namespace`).
+                message=vm_addresses.NAMING_OTHERS.get(row["code"], row["message"]),
                 moment=f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
             )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 
-from claims.address_index import conflicts
-from claims.core.networks import nads, udn
+from claims.address_index import segments
+from claims.core import resources
+from claims.core.networks import kept_addresses, nads, udn
 from claims.models import NAD, Network
 from claims.networks import pools as network_pools
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.models import PoolCIDR
@@ -35,18 +37,48 @@ _CONDITIONS = {
 
 def condition_findings(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
     rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
-    for network in rows.exclude(conditions=[]).order_by("name"):
-        for condition in network.conditions:
-            meaning = _CONDITIONS.get(str(condition.get("type")))
-            if meaning and condition.get("status") == "False":
-                code, words = meaning
-                reason, message = (
-                    str(condition.get("reason", "")),
-                    str(condition.get("message", "")),
-                )
-                text = f"{words.format(name=network.name)} ({reason}): {message}"[:990]
-                details = {"network": network.name, "reason": reason, "message": message[:2000]}
-                yield ReconcileFinding(code, network.name, text, Severity.ERROR, details)
+    networks = rows.exclude(conditions=[]).order_by("name")
+    yield from ingest.find_each(context, _kind(kind), networks, _conditions, name=_name)
+
+
+def _kind(network_kind: str) -> str:
+    """Return the kind of the objects of networks of a kind."""
+    return (resources.CLUSTER_UDN if network_kind == udn.CUDN else resources.UDN).kind
+
+
+def _name(network: Network) -> str:
+    return network.object_name or network.name
+
+
+def _conditions(network: Network) -> Iterator[ReconcileFinding]:
+    for condition in network.conditions:
+        meaning = _CONDITIONS.get(str(condition.get("type")))
+        if meaning and condition.get("status") == "False":
+            code, words = meaning
+            reason, message = str(condition.get("reason", "")), str(condition.get("message", ""))
+            text = f"{words.format(name=network.name)} ({reason}): {message}"[:990]
+            details = {"network": network.name, "reason": reason, "message": message[:2000]}
+            yield ReconcileFinding(code, network.name, text, Severity.ERROR, details)
+
+
+def contradictions(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
+    """Report networks whose gateways, management ports, reserved and excluded subnets contradict each other."""
+    rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
+    handler_kind = resources.NAD.kind if kind == udn.NAD_KIND else _kind(kind)
+    yield from ingest.find_each(
+        context, handler_kind, rows.order_by("name"), _contradictions, name=_name
+    )
+
+
+def _contradictions(network: Network) -> Iterator[ReconcileFinding]:
+    found = kept_addresses.contradictions(network)
+    if found:
+        message = " ".join(
+            [f"The network {network.name} contradicts itself.", *(each.message for each in found)]
+        )
+        severity = Severity.ERROR if any(each.fatal for each in found) else Severity.WARNING
+        details = {"fields": sorted({each.field for each in found})}
+        yield ReconcileFinding("kept_twice", network.name, message[:990], severity, details)
 
 
 def missing_networks(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
@@ -54,12 +86,17 @@ def missing_networks(context: SyncContext, kind: str) -> Iterator[ReconcileFindi
     rows = Network.objects.filter(
         cluster=context.cluster, kind=kind, uid="", applied=False, gone_at=None
     )
-    for network in rows.order_by("name"):
-        message = (
-            f"The network {network.name} is in the register and not in the cluster. Apply its"
-            " manifest, or delete the network here."
-        )
-        yield ReconcileFinding("network_not_in_cluster", network.name, message)
+    yield from ingest.find_each(
+        context, _kind(kind), rows.order_by("name"), _not_in_cluster, name=_name
+    )
+
+
+def _not_in_cluster(network: Network) -> Iterator[ReconcileFinding]:
+    message = (
+        f"The network {network.name} is in the register and not in the cluster. Apply its"
+        " manifest, or delete the network here."
+    )
+    yield ReconcileFinding("network_not_in_cluster", network.name, message)
 
 
 def network_differs(network: Network, names: Sequence[str]) -> ReconcileFinding:
@@ -74,11 +111,16 @@ def network_differs(network: Network, names: Sequence[str]) -> ReconcileFinding:
 
 
 def orphaned_subnets(context: SyncContext) -> Iterator[ReconcileFinding]:
-    for cidr in network_pools.orphaned_cidrs(context.cluster):
-        yield _orphaned_subnet(cidr)
+    yield from ingest.find_each(
+        context,
+        resources.CLUSTER_UDN.kind,
+        network_pools.orphaned_cidrs(context.cluster),
+        _orphaned_subnet,
+        name=lambda cidr: cidr.pool.name,
+    )
 
 
-def _orphaned_subnet(cidr: PoolCIDR) -> ReconcileFinding:
+def _orphaned_subnet(cidr: PoolCIDR) -> Iterator[ReconcileFinding]:
     rows = pool_cidrs.blocks_in_use(cidr)
     count = rows.count()
     holders = [
@@ -93,22 +135,26 @@ def _orphaned_subnet(cidr: PoolCIDR) -> ReconcileFinding:
         f" {names}{more}. No more addresses are allocated from it."
     )
     details = {"cidrs": [str(cidr)], "blocks": count, "holders": holders}
-    return ReconcileFinding("orphaned_subnet", f"{name} {cidr}", message[:990], details=details)
+    yield ReconcileFinding("orphaned_subnet", f"{name} {cidr}", message[:990], details=details)
 
 
 def nad_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Report NADs that differ from their network, and NADs with the network name of a UDN."""
     rows = NAD.objects.filter(network__cluster=context.cluster, network__gone_at=None)
     rows = rows.exclude(network__kind="").select_related("network")
-    for nad in rows.order_by("namespace", "name").iterator(chunk_size=500):
-        if _takes_name(nad):
-            yield _name_taken(nad)
-        try:
-            nad_network = nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
-        except errors.InvalidInput:
-            continue  # the object's own problem reports it
-        if differences := nads.disagreements(nad_network, nad.network):
-            yield _nad_differs(nad, differences)
+    ordered = rows.order_by("namespace", "name").iterator(chunk_size=500)
+    yield from ingest.find_each(context, resources.NAD.kind, ordered, _findings_of_nad)
+
+
+def _findings_of_nad(nad: NAD) -> Iterator[ReconcileFinding]:
+    if _takes_name(nad):
+        yield _name_taken(nad)
+    try:
+        nad_network = nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
+    except errors.InvalidInput:
+        return  # the object's own problem reports it
+    if differences := nads.disagreements(nad_network, nad.network):
+        yield _nad_differs(nad, differences)
 
 
 def shared_segments(context: SyncContext) -> Iterator[ReconcileFinding]:
@@ -117,24 +163,34 @@ def shared_segments(context: SyncContext) -> Iterator[ReconcileFinding]:
         cluster=context.cluster, topology=udn.LOCALNET, gone_at=None
     ).order_by("name")
     networks = {network.pk: network for network in rows}
-    for pk, peer in conflicts.shared_networks(list(networks.values())):
-        first, second = networks[pk], networks[peer]
-        subnets = [
-            f"{subnet} and {other}" if subnet != other else subnet
-            for subnet in first.subnets
-            for other in second.subnets
-            if _overlap(subnet, other)
-        ]
-        if pk < peer and subnets:
-            message = (
-                f"The networks {first.name} and {second.name} are one segment: both are localnet on the same"
-                f" physical network and VLAN, with {', '.join(subnets)}. An address that both hand out is a"
-                " duplicate: give them other subnets, or use one network."
-            )
-            details = {"networks": [first.name, second.name], "subnets": subnets}
-            yield ReconcileFinding(
-                "shared_segment", f"{first.name} {second.name}", message[:990], details=details
-            )
+    pairs = [
+        (networks[pk], networks[peer])
+        for pk, peer in segments.shared_networks(networks.values())
+        if pk < peer and peer in networks
+    ]
+    yield from ingest.find_each(
+        context, resources.NAD.kind, pairs, _shared_segment, name=lambda pair: pair[0].name
+    )
+
+
+def _shared_segment(pair: tuple[Network, Network]) -> Iterator[ReconcileFinding]:
+    first, second = pair
+    subnets = [
+        f"{subnet} and {other}" if subnet != other else subnet
+        for subnet in first.subnets
+        for other in second.subnets
+        if _overlap(subnet, other)
+    ]
+    if subnets:
+        message = (
+            f"The networks {first.name} and {second.name} are one segment: both are localnet on the same"
+            f" physical network and VLAN, with {', '.join(subnets)}. Cadastre gives an address to one of them"
+            " only; the cluster may give it to both. Give them other subnets, or use one network."
+        )
+        details = {"networks": [first.name, second.name], "subnets": subnets}
+        yield ReconcileFinding(
+            "shared_segment", f"{first.name} {second.name}", message[:990], details=details
+        )
 
 
 def _overlap(subnet: str, other: str) -> bool:

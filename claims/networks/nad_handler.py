@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
-from claims.address_index import conflicts
+from claims.address_index import segments
 from claims.core import resources
 from claims.core.networks import nads, udn
 from claims.core.networks.nads import Attachment
@@ -20,6 +20,8 @@ from claims.models import NAD, Network
 from claims.networks import findings as network_findings
 from claims.networks import names as network_names
 from claims.networks import networks as services
+from claims.networks import pools as network_pools
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -80,7 +82,7 @@ class NetworkAttachmentDefinitions(Handler):
         )
         _define(context, network_ids | {nad.network_id for nad in desired_rows})
         _ingest_vms_again(context, changed_namespaces)
-        _recheck_localnets(network_ids | {nad.network_id for nad in desired_rows})
+        _sync_segments(context, network_ids | {nad.network_id for nad in desired_rows})
         cidrs.store(
             context.cluster,
             self.kind,
@@ -93,15 +95,25 @@ class NetworkAttachmentDefinitions(Handler):
         _ingest_vms_again(context, set(nad_rows.values_list("namespace", flat=True)))
         nad_rows.delete()
         _define(context, network_ids)
-        _recheck_localnets(network_ids)
+        _sync_segments(context, network_ids)
         cidrs.forget(context.cluster, self.kind, rows)
 
-    def desired(self, context: SyncContext) -> Iterable[Write]:  # noqa: ARG002  # NADs are not written
+    def desired(self, context: SyncContext) -> Iterable[Write]:
+        """Share what was allocated on a segment without an entry or a claim; NADs are not written."""
+        if not context.from_watch:
+            localnets = Network.objects.filter(cluster=context.cluster, topology=udn.LOCALNET)
+            for network in segments.with_peers(list(localnets)):
+                with (
+                    ingest.isolate_object(context, self.kind, network.name, kind="network"),
+                    context.transaction(),
+                ):
+                    segments.sync_blocks(network)
         return ()
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from network_findings.nad_findings(context)
         yield from network_findings.shared_segments(context)
+        yield from network_findings.contradictions(context, udn.NAD_KIND)
         yield from observed_findings.find_problems(context, self.kind)
         yield from observed_findings.find_clashes(context, self.kind)
 
@@ -116,12 +128,10 @@ def _ingest_vms_again(context: SyncContext, namespaces: set[str]) -> None:
     rows.filter(namespace__in=namespaces, problem_code="").update(pending=True)
 
 
-def _recheck_localnets(network_ids: set[int]) -> None:
-    """Find the duplicates of localnet networks anew, which may share a segment since their NADs changed."""
-    changed = Network.objects.filter(pk__in=network_ids, topology=udn.LOCALNET)
-    localnets = Network.objects.filter(cluster__in=changed.values("cluster"), topology=udn.LOCALNET)
-    for network in localnets.select_related("pool"):
-        conflicts.recheck_network(network)
+def _sync_segments(context: SyncContext, network_ids: set[int]) -> None:
+    """Localnet networks may share a segment, or no longer, since their NADs changed."""
+    if Network.objects.filter(pk__in=network_ids, topology=udn.LOCALNET).exists():
+        network_pools.sync_segments(context.cluster, author=context.author)
 
 
 def _key(nad: NAD) -> tuple[int, str, str]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from claims.address_index import block_sync, conflicts
-from claims.core.networks import kept_addresses
+from claims.address_index import block_sync, conflicts, segments
+from claims.core.networks import kept_addresses, udn
 from claims.models import Network
 from pools.cilium import pool_sync
 from pools.core import addresses, blocks, errors, holders
@@ -172,6 +172,19 @@ def delete_pool(network: Network, *, author: events.Author) -> None:
             space.delete()
 
 
+def sync_segments(cluster: Cluster, *, author: events.Author) -> None:
+    """Share addresses, reserved ranges and duplicates anew between the localnet networks of a cluster."""
+    rows = Network.objects.filter(cluster=cluster, topology=udn.LOCALNET).select_related("pool")
+    networks = list(rows.order_by("pool_id"))
+    with events.recorded_by(author):
+        segments.lock_pools(networks)
+        for network in networks:
+            if network.pool is not None and network.gone_at is None:
+                sync_ranges(network, network.pool, author)
+            segments.sync_blocks(network)
+            conflicts.recheck_network(network)
+
+
 def has_orphans(cluster: Cluster) -> bool:
     rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
     return rows.exclude(orphaned_at=None).exists()
@@ -217,6 +230,22 @@ def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
             or is_usable_edge
         ):
             yield kept_span.span, kept_span.reason
+    yield from ((span, kept_addresses.SEGMENT_REASON) for span in _shared_reservations(network))
+
+
+def _shared_reservations(network: Network) -> Iterator[AddressRange]:
+    """Yield the parts of the subnets that are reserved on other networks of the segment, for whatever reason."""
+    peers = [peer for _, peer in segments.shared_networks([network])]
+    if not peers:
+        return
+    rows = ReservedRange.objects.filter(pool__network__in=peers)
+    for row in rows.exclude(reason=kept_addresses.SEGMENT_REASON).order_by("first"):
+        for subnet in map(ip_network, network.subnets):
+            if subnet.version == row.first.version:
+                first = max(row.first, subnet.network_address)
+                last = min(row.last, subnet.broadcast_address)
+                if first <= last:
+                    yield AddressRange(first, last)
 
 
 def _sync_cidr_ranges(

@@ -84,6 +84,7 @@ class UserDefinedNetworks(Handler):
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from context.notes.get(self.kind, ())
         yield from network_findings.condition_findings(context, self._row_kind)
+        yield from network_findings.contradictions(context, self._row_kind)
         if self.kind in context.complete:
             yield from network_findings.missing_networks(context, self._row_kind)
         if self._row_kind == udn.CUDN:

@@ -13,6 +13,7 @@ from claims.core import address_requests, migration_settings
 from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.core.migration_settings import Setting
+from claims.core.networks import kept_addresses
 from claims.models import NAD, Network, Wave
 from claims.networks import networks
 from pools.core import spreadsheet_cells
@@ -199,6 +200,11 @@ def _check_networks(
                     f"The network {fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
                 )
                 machine.reasons.append(("network_unfit", message))
+            machine.reasons += [
+                ("network_unfit", contradiction.message)
+                for contradiction in kept_addresses.contradictions(fit.network)
+                if contradiction.fatal
+            ]
             for interface in machine.interfaces:
                 if interface.network_id == network_id and (
                     problem := _address_problem(interface, fit.network)

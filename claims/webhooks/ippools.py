@@ -194,6 +194,7 @@ _UNNAMED = {
     "workload": "a running VM or pod",
     "vm_template": "a VM that may be stopped",
     "block": "another holder",
+    "reserved_range": "a reserved range",  # its reason may name anybody
 }
 
 

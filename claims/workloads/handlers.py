@@ -8,6 +8,7 @@ annotation is recorded as a problem of its object; the rest of the object is use
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from claims.core import resources
 from claims.core.workloads import attachments, projection
@@ -16,6 +17,7 @@ from claims.core.workloads.network_selection import DEFAULT_NETWORK, ignored_req
 from claims.models.workloads import WorkloadKind
 from claims.workloads import findings, running
 from claims.workloads.running import WorkloadChanges
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import Handler, ParsedObject, ReconcileFinding, SyncContext
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Finding, ObservedObject
@@ -44,7 +46,7 @@ class VirtualMachines(Handler):
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from findings.duplicate_findings(context.cluster.pk, WorkloadKind.TEMPLATE)
+        yield from findings.duplicate_findings(context, self.kind, WorkloadKind.TEMPLATE)
 
 
 class VirtualMachineInstances(Handler):
@@ -74,7 +76,7 @@ class VirtualMachineInstances(Handler):
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from findings.duplicate_findings(context.cluster.pk, WorkloadKind.VMI)
+        yield from findings.duplicate_findings(context, self.kind, WorkloadKind.VMI)
 
 
 class Pods(Handler):
@@ -106,7 +108,7 @@ class Pods(Handler):
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from findings.duplicate_findings(context.cluster.pk, WorkloadKind.POD)
+        yield from findings.duplicate_findings(context, self.kind, WorkloadKind.POD)
         yield from _ignored_requests(context)
 
 
@@ -128,17 +130,23 @@ def _ignored_requests(context: SyncContext) -> Iterator[ReconcileFinding]:
         manifest__metadata__annotations__has_keys=[DEFAULT_NETWORK, attachments.POD_NETWORKS],
     ).order_by("namespace", "name")
     pods = annotated.values_list("namespace", "name", "manifest__metadata__annotations")
-    for namespace, name, texts in pods.iterator():
-        ignored = ignored_request(texts, texts[attachments.POD_NETWORKS])
-        if ignored is None:
-            continue
-        requested, got = (", ".join(addresses) for addresses in ignored)
-        message = (
-            f"The pod {namespace}/{name} asked for {requested} and got {got}: OVN-Kubernetes ignores requests for"
-            " addresses and MACs unless it runs with enable-preconfigured-udn-addresses."
-        )
-        details = {"requested": ignored[0], "got": ignored[1]}
-        yield ReconcileFinding(IGNORED, f"{namespace}/{name}", message, details=details)
+    yield from ingest.find_each(
+        context, Pods.kind, pods.iterator(), _ignored_request, name=lambda pod: f"{pod[0]}/{pod[1]}"
+    )
+
+
+def _ignored_request(pod: tuple[str, str, dict[str, Any]]) -> Iterator[ReconcileFinding]:
+    namespace, name, texts = pod
+    ignored = ignored_request(texts, texts[attachments.POD_NETWORKS])
+    if ignored is None:
+        return
+    requested, got = (", ".join(addresses) for addresses in ignored)
+    message = (
+        f"The pod {namespace}/{name} asked for {requested} and got {got}: OVN-Kubernetes ignores requests for"
+        " addresses and MACs unless it runs with enable-preconfigured-udn-addresses."
+    )
+    details = {"requested": ignored[0], "got": ignored[1]}
+    yield ReconcileFinding(IGNORED, f"{namespace}/{name}", message, details=details)
 
 
 def _record_problems(parsed_objects: Sequence[ParsedObject]) -> None:

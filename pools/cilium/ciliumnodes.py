@@ -25,6 +25,7 @@ from django.db.models import Q
 from pools.cilium import node_allocation, node_blocks, node_findings, node_status
 from pools.cilium.node_allocation import BlockRequest
 from pools.cilium.node_status import HOLDER, NodeStatus
+from pools.cilium.other_writer import CILIUM_OPERATOR
 from pools.cilium.pod_pools import PodPools
 from pools.clusters import other_writers, recovery_mode
 from pools.clusters.reconcile import ingest, watch_positions
@@ -59,7 +60,7 @@ class CiliumNodes(Handler):
 
     kind = ciliumnode.KIND
     resources: Sequence[resources.Resource] = (resources.CILIUM_NODE,)
-    follows = (podippool.KIND,)
+    follows = (podippool.KIND, CILIUM_OPERATOR.lease.kind)
 
     def project(self, manifest: Manifest) -> Manifest:
         """Return the node without managedFields: they are half of its size, and whole objects are written."""
@@ -95,7 +96,7 @@ class CiliumNodes(Handler):
         """
         cluster_id = context.cluster.pk
         serving = context.connection.manages(ManagedResource.POD_CIDRS) and self._ready(context)
-        demands = _nodes_needing_work(cluster_id, include_out_of_sync=not context.from_watch)
+        demands = _nodes_needing_work(context, include_out_of_sync=not context.from_watch)
         if context.from_watch:
             demands = _refresh_released(context, demands)
         statuses = _record(context, list(demands.items()))
@@ -111,7 +112,7 @@ class CiliumNodes(Handler):
             ):
                 ingest.record_failure(context, self.kind, status.name, error)
         granted = node_blocks.unpublished_cidrs(cluster_id, [status.name for status in statuses])
-        shared = _shared_cidrs(cluster_id, statuses)
+        shared = _shared_cidrs(context, statuses)
         for status in statuses:
             name = status.name
             with ingest.isolate_object(context, self.kind, name):
@@ -122,10 +123,9 @@ class CiliumNodes(Handler):
                     yield _status_write(context, status.demand, text)
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        cluster_id = context.cluster.pk
-        demands = list(_nodes_needing_work(cluster_id, include_out_of_sync=False).values())
+        demands = list(_nodes_needing_work(context, include_out_of_sync=False).values())
         serving = context.connection.manages(ManagedResource.POD_CIDRS)
-        yield from node_findings.cluster_findings(cluster_id, demands, serving=serving)
+        yield from node_findings.cluster_findings(context, demands, serving=serving)
         yield from observed_findings.find_clashes(context, self.kind)
         yield from other_writers.findings(context, ManagedResource.POD_CIDRS)
 
@@ -225,21 +225,26 @@ def _node_requests(status: NodeStatus) -> Iterator[_NodeRequest]:
                 yield _NodeRequest(replace(request, count=min(count, MAX_BLOCKS_PER_SYNC)), reason)
 
 
-def _nodes_needing_work(cluster_id: int, *, include_out_of_sync: bool) -> dict[int, NodeDemand]:
+def _nodes_needing_work(
+    context: SyncContext, *, include_out_of_sync: bool
+) -> dict[int, NodeDemand]:
     """Return the nodes that need work, by the id of their rows; of two with one name the later one.
 
     With `include_out_of_sync`, unchanged nodes whose blocks in the register differ are included:
     somebody may have released a block that a node uses.
     """
     rows = ObservedObject.objects.filter(
-        cluster_id=cluster_id, kind=ciliumnode.KIND, problem_code="", missed_at=None
+        cluster=context.cluster, kind=ciliumnode.KIND, problem_code="", missed_at=None
     )
     needs_work = Q(pending=True)
     if include_out_of_sync:
-        needs_work |= Q(name__in=node_findings.nodes_out_of_sync(cluster_id))
+        needs_work |= Q(name__in=node_findings.nodes_out_of_sync(context.cluster.pk))
     demands_by_name: dict[str, tuple[int, NodeDemand]] = {}
     for row in rows.filter(needs_work).order_by("id"):
-        with contextlib.suppress(errors.InvalidInput):
+        with (
+            ingest.isolate_object(context, ciliumnode.KIND, row.name),
+            contextlib.suppress(errors.InvalidInput),
+        ):
             demands_by_name[row.name] = (row.pk, ciliumnode.parse(row.manifest))
     return dict(demands_by_name.values())
 
@@ -285,7 +290,7 @@ def _store_uses(
     observed_cidrs.store(context.cluster, CiliumNodes.kind, list(zip(rows, uses, strict=True)))
 
 
-def _shared_cidrs(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, Grants]:
+def _shared_cidrs(context: SyncContext, statuses: Sequence[NodeStatus]) -> dict[str, Grants]:
     """Return the CIDRs, by node, that another node holds and lists too: the operator removes them.
 
     A CIDR whose holder does not list it, or is no node, stays with the node, which may use it.
@@ -293,11 +298,14 @@ def _shared_cidrs(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, 
     overlaps = [(status, overlap) for status in statuses for overlap in status.overlaps]
     holders = {overlap.holder[1] for _, overlap in overlaps if overlap.holder[0] == HOLDER}
     rows = ObservedObject.objects.filter(
-        cluster_id=cluster_id, kind=ciliumnode.KIND, name__in=holders, missed_at=None
+        cluster=context.cluster, kind=ciliumnode.KIND, name__in=holders, missed_at=None
     )
     listed: set[tuple[str, addresses.Network]] = set()
     for row in rows:
-        with contextlib.suppress(errors.InvalidInput):
+        with (
+            ingest.isolate_object(context, ciliumnode.KIND, row.name),
+            contextlib.suppress(errors.InvalidInput),
+        ):
             demand = ciliumnode.parse(row.manifest)
             listed |= {(row.name, cidr) for cidrs in demand.held_cidrs().values() for cidr in cidrs}
     shared: dict[str, list[tuple[str, addresses.Network]]] = {}

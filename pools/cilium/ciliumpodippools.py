@@ -21,6 +21,7 @@ a store of its own, as in CFP-42466) is created in v2. Objects of v2alpha1 are n
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -116,9 +117,12 @@ class CiliumPodIPPools(Handler):
         return cached_shape
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        pool_pending.update_pending(
-            context.cluster, author=context.author, open_transaction=context.transaction
-        )
+        @contextlib.contextmanager
+        def isolated(name: str) -> Iterator[None]:
+            with reconcile_ingest.isolate_object(context, KIND, name), context.transaction():
+                yield
+
+        pool_pending.update_pending(context.cluster, author=context.author, isolated=isolated)
         with context.transaction():
             pool_sync.store_unregistered_cidrs(context.cluster)
         yield from context.notes.get(KIND, ())

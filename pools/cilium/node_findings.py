@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import connection
@@ -10,8 +10,9 @@ from django.db import connection
 from pools.cilium import node_status
 from pools.cilium.node_status import ListedCIDR, NodeStatus
 from pools.cilium.pod_pools import PodPools
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.comparison import GRACE
-from pools.clusters.reconcile.handler import ReconcileFinding
+from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core.cilium import podippool
 from pools.core.cilium.ciliumnode import KIND, NodeDemand
 from pools.models import ObservedObject
@@ -23,21 +24,53 @@ MAX_LISTED_NODES = 20
 
 
 def cluster_findings(
-    cluster_id: int, demands: Sequence[NodeDemand], *, serving: bool
+    context: SyncContext, demands: Sequence[NodeDemand], *, serving: bool
 ) -> Iterator[ReconcileFinding]:
     """Yield the findings of a cluster; `demands` are the nodes that need work.
 
     With `serving`, unpublished blocks are about to be written to their nodes and are no finding.
     """
+    cluster_id = context.cluster.pk
     pools = PodPools(cluster_id)
-    statuses = node_status.node_statuses(pools, demands)
+    statuses = ingest.find_together(
+        context,
+        KIND,
+        demands,
+        lambda batch: node_status.node_statuses(pools, batch),
+        name=lambda demand: demand.name,
+    )
     objects = _pool_objects(cluster_id) if statuses else {}
-    for status in statuses:
-        yield from _node_findings(status, objects, serving=serving)
-    yield from _unknown_pools(pools, statuses, objects)
-    yield from _leaks(cluster_id)
-    yield from _without_node(cluster_id)
-    yield from _cooldowns(cluster_id, serving=serving)
+    yield from ingest.find_each(
+        context,
+        KIND,
+        statuses,
+        lambda status: _node_findings(status, objects, serving=serving),
+        name=lambda status: status.name,
+    )
+    nodes = _nodes_by_unknown_pool(context, pools, statuses)
+    yield from ingest.find_each(
+        context, KIND, nodes, lambda pool: _unknown_pool(pool, nodes[pool], objects.get(pool))
+    )
+    yield from _each_row(context, _leaks(cluster_id), _leak)
+    yield from _each_row(
+        context, _rows(_WITHOUT_NODE, {"cluster": cluster_id, "kind": KIND}), _without_node, node=0
+    )
+    yield from _each_row(
+        context,
+        _rows(_AGAINST_COOLDOWN, {"cluster": cluster_id}),
+        lambda row: _cooldown(row, serving=serving),
+    )
+
+
+def _each_row(
+    context: SyncContext,
+    rows: Sequence[tuple[Any, ...]],
+    find: Callable[[tuple[Any, ...]], Iterator[ReconcileFinding]],
+    *,
+    node: int = 2,
+) -> Iterator[ReconcileFinding]:
+    """Yield the findings of rows, of which the column `node` has the name."""
+    return ingest.find_each(context, KIND, rows, find, name=lambda row: row[node])
 
 
 def _node_findings(
@@ -120,64 +153,73 @@ def _finding(
     return ReconcileFinding(code, f"{listed_cidr.cidr} {node}", message, severity, details)
 
 
-def _unknown_pools(
-    pools: PodPools, statuses: Sequence[NodeStatus], objects: Mapping[str, ObservedObject]
-) -> Iterator[ReconcileFinding]:
+def _nodes_by_unknown_pool(
+    context: SyncContext, pools: PodPools, statuses: Sequence[NodeStatus]
+) -> dict[str, list[str]]:
     nodes: dict[str, list[str]] = {}
     for status in statuses:
-        listed = {listed_cidr.pool for listed_cidr in status.listed}
-        requested_pools = {
-            name for name, needed in status.demand.requested.items() if any(needed.values())
-        }
-        for pool in listed | requested_pools:
-            if pool not in pools.by_name:
-                nodes.setdefault(pool, []).append(status.name)
-    for pool, names in nodes.items():
-        first = sorted(names)[:MAX_LISTED_NODES]
-        suffix = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
-        listed_names = f"{', '.join(first)}{suffix}"
+        with ingest.isolate_object(context, KIND, status.name):
+            listed = {listed_cidr.pool for listed_cidr in status.listed}
+            requested_pools = {
+                name for name, needed in status.demand.requested.items() if any(needed.values())
+            }
+            for pool in listed | requested_pools:
+                if pool not in pools.by_name:
+                    nodes.setdefault(pool, []).append(status.name)
+    return nodes
+
+
+def _unknown_pool(
+    pool: str, names: Sequence[str], row: ObservedObject | None
+) -> Iterator[ReconcileFinding]:
+    first = sorted(names)[:MAX_LISTED_NODES]
+    suffix = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
+    listed_names = f"{', '.join(first)}{suffix}"
+    message = (
+        f"The pool {pool}, from which nodes list or request addresses, does not exist:"
+        f" {listed_names}."
+    )
+    if row is not None:
         message = (
-            f"The pool {pool}, from which nodes list or request addresses, does not exist:"
-            f" {listed_names}."
+            f"The pool {pool}, from which nodes list or request addresses, is in the cluster, but not in"
+            f" the register: {listed_names}. {_adoption(row)}"
         )
-        if (row := objects.get(pool)) is not None:
-            message = (
-                f"The pool {pool}, from which nodes list or request addresses, is in the cluster, but not in"
-                f" the register: {listed_names}. {_adoption(row)}"
-            )
-        details = {"pool": pool, "nodes": first, "count": len(names)}
-        yield ReconcileFinding("unknown_pool", pool, message, details=details)
+    details = {"pool": pool, "nodes": first, "count": len(names)}
+    yield ReconcileFinding("unknown_pool", pool, message, details=details)
 
 
-def _leaks(cluster_id: int) -> Iterator[ReconcileFinding]:
+def _leaks(cluster_id: int) -> list[tuple[Any, ...]]:
     with database.hash_joins_only():
-        leaked = _rows(_LEAKED, {"cluster": cluster_id, "grace": GRACE, "kind": KIND})
-    for cidr, pool, node, uid in leaked:
-        yield ReconcileFinding(
-            "leaked_pod_cidr",
-            f"{cidr} {node}",
-            f"The register has {cidr} of the pool {pool} for the node {node}, which does not exist.",
-            details={"cidr": cidr, "pool": pool, "node": node, "uid": uid},
-        )
+        return _rows(_LEAKED, {"cluster": cluster_id, "grace": GRACE, "kind": KIND})
+
+
+def _leak(row: tuple[Any, ...]) -> Iterator[ReconcileFinding]:
+    cidr, pool, node, uid = row
+    yield ReconcileFinding(
+        "leaked_pod_cidr",
+        f"{cidr} {node}",
+        f"The register has {cidr} of the pool {pool} for the node {node}, which does not exist.",
+        details={"cidr": cidr, "pool": pool, "node": node, "uid": uid},
+    )
 
 
 # Only blocks that have been held for a while: the node may be newer than the list.
 _LEAKED = statements.read("pools/leaked_node_blocks")
 
 
-def _without_node(cluster_id: int) -> Iterator[ReconcileFinding]:
+def _without_node(row: tuple[Any, ...]) -> Iterator[ReconcileFinding]:
     """Report CiliumNodes whose Node is gone, as leak detection has observed it (pools/register/leaks/detection.py).
 
     A CiliumNode that is newer than that observation may have its Node by now.
     """
-    for node, cidrs in _rows(_WITHOUT_NODE, {"cluster": cluster_id, "kind": KIND}):
-        yield ReconcileFinding(
-            "ciliumnode_without_node",
-            node,
-            f"The CiliumNode {node} has no Node in Kubernetes, and holds {', '.join(cidrs[:MAX_LISTED_NODES])}."
-            f" If the node is gone for good, delete it: kubectl delete ciliumnode {node}",
-            details={"node": node, "cidrs": cidrs},
-        )
+    node, cidrs = row
+    yield ReconcileFinding(
+        "ciliumnode_without_node",
+        node,
+        f"The CiliumNode {node} has no Node in Kubernetes, and holds {', '.join(cidrs[:MAX_LISTED_NODES])}."
+        f" If the node is gone for good, delete it: kubectl delete ciliumnode {node}",
+        details={"node": node, "cidrs": cidrs},
+    )
 
 
 _WITHOUT_NODE = """
@@ -196,16 +238,16 @@ _OTHER_WRITER = "Cadastre writes pod-cidrs here, but another controller, such as
 _NO_COOLDOWN = "The operator knows no cooldown; Cadastre keeps it if it writes pod-cidrs."
 
 
-def _cooldowns(cluster_id: int, *, serving: bool) -> Iterator[ReconcileFinding]:
-    for cidr, pool, node, before, until in _rows(_AGAINST_COOLDOWN, {"cluster": cluster_id}):
-        yield ReconcileFinding(
-            "cooldown_not_kept",
-            f"{cidr} {node}",
-            f"The node {node} got {cidr} of the pool {pool} from the cluster during its cooldown"
-            f" (until {until}). The previous holder is {before}."
-            f" {_OTHER_WRITER if serving else _NO_COOLDOWN}",
-            details={"cidr": cidr, "pool": pool, "node": node, "before": before},
-        )
+def _cooldown(row: tuple[Any, ...], *, serving: bool) -> Iterator[ReconcileFinding]:
+    cidr, pool, node, before, until = row
+    yield ReconcileFinding(
+        "cooldown_not_kept",
+        f"{cidr} {node}",
+        f"The node {node} got {cidr} of the pool {pool} from the cluster during its cooldown"
+        f" (until {until}). The previous holder is {before}."
+        f" {_OTHER_WRITER if serving else _NO_COOLDOWN}",
+        details={"cidr": cidr, "pool": pool, "node": node, "before": before},
+    )
 
 
 # Reported until the end of the cooldown.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pools.cilium import pool_sync, pool_writes
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.core.cilium import podippool
@@ -22,16 +23,23 @@ def find_orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
     by_pool: dict[Pool, list[PoolCIDR]] = {}
     for cidr in pool_sync.orphaned_cidrs(context.cluster):
         by_pool.setdefault(cidr.pool, []).append(cidr)
-    for pool, cidrs in by_pool.items():
-        if pool.orphaned_at is not None:
-            message = (
-                f"The cluster no longer has the pool {pool.name}, but blocks of it are in use: "
-            )
-            yield _orphan_finding("orphaned_pool", pool.name, message, cidrs)
-            continue
-        for cidr in cidrs:
-            message = f"The pool {pool.name} no longer has {cidr}, but blocks of it are in use: "
-            yield _orphan_finding("orphaned_cidr", f"{pool.name} {cidr}", message, [cidr])
+    yield from ingest.find_each(
+        context,
+        KIND,
+        by_pool,
+        lambda pool: _orphans_of_pool(pool, by_pool[pool]),
+        name=lambda pool: pool.name,
+    )
+
+
+def _orphans_of_pool(pool: Pool, cidrs: list[PoolCIDR]) -> Iterator[ReconcileFinding]:
+    if pool.orphaned_at is not None:
+        message = f"The cluster no longer has the pool {pool.name}, but blocks of it are in use: "
+        yield _orphan_finding("orphaned_pool", pool.name, message, cidrs)
+        return
+    for cidr in cidrs:
+        message = f"The pool {pool.name} no longer has {cidr}, but blocks of it are in use: "
+        yield _orphan_finding("orphaned_cidr", f"{pool.name} {cidr}", message, [cidr])
 
 
 def _orphan_finding(
@@ -63,14 +71,23 @@ def find_overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
     rows = ObservedObject.objects.filter(
         cluster=context.cluster, kind=KIND, problem_code=errors.CIDROverlap.code
     )
-    for row in rows.order_by("name"):
-        try:
-            manifest = pool_sync.parse(row.manifest)
-        except errors.InvalidInput:
-            continue  # its own CIDRs overlap; the problem of the object says so
-        for family in manifest.families.values():
-            for entry in family.cidrs:
-                yield from _overlap_findings(context, manifest.name, str(entry.cidr))
+    yield from ingest.find_each(
+        context,
+        KIND,
+        rows.order_by("name"),
+        lambda row: _overlaps_of_object(context, row),
+        name=lambda row: row.name,
+    )
+
+
+def _overlaps_of_object(context: SyncContext, row: ObservedObject) -> Iterator[ReconcileFinding]:
+    try:
+        manifest = pool_sync.parse(row.manifest)
+    except errors.InvalidInput:
+        return  # its own CIDRs overlap; the problem of the object says so
+    for family in manifest.families.values():
+        for entry in family.cidrs:
+            yield from _overlap_findings(context, manifest.name, str(entry.cidr))
 
 
 def _overlap_findings(context: SyncContext, name: str, cidr: str) -> Iterator[ReconcileFinding]:
@@ -99,14 +116,24 @@ def find_unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
     pool_rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD)
     if context.connection.manages(ManagedResource.POOLS):
         unknown = rows.filter(problem_code="", missed_at=None)
-        for row in unknown.exclude(name__in=pool_rows.values("name")).order_by("name"):
-            if pool_writes.has_our_manager(row.manifest):
-                message = (
-                    f"Cadastre wrote the object {row.name}, but no longer has such a pool. Adopt it"
-                    f" into the register, or delete it: kubectl delete ciliumpodippool {row.name}"
-                )
-                yield ReconcileFinding("pool_not_in_register", row.name, message)
+        objects = unknown.exclude(name__in=pool_rows.values("name")).order_by("name")
+        yield from ingest.find_each(
+            context, KIND, objects, _not_in_register, name=lambda row: row.name
+        )
         return
-    for pool in pool_rows.filter(orphaned_at=None).exclude(name__in=rows.values("name")):
-        message = f"The register has the pool {pool.name}, but the cluster has no such object."
-        yield ReconcileFinding("pool_not_in_cluster", pool.name, message)
+    pools = pool_rows.filter(orphaned_at=None).exclude(name__in=rows.values("name"))
+    yield from ingest.find_each(context, KIND, pools, _not_in_cluster, name=lambda pool: pool.name)
+
+
+def _not_in_register(row: ObservedObject) -> Iterator[ReconcileFinding]:
+    if pool_writes.has_our_manager(row.manifest):
+        message = (
+            f"Cadastre wrote the object {row.name}, but no longer has such a pool. Adopt it"
+            f" into the register, or delete it: kubectl delete ciliumpodippool {row.name}"
+        )
+        yield ReconcileFinding("pool_not_in_register", row.name, message)
+
+
+def _not_in_cluster(pool: Pool) -> Iterator[ReconcileFinding]:
+    message = f"The register has the pool {pool.name}, but the cluster has no such object."
+    yield ReconcileFinding("pool_not_in_cluster", pool.name, message)

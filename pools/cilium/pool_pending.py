@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext
 from pools.core.cilium import podippool
 from pools.core.kubernetes import managed_fields
@@ -22,14 +23,17 @@ def update_pending(
     cluster: Cluster,
     *,
     author: events.Author,
-    open_transaction: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    isolated: Callable[[str], AbstractContextManager[None]] = lambda _: contextlib.nullcontext(),
 ) -> None:
     """End pending changes that the cluster has, and mark new ones, after a sync has written.
 
-    `open_transaction` opens the transaction of each change.
+    `isolated` opens the transaction of each change, given the name of its pool.
     """
-    for change in cluster_cidrs.pending_changes(cluster):
-        with open_transaction():
+    changes = cluster_cidrs.pending_changes(cluster)
+    rows = PoolCIDR.objects.filter(pk__in=[change.id for change in changes])
+    names = dict(rows.values_list("pk", "pool__name"))
+    for change in changes:
+        with isolated(names.get(change.id, "")):
             if change.gone:
                 migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
                 migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=Now())
@@ -62,14 +66,18 @@ def findings(context: SyncContext) -> Iterator[ReconcileFinding]:
         cluster=context.cluster, kind=podippool.KIND, name__in={cidr.pool.name for cidr in cidrs}
     )
     manifests = dict(rows.values_list("name", "manifest"))
-    for cidr in cidrs:
-        if manifest := manifests.get(
-            cidr.pool.name
-        ):  # without an object the whole pool is reported
-            yield _finding(cidr, manifest)
+    yield from ingest.find_each(
+        context,
+        podippool.KIND,
+        [
+            cidr for cidr in cidrs if manifests.get(cidr.pool.name)
+        ],  # else the whole pool is reported
+        lambda cidr: _finding(cidr, manifests[cidr.pool.name]),
+        name=lambda cidr: cidr.pool.name,
+    )
 
 
-def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> ReconcileFinding:
+def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Iterator[ReconcileFinding]:
     path = ("spec", f"ipv{cidr.cidr.version}", "cidrs")
     owners = {entry.manager for entry in managed_fields.parse(manifest) if entry.owns(path)}
     other_managers = sorted(owners - {MANAGER})
@@ -81,6 +89,6 @@ def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> ReconcileFinding:
         cidr=cidr, pool=cidr.pool.name, owner=owner
     )
     details = {"pool": cidr.pool.name, "cidr": str(cidr), "managers": other_managers}
-    return ReconcileFinding(
+    yield ReconcileFinding(
         f"cidr_{cidr.pending}_pending", f"{cidr.pool.name} {cidr}", message, details=details
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 from pools.cilium import pool_sync
 from pools.cilium.pool_writes import ServedShape
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.core.cilium import conversion, podippool
@@ -35,19 +36,23 @@ def find_unreadable(
     rows = ObservedObject.objects.filter(
         cluster=context.cluster, kind=podippool.KIND, missed_at=None
     ).order_by("name")
-    forms_by_name = {
-        name: _cidr_forms(manifest)
-        for name, manifest in rows.values_list("name", "manifest").iterator(chunk_size=500)
-    }
-    served = shape().shape if forms_by_name else None
+    served = shape().shape if rows.exists() else None
     if served is None:
         return
-    expected = _FORMS[served]
-    unreadable_names = [name for name, written in forms_by_name.items() if written - {expected}]
-    for row in rows.filter(name__in=unreadable_names) if unreadable_names else ():
-        yield _finding(
-            row.name, expected, _corrected_manifest(context, row.name, row.manifest, shape())
-        )
+    yield from ingest.find_each(
+        context,
+        podippool.KIND,
+        rows.values_list("name", "manifest").iterator(chunk_size=500),
+        lambda pair: _find_unreadable(context, *pair, shape(), _FORMS[served]),
+        name=lambda pair: pair[0],
+    )
+
+
+def _find_unreadable(
+    context: SyncContext, name: str, manifest: Manifest, shape: ServedShape, expected: str
+) -> Iterator[ReconcileFinding]:
+    if _cidr_forms(manifest) - {expected}:
+        yield _finding(name, expected, _corrected_manifest(context, name, manifest, shape))
 
 
 def _cidr_forms(manifest: Manifest) -> set[str]:

@@ -85,14 +85,21 @@ WRITERS: list[OtherWriter] = []  # filled by pools.extension
 
 
 class Leases(Handler):
-    """The Lease of a controller; each full sync run reads who holds it."""
+    """The Lease of a controller, which renews it each few seconds: it is not watched.
+
+    Who holds it is read by each full sync run, and once a minute while Cadastre writes the same.
+    """
 
     watched = False
     problems_are_findings = True
 
-    def __init__(self, resource: Resource) -> None:
-        self.kind = resource.kind
-        self.resources: Sequence[Resource] = (resource,)
+    def __init__(self, writer: OtherWriter) -> None:
+        self.kind = writer.lease.kind
+        self.resources: Sequence[Resource] = (writer.lease,)
+        self._managed_resource = writer.managed_resource
+
+    def is_polled(self, connection: Connection) -> bool:
+        return connection.manages(self._managed_resource)
 
     def project(self, manifest: Manifest) -> Manifest:
         """Return identity and holder; the version is the holder, because a Lease is renewed each few seconds."""
@@ -152,7 +159,7 @@ def live_reader(client: ClusterClient) -> Reader:
 
 
 def stored_reader(connection: Connection) -> Reader:
-    """Return a reader of what the last full sync run and watch events since have observed."""
+    """Return a reader of what the last full sync run has observed, and what was observed since."""
     complete = sync_runs.complete_kinds(connection.cluster_id)
 
     def read(resource: Resource) -> Iterable[Manifest] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.models import ObservedCIDR, ObservedObject
 from pools.models.observed import Severity
@@ -12,15 +13,25 @@ from pools.register import overlaps
 CLASH = "address_clash"
 UNREADABLE = "object_not_readable"
 _CLASHES = "clashes of observed CIDRs"  # key of context.notes
+_Pair = tuple[overlaps.Owned, overlaps.Owned]
 
 
 def find_problems(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
     """Yield a finding for each object of the kind of which something cannot be read."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=kind)
-    for row in rows.exclude(problem_code="").order_by("namespace", "name").defer("manifest"):
-        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        message = f"{kind} {name} cannot be read: {row.problem} What can be read of it counts."
-        yield ReconcileFinding(UNREADABLE, name, message, details={"code": row.problem_code})
+    unreadable = rows.exclude(problem_code="").order_by("namespace", "name").defer("manifest")
+    yield from ingest.find_each(context, kind, unreadable, _problem, name=_name)
+
+
+def _name(row: ObservedObject) -> str:
+    return f"{row.namespace}/{row.name}" if row.namespace else row.name
+
+
+def _problem(row: ObservedObject) -> Iterator[ReconcileFinding]:
+    message = (
+        f"{row.kind} {_name(row)} cannot be read: {row.problem} What can be read of it counts."
+    )
+    yield ReconcileFinding(UNREADABLE, _name(row), message, details={"code": row.problem_code})
 
 
 def find_clashes(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
@@ -33,14 +44,19 @@ def find_clashes(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
         return
     if _CLASHES not in context.notes:
         context.notes[_CLASHES] = overlaps.find_clashes(context.cluster.pk)
-    for outer, inner in context.notes[_CLASHES]:
-        owner = inner[1] if inner[1].kind else outer[1]
-        if owner.kind == kind:
-            yield _clash(outer, inner)
+    clashes = [pair for pair in context.notes[_CLASHES] if _reporting_owner(pair).kind == kind]
+    yield from ingest.find_each(
+        context, kind, clashes, _clash, name=lambda pair: str(_reporting_owner(pair))
+    )
 
 
-def _clash(outer: overlaps.Owned, inner: overlaps.Owned) -> ReconcileFinding:
-    (wide, wide_owner), (narrow, narrow_owner) = outer, inner
+def _reporting_owner(pair: _Pair) -> overlaps.NetworkOwner:
+    (_, outer), (_, inner) = pair
+    return inner if inner.kind else outer
+
+
+def _clash(pair: _Pair) -> Iterator[ReconcileFinding]:
+    (wide, wide_owner), (narrow, narrow_owner) = pair
     relation = "is also used by" if wide == narrow else f"lies inside {wide} of"
     message = (
         f"{narrow} of {narrow_owner} ({narrow_owner.category}) {relation} {wide_owner} "
@@ -51,4 +67,4 @@ def _clash(outer: overlaps.Owned, inner: overlaps.Owned) -> ReconcileFinding:
         "owners": [str(wide_owner), str(narrow_owner)],
     }
     subject = f"{narrow} {narrow_owner}, {wide} {wide_owner}"
-    return ReconcileFinding(CLASH, subject, message, Severity.ERROR, details)
+    yield ReconcileFinding(CLASH, subject, message, Severity.ERROR, details)

@@ -134,6 +134,8 @@ class OverlappingCIDR:
     orphaned: bool
 
     def __str__(self) -> str:
+        if self.category == Category.VM and self.space:  # its name may be that of a namespace
+            return f"{self.requested} overlaps {self.cidr} of a VM network of {self.cluster}"
         kind = "" if self.category == Category.POD else f"{self.category} "
         where = f"{self.cluster}/{self.space}" if self.space else self.cluster
         orphan = ", an orphan in use" if self.orphaned else ""

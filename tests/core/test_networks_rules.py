@@ -87,8 +87,12 @@ ROWS = {
         "default_gateways.0:gateway_conflict",
     ),
     "last-ipv6-is-a-host": (
-        {"subnets": ["fd00::/64"], "default_gateways": ["fd00::ffff:ffff:ffff:ffff"]},
+        {"subnets": ["fd00::/112"], "default_gateways": ["fd00::ffff"]},
         "",
+    ),
+    "gateway-beyond-the-first-65536": (
+        {"subnets": ["fd00::/64"], "default_gateways": ["fd00::1:0"]},
+        "default_gateways:kept_twice",
     ),
     "anycast-is-none": (
         {"subnets": ["fd00::/64"], "default_gateways": ["fd00::"]},
@@ -104,7 +108,7 @@ ROWS = {
     ),
     "reserved-holds-gateway": (
         {**V4, "default_gateways": ["10.0.0.1"], "reserved_subnets": ["10.0.0.0/24"]},
-        "",
+        "reserved_subnets:kept_twice",
     ),
     "reserved-outside": (
         {**V4, "reserved_subnets": ["10.1.0.0/24", "10.0.0.0/15", "fd00::/80"]},

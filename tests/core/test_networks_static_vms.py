@@ -25,6 +25,10 @@ class Network:
     uid: str = "u-1"
     subnets: tuple[str, ...] = ("10.0.0.0/16",)
     default_gateways: tuple[str, ...] = ()
+    reserved_subnets: tuple[str, ...] = ()
+    infrastructure_subnets: tuple[str, ...] = ()
+    exclude_subnets: tuple[str, ...] = ()
+    join_subnets: tuple[str, ...] = ()
 
 
 @pytest.mark.parametrize(
@@ -51,6 +55,8 @@ class Network:
         ),
         ({"name": "prod-network", "uid": ""}, [], "", "logical_name not_in_cluster"),
         ({"kind": "nad", "name": "prod-network"}, [WITH], "", ""),
+        ({"reserved_subnets": ("10.0.1.0/24",)}, [WITH], "", ""),
+        ({"reserved_subnets": ("10.0.0.0/30", "10.0.1.0/24")}, [WITH], "", "kept_twice kept_twice"),
     ],
 )
 def test_results(changes: dict[str, Any], nads: list[bool], reasons: str, notes: str) -> None:

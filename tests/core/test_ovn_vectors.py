@@ -69,6 +69,31 @@ def test_what_is_kept(vector: Any) -> None:
 
 
 @vectors
+def test_what_contradicts_itself(vector: Any) -> None:
+    found = kept_addresses.contradictions(_network(vector))
+    assert {one.field for one in found if one.fatal} == set(vector.get("fails", {}))
+    unprotected = [
+        one.message.split(" is in none")[0].split()[-1] for one in found if not one.fatal
+    ]
+    assert unprotected == vector.get("unprotected", [])
+
+
+@pytest.mark.parametrize("claim", DOCUMENT["claims"], ids=lambda claim: claim["means"])
+def test_what_the_status_of_a_claim_means(claim: Any) -> None:
+    status = {"ips": claim["ips"], "conditions": [{"type": "IPsAllocated", **claim["condition"]}]}
+    metadata = {"namespace": "blue", "name": "vm.net"}
+    parsed = ipamclaim.parse(
+        {"metadata": metadata, "spec": {"network": "net", "interface": "net"}, "status": status}
+    )
+    condition = dialects.allocation_condition(parsed.conditions)
+    assert dialects.outcome_of(condition) == dialects.ClaimOutcome[claim["means"]]
+    assert parsed.ips == tuple(claim["ips"])
+    # Cadastre writes the same reason.
+    outcome = dialects.ClaimOutcome[claim["means"]]
+    assert dialects.SHIPPED.reasons[outcome] == claim["condition"]["reason"]
+
+
+@vectors
 def test_what_is_given_and_refused(vector: Any) -> None:
     network = _network(vector)
     for ips in vector.get("given", []):

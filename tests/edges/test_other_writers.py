@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +12,10 @@ from django.core.management import CommandError, call_command
 from claims.core.resources import CLUSTER_UDN
 from pools.clusters import connection_test, connections, fleet, other_writers
 from pools.clusters.reconcile import leases, registry, sync
+from pools.clusters.reconcile.watcher import POLL_INTERVAL, Watcher, _WatchedCluster
+from pools.clusters.reconcile.watchers import Share
 from pools.core.kubernetes.resources import CILIUM_NODE
-from pools.models import Connection, Finding
+from pools.models import Connection, Finding, SyncRun
 from tests import factories, people
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
@@ -153,6 +156,44 @@ def test_who_starts_later_is_a_finding_and_on_the_connection(
     put_lease(fake, LEASES[resource], "")
     full_sync(row)
     assert not Finding.objects.filter(code=other_writers.FOUND).exists()
+
+
+@pytest.mark.parametrize("resource", LEASES)
+def test_the_watcher_reads_leases_once_a_minute_where_both_would_write(
+    resource: str, fake: FakeCluster, row: Connection
+) -> None:
+    enable(row, resource)
+    full_sync(row)
+    put_lease(fake, LEASES[resource], "operator-1_uuid")
+    runs, lists = SyncRun.objects.count(), len(fake.log.of("list"))
+    watching = Watcher(registry.HANDLERS)
+    watched = _WatchedCluster(Share(row.pk, "", row.positions))
+    assert not watching._has_work(watched, time.monotonic())
+    watched.polled_at -= POLL_INTERVAL + 1
+    assert watching._has_work(watched, time.monotonic())
+    watching._process(row.pk, watched)
+    assert Finding.objects.get(code=other_writers.FOUND).subject == resource
+    assert len(fake.log.of("list")) == lists + 1
+    assert not watching._has_work(watched, time.monotonic())
+    put_lease(fake, LEASES[resource], "")
+    watched.polled_at -= POLL_INTERVAL + 1
+    watching._process(row.pk, watched)
+    assert not Finding.objects.filter(code=other_writers.FOUND).exists()
+    assert SyncRun.objects.count() == runs + 2
+    watched.polled_at -= POLL_INTERVAL + 1
+    watching._process(row.pk, watched)  # renewed by the same holder: nothing is written
+    assert SyncRun.objects.count() == runs + 2
+
+
+def test_leases_are_not_read_for_what_cadastre_does_not_write(
+    fake: FakeCluster, row: Connection
+) -> None:
+    full_sync(row)
+    requests = len(list(fake.log))
+    watched = _WatchedCluster(Share(row.pk, "", row.positions))
+    watched.polled_at -= POLL_INTERVAL + 1
+    Watcher(registry.HANDLERS)._process(row.pk, watched)
+    assert len(list(fake.log)) == requests
 
 
 @pytest.mark.exhaustive

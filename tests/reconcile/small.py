@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +20,11 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Connection, ObservedObject, SyncRun
+from pools.models import Cluster, Connection, ObservedObject, SyncRun
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
+from pools.platform import events
 from pools.platform.outbound import secrets
 from tests import factories
 from tests.kube.fake import FakeCluster
@@ -107,6 +109,14 @@ def reconcile(
     lease = (leases.borrow if dry else leases.take)(connection.pk, leases.worker_name())
     assert lease is not None
     return sync.run(lease, handlers, trigger=trigger, **options)
+
+
+def context(of: Cluster) -> SyncContext:
+    """That of a sync without an API server, for what handlers compute from the database."""
+    connection = Connection.objects.create(cluster=of, server="https://c.example.org", due_at=Now())
+    client: Any = None
+    author = events.Author(actor="tester", source="command")
+    return SyncContext(of, connection, client, author, contextlib.nullcontext)
 
 
 def rows(connection: Connection, kind: str = "CiliumNode") -> list[ObservedObject]:

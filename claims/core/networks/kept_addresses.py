@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 from claims.core import macs
 from claims.core.networks import udn
@@ -20,6 +20,7 @@ GATEWAY, MANAGEMENT = "gateway", "management"
 INFRASTRUCTURE, EXCLUDED, JOIN = "infrastructure", "excluded", "join_subnet"
 EDGE, OUT_OF_RANGE = "subnet_edge", "out_of_range"
 RESERVED_SUBNET = "reserved_subnet"
+SEGMENT_REASON = "reserved on another network of the segment"  # of a reserved range of the pool
 # The reason of a reserved range of the pool, and what an address is, for messages.
 _REASONS = {
     GATEWAY: ("default gateway of the network", "the gateway of the network"),
@@ -39,7 +40,7 @@ _REASONS = {
         "in the reserved subnet {name}, which is for requested addresses only",
     ),
 }  # fmt: skip
-POOL_REASONS = frozenset(reason for reason, _ in _REASONS.values())
+POOL_REASONS = frozenset(reason for reason, _ in _REASONS.values()) | {SEGMENT_REASON}
 _MOST_IPV6 = 1 << 16  # addresses of an IPv6 subnet, from its first one
 
 
@@ -129,3 +130,107 @@ def _out_of_range(subnet: Network) -> Iterator[KeptSpan]:
     if subnet.version == 6 and subnet.num_addresses > _MOST_IPV6:
         span = AddressRange(subnet.network_address + _MOST_IPV6, subnet.broadcast_address)
         yield KeptSpan(OUT_OF_RANGE, span, str(subnet))
+
+
+# --- networks whose addresses OVN-Kubernetes cannot keep as configured ---------------------------
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """What OVN-Kubernetes cannot keep as configured; a `fatal` one leaves the network without any address."""
+
+    field: str
+    message: str
+    fatal: bool
+
+
+def contradictions(network: udn.NetworkLike) -> list[Contradiction]:
+    """Return the parts of the network that contradict each other, by AddOrUpdateSubnet (pkg/allocator/ip/subnet).
+
+    It takes out the reserved, excluded and infrastructure subnets, and, without infrastructure subnets, the ports:
+    an address that it would take out twice, or cannot take out, is an error, and the network has no allocator. With
+    infrastructure subnets it does not take out ports that lie outside of them.
+    """
+    if network.topology == udn.LAYER3:
+        return []
+    subnets = udn.readable_networks(network.subnets)
+    ports = [
+        (name, ip_network(text))
+        for name, texts in (
+            ("gateway", udn.gateways(network)),
+            ("management port", udn.management_addresses(network)),
+        )
+        for text in texts
+    ]
+    infrastructure = udn.readable_networks(network.infrastructure_subnets)
+    parts = [
+        ("reserved_subnets", "reserved subnet", network.reserved_subnets),
+        ("exclude_subnets", "excluded subnet", network.exclude_subnets),
+        ("infrastructure_subnets", "infrastructure subnet", network.infrastructure_subnets),
+    ]
+    taken = [
+        (field, f"the {word} {part}", part)
+        for field, word, texts in parts
+        for part in udn.readable_networks(texts)
+    ]
+    if not infrastructure:
+        taken += [("default_gateways", f"the {name} {part[0]}", part) for name, part in ports]
+    found = [
+        Contradiction(field, f"{_begin(words)} {why}: {_NO_ALLOCATOR}", fatal=True)
+        for field, words, part in taken
+        if (why := _cannot_be_taken_out(part, subnets))
+    ]
+    found += [
+        Contradiction(field, f"{_begin(words)} and {other} overlap: {_TWICE}", fatal=True)
+        for number, (field, words, part) in enumerate(taken)
+        for _, other, rest in taken[number + 1 :]
+        if _share_an_address(part, rest, subnets)
+    ]
+    found += [
+        Contradiction(
+            "infrastructure_subnets",
+            f"The {name} {part[0]} is in none of the infrastructure subnets, which have no room for it:"
+            " OVN-Kubernetes gives this address to pods, too.",
+            fatal=False,
+        )
+        for name, part in ports
+        if infrastructure and not any(part.overlaps(other) for other in infrastructure)
+    ]
+    return found
+
+
+_NO_ALLOCATOR = (
+    "OVN-Kubernetes fails to reserve it, and gives no address of the network to anybody."
+)
+_TWICE = "OVN-Kubernetes fails to reserve an address twice, and gives no address of the network to anybody."
+
+
+def _begin(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"
+
+
+def _cannot_be_taken_out(part: Network, subnets: Sequence[Network]) -> str:
+    subnet = next((each for each in subnets if _holds(each, part)), None)
+    if subnet is None:
+        return "is in none of the subnets" if subnets else ""
+    last = int(part.broadcast_address) - int(subnet.network_address)
+    if subnet.version == 6 and last >= _MOST_IPV6:
+        return f"reaches beyond the first 65,536 addresses of {subnet}"
+    return ""
+
+
+def _holds(outer: Network, inner: Network) -> bool:
+    return (
+        outer.version == inner.version
+        and outer.overlaps(inner)
+        and outer.prefixlen <= inner.prefixlen
+    )
+
+
+def _share_an_address(one: Network, other: Network, subnets: Sequence[Network]) -> bool:
+    """Return True if both have an address besides the edges of the subnet, which are taken out anyway."""
+    if one.version != other.version or not one.overlaps(other):
+        return False
+    part = max(one, other, key=lambda network: network.prefixlen)
+    edges = [span.span.first for subnet in subnets for span in _edges(subnet)]
+    return part.num_addresses > sum(edge in part for edge in edges)

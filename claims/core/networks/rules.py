@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from claims.core.networks import udn
+from claims.core.networks import kept_addresses, udn
 from claims.core.networks.subnet_rules import Lists
 from claims.core.networks.udn import UDN
 from pools.core import addresses, errors, holders, object_reader
@@ -53,7 +53,7 @@ def parse_network(
 
     `name` is the logical name; `namespaces` is short for a selector of these namespaces. Codes: required,
     wrong_type, invalid_choice, k8s_name, logical_name, too_long, out_of_range, too_many,
-    one_per_family, mixed_family, cidr_overlap, range_outside_cidr, gateway_conflict, subnet_too_small,
+    one_per_family, mixed_family, cidr_overlap, range_outside_cidr, gateway_conflict, kept_twice, subnet_too_small,
     primary_only, primary_needs_ipam, lifecycle_needs_ipam, subnets_without_ipam, not_of_this_kind,
     conflicting_fields, those of label selectors and of the parsers of addresses and CIDRs.
     """
@@ -95,6 +95,12 @@ def parse_network(
     _check_topology(body, network)
     _check_role(body, network)
     lists.check(network)
+    if not body.report.problems:
+        messages: dict[str, list[str]] = {}
+        for contradiction in kept_addresses.contradictions(network):
+            messages.setdefault(contradiction.field, []).append(contradiction.message)
+        for field, texts in messages.items():
+            body.report.add(body.path(field), "kept_twice", " ".join(texts))
     return network
 
 

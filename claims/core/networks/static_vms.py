@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from claims.core.networks import udn
+from claims.core.networks import kept_addresses, udn
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,10 @@ def _notes(network: CheckableNetwork, nads: Sequence[bool], *, gone: bool) -> li
         if network.name != expected:
             message = f"OVN-Kubernetes would name the network of this object {expected}."
             notes.append(Reason("logical_name", message, "Check the name in a NAD's spec.config."))
+    notes += [
+        Reason("kept_twice", contradiction.message, _IMMUTABLE)
+        for contradiction in kept_addresses.contradictions(network)
+    ]
     if gone:
         return notes
     if not network.uid and network.kind != udn.NAD_KIND:

@@ -52,9 +52,10 @@ class UDN:
 class NetworkLike(Protocol):
     """A network with subnets and what is kept of them: a UDN, or a row of the register."""
 
-    topology: str
-    role: str
-
+    @property
+    def topology(self) -> str: ...
+    @property
+    def role(self) -> str: ...
     @property
     def subnets(self) -> Sequence[str]: ...
     @property

@@ -13,7 +13,7 @@ from ipaddress import ip_interface
 from claims.core import address_requests
 from claims.core.address_requests import DeclinedError
 from claims.core.ipamclaims import names as ipamclaim_names
-from claims.core.networks import udn
+from claims.core.networks import kept_addresses, udn
 from claims.core.workloads import network_selection
 
 
@@ -115,6 +115,13 @@ class AddressChoice:
     notes: tuple[str, ...] = ()
 
 
+# Reasons that may name a VM or namespace that whoever sees the pod may not see, by code, with the reason for them.
+NAMING_OTHERS = {
+    "entry_of_another_vm": "the entry of the VM's MAC belongs to another VM",
+    "nad_missing": "an entry names the VM, but its namespace has no NAD of a primary network",
+}
+
+
 @dataclass(frozen=True)
 class _AddressRequest:
     mac: str | None
@@ -130,7 +137,7 @@ def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) 
     (`owner_ips`). The granted addresses of a claim have precedence over all, because OVN-Kubernetes
     refuses others as long as the claim has them. Raises DeclinedError: no_primary_network, nad_missing, several_networks, not_layer2,
     not_persistent, no_interface, entry_of_another_vm, mac_differs, ambiguous_entries, ambiguous_claims,
-    claim_of_another_vm, no_entry, unusable_entry, and those of address_requests.fit.
+    claim_of_another_vm, no_entry, unusable_entry, unusable_mac, and those of address_requests.fit.
     """
     network = _network(vm, registrations)
     if vm.observed and vm.interface is None:
@@ -161,6 +168,9 @@ def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) 
         raise _no_request_error(vm, network, registrations)
     request = _granted(request, named_claim)
     ips = address_requests.fit(request.ips, network, request.because)
+    if kept_span := kept_addresses.kept_macs(network).get(request.mac or ""):
+        message = f"the MAC {request.mac} of {vm} is that of the network's {kept_span.port}"
+        raise DeclinedError("unusable_mac", message)
     notes += (request.note,) if request.note else ()
     return AddressChoice(network.name, request.mac, ips, name, request.because, notes)
 
@@ -190,6 +200,8 @@ def _network(vm: VM, registrations: Registrations) -> PrimaryNetwork:
                 "nad_missing",
                 f"an entry of {named_entries[0].network} names {vm}, but {vm.namespace} has no NAD of a"
                 " primary network",
+                # The name of a network may have the name of another namespace.
+                f"an entry names {vm}, but {vm.namespace} has no NAD of a primary network",
             )
         raise DeclinedError(
             "no_primary_network", f"the namespace {vm.namespace} has no primary network"

@@ -1,4 +1,4 @@
--- Return who holds the given addresses or MACs of a network in the address index.
+-- Return who holds the given addresses or MACs of a network, or of others of its segment, in the address index.
 -- $1 network bigint
 -- $2 addresses text
 -- $3 macs text
@@ -8,7 +8,7 @@ SELECT host(p.address), p.namespace, p.vm,
 FROM claims_indexentry p
 LEFT JOIN claims_ipamclaim c ON c.id = p.claim_id
 LEFT JOIN claims_workload w ON w.id = p.workload_id
-WHERE p.network_id = $1 AND p.holds AND (
+WHERE p.network_id = ANY(ARRAY(SELECT $1 UNION ALL SELECT claims_shared_networks($1))) AND p.holds AND (
     p.address = ANY(string_to_array($2, ',')::inet[])
     OR p.mac = ANY(string_to_array($3, ',')::macaddr[]))
 ORDER BY p.id

@@ -1,13 +1,14 @@
--- Return the blocks of some addresses whose holder is no VM, MAC or pod: number of the address, block, kind
--- and name of the holder.
+-- Return the blocks of some addresses, also on other networks of the segment, whose holder is no VM, MAC or pod: number
+-- of the address, block, kind and name of the holder.
 -- $1 networks text
 -- $2 addresses text
 SELECT w.number, b.id, b.holder_kind, b.holder_id
 FROM unnest(string_to_array($1, ',')::bigint[],
             string_to_array($2, ',')::inet[])
      WITH ORDINALITY AS w(network_id, address, number)
-JOIN claims_network n ON n.id = w.network_id
+CROSS JOIN LATERAL (SELECT w.network_id UNION ALL SELECT claims_shared_networks(w.network_id)) AS s(id)
+JOIN claims_network n ON n.id = s.id
 JOIN pools_pool p ON p.id = n.pool_id
 JOIN pools_block b ON b.space_id = p.space_id AND b.cidr = w.address::cidr
-WHERE b.state = 'held' AND b.holder_kind NOT IN ('vm', 'mac', 'pod')
+WHERE b.state = 'held' AND b.holder_kind NOT IN ('vm', 'mac', 'pod', 'segment')
 ORDER BY w.number

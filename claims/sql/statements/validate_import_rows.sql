@@ -84,6 +84,9 @@ candidate_addresses AS MATERIALIZED (
     SELECT number, id, network_id, mac, namespace, vm, entry_id, claim_id, workload_id,
         split_part(unnest(ips), '/', 1)::inet AS address
     FROM candidates p),
+shared AS MATERIALIZED (
+    SELECT n AS network_id, s.peer
+    FROM unnest($10::bigint[]) AS n CROSS JOIN LATERAL claims_shared_networks(n) AS s(peer)),
 index_conflicts AS MATERIALIZED (
     SELECT p.number, 'duplicate_mac' AS code, p.mac::text AS value, min(q.id) AS index_entry
     FROM candidates p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.mac = p.mac
@@ -98,6 +101,20 @@ index_conflicts AS MATERIALIZED (
         claims_addresses_contradict(p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                                     q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm)
         AND (p.entry_id IS NULL OR q.entry_id IS DISTINCT FROM p.entry_id)
+    GROUP BY p.number, p.address
+  UNION ALL
+    SELECT p.number, 'duplicate_mac', p.mac::text, min(q.id)
+    FROM candidates p JOIN shared s ON s.network_id = p.network_id
+    JOIN claims_indexentry q ON q.network_id = s.peer AND q.mac = p.mac
+    WHERE claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
+                                 q.entry_id, q.claim_id, q.namespace, q.vm)
+    GROUP BY p.number, p.mac
+  UNION ALL
+    SELECT p.number, 'duplicate_ip', host(p.address), min(q.id)
+    FROM candidate_addresses p JOIN shared s ON s.network_id = p.network_id
+    JOIN claims_indexentry q ON q.network_id = s.peer AND q.address = p.address
+    WHERE claims_addresses_contradict(p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
+                                      q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm)
     GROUP BY p.number, p.address),
 own_addresses AS MATERIALIZED (
     SELECT * FROM unnest($11::bigint[], $12::text[]::inet[],
@@ -137,7 +154,15 @@ register_reasons AS (
     JOIN pools_pool o ON o.id = n.pool_id
     JOIN pools_block b ON b.space_id = o.space_id AND b.cidr = a.address::cidr
     WHERE b.space_id = ANY($21::bigint[]) AND b.state = 'held'
-        AND b.holder_kind NOT IN ('vm', 'mac', 'pod')
+        AND b.holder_kind NOT IN ('vm', 'mac', 'pod', 'segment')
+  UNION ALL
+    SELECT a.number, true, 'already_allocated', CASE WHEN $7 THEN
+        host(a.address) || ' is held by ' || b.holder_kind || ' ' || b.holder_id || ' on ' || n.name || '.'
+        ELSE host(a.address) || ' is already in use.' END
+    FROM candidate_addresses a JOIN shared s ON s.network_id = a.network_id
+    JOIN claims_network n ON n.id = s.peer JOIN pools_pool o ON o.id = n.pool_id
+    JOIN pools_block b ON b.space_id = o.space_id AND b.cidr = a.address::cidr
+    WHERE b.state = 'held' AND b.holder_kind NOT IN ('vm', 'mac', 'pod', 'segment')
   UNION ALL
     SELECT j.number, false, 'no_nad', 'The namespace ' || j.namespace || ' has no network'
         || ' attachment definition of ' || n.name || ': the network does not serve it.'
@@ -161,11 +186,15 @@ repeated_claims AS MATERIALIZED (
     SELECT namespace, claim_name, min(number) AS first,
         array_agg(line ORDER BY number) AS lines, count(DISTINCT row_values) AS row_values
     FROM import_rows WHERE claim_name <> '' GROUP BY namespace, claim_name HAVING count(*) > 1),
+segments AS MATERIALIZED (
+    SELECT n AS network_id, LEAST(n, min(s.peer)) AS segment
+    FROM unnest($10::bigint[]) AS n LEFT JOIN shared s ON s.network_id = n GROUP BY n),
 repeated_addresses AS MATERIALIZED (
-    SELECT network_id, address, array_agg(DISTINCT line) AS lines
-    FROM (SELECT network_id, mac, namespace, vm, line,
-            split_part(unnest(ips), '/', 1)::inet AS address FROM import_rows) x
-    GROUP BY network_id, address
+    SELECT segment, address, array_agg(DISTINCT line) AS lines
+    FROM (SELECT segment, mac, namespace, vm, line,
+            split_part(unnest(ips), '/', 1)::inet AS address
+          FROM import_rows JOIN segments USING (network_id)) x
+    GROUP BY segment, address
     HAVING count(*) > 1 AND count(DISTINCT COALESCE(mac::text, namespace || '/' || vm)) > 1),
 name_collisions AS MATERIALIZED (
     SELECT namespace, vm, array_agg(DISTINCT source_vm) AS sources
@@ -189,7 +218,8 @@ import_reasons AS (
   UNION ALL
     SELECT DISTINCT a.number, true, 'ip_twice_in_file',
         'Duplicate address ' || host(a.address) || ' in rows ' || array_to_string(t.lines[1:10], ', ') || '.'
-    FROM candidate_addresses a JOIN repeated_addresses t ON t.network_id = a.network_id AND t.address = a.address
+    FROM candidate_addresses a JOIN segments s ON s.network_id = a.network_id
+    JOIN repeated_addresses t ON t.segment = s.segment AND t.address = a.address
   UNION ALL
     SELECT j.number, true, 'vm_name_collision', 'Several VMs would be named ' || j.vm || ': '
         || array_to_string(t.sources[1:10], ', ') || '.'

@@ -112,7 +112,7 @@ class Handler(abc.ABC):
     `resources` are the versions of the kind, the preferred one first. `follows` names kinds: after a
     watch event of one of them, `desired` is called for this kind too. With `prompt`, `desired` is called
     within seconds of a change in the register, without a list, and once more after a write, so that a
-    new object gets its status. A kind that is not `watched` is read by full syncs only. With
+    new object gets its status. A kind that is not `watched` is read by full syncs only, unless it `is_polled`. With
     `problems_are_findings`, an object with a problem is a finding, and does not make the sync incomplete.
     """
 
@@ -126,6 +126,10 @@ class Handler(abc.ABC):
     def is_affected(self, context: SyncContext) -> bool:  # noqa: ARG002
         """Return False if events of the kinds that this one follows change nothing now."""
         return True
+
+    def is_polled(self, connection: Connection) -> bool:  # noqa: ARG002
+        """Return True for a kind that is not watched, but read once a minute between full syncs."""
+        return False
 
     def is_relevant(self, manifest: Manifest) -> bool:  # noqa: ARG002
         """Return False for an object to ignore, as if the cluster did not have it."""

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
 from pools.clusters.reconcile import comparison, storage
-from pools.clusters.reconcile.handler import BUGS, Handler, ParsedObject, SyncContext
+from pools.clusters.reconcile.handler import (
+    BUGS,
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+)
 from pools.core import errors, redaction
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ObservedObject
@@ -20,6 +27,7 @@ from pools.platform.outbound import faults
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+R = TypeVar("R")
 
 # Errors of the database, not of an object; a serialization failure is retried as a whole.
 DATABASE_AWAY = (OperationalError, InterfaceError)
@@ -220,6 +228,44 @@ def isolate_object(
         raise
     except OBJECT_ERRORS as error:
         record_failure(context, handler_kind, name, error, kind=kind)
+
+
+def find_each(
+    context: SyncContext,
+    handler_kind: str,
+    objects: Iterable[T],
+    find: Callable[[T], Iterable[ReconcileFinding]],
+    *,
+    name: Callable[[T], str] = str,
+) -> Iterator[ReconcileFinding]:
+    """Yield the findings of each object; an object whose findings cannot be computed is one itself.
+
+    Every loop over objects in `Handler.findings` is this one (rule `bad-object-fails-alone`).
+    """
+
+    def find_all(batch: Sequence[T]) -> Iterator[ReconcileFinding]:
+        for item in batch:
+            yield from find(item)
+
+    yield from find_together(context, handler_kind, objects, find_all, name=name)
+
+
+def find_together(
+    context: SyncContext,
+    handler_kind: str,
+    objects: Iterable[T],
+    find: Callable[[Sequence[T]], Iterable[R]],
+    *,
+    name: Callable[[T], str] = str,
+) -> list[R]:
+    """Return what `find` computes of many objects at once; of a failing batch only the culprits are left out."""
+    found: list[R] = []
+    remaining = iter(objects)
+    while batch := list(itertools.islice(remaining, storage.BATCH)):
+        failures = isolate_failures(batch, lambda part: found.extend(list(find(part))))
+        for culprit, error in failures:
+            record_failure(context, handler_kind, name(culprit), error)
+    return found
 
 
 def savepoint() -> contextlib.AbstractContextManager[object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection, ObservedObject, SyncRun
 from pools.platform import database
 from pools.platform.leases import Lease
+from pools.platform.outbound import faults
 
 OVERTAKEN = "events_overtaken"
 
@@ -65,16 +67,66 @@ def ingest_events(
                 if _ingest_changes(context, handler, events_by_uid, counts[kind]):
                     apply.apply_desired(context, handler, counts[kind])
             if counts[kind].changed or counts[kind].gone:
-                followers = [
-                    follower
-                    for follower in handlers
-                    if kind in follower.follows and follower.is_affected(context)
-                ]
-                _apply_each(context, followers, counts)
+                _apply_each(context, _followers(context, kind, handlers), counts)
         if not counts[kind].code:
             with context.transaction():
                 watch_positions.move(connection.pk, kind, position, to)
     return record
+
+
+def poll(
+    lease: Lease,
+    handlers: Sequence[Handler],
+    *,
+    open_client: connecting.OpenClient = connecting.client_for,
+) -> SyncRun:
+    """Read the polled kinds of a cluster, and apply what follows from a change.
+
+    Deletions, and kinds that cannot be read, are left to the full sync. Releases the lease; the sync run is stored
+    only if it changed something or failed.
+    """
+    connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
+    record = sync_runs.watch_run(connection.cluster, database.now())
+    counts: dict[str, KindCounts] = {}
+    with (
+        sync.record_outcome(lease, record, counts, full=False),
+        leases.renew_in_background(lease),
+        open_client(connection) as client,
+    ):
+        for handler in handlers:
+            if handler.is_polled(connection):
+                with contextlib.suppress(faults.Forbidden, faults.NotFound, faults.KindNotServed):
+                    _poll_kind(connection, client, lease, handler, handlers, counts)
+    return record
+
+
+def _poll_kind(
+    connection: Connection,
+    client: ClusterClient,
+    lease: Lease,
+    handler: Handler,
+    handlers: Sequence[Handler],
+    counts: dict[str, KindCounts],
+) -> None:
+    (resource,) = handler.resources
+    listing = client.list(resource, project=projection_for(handler))
+    events_by_uid = {
+        comparison.identity(manifest)[0]: ("MODIFIED", manifest) for manifest in listing.items
+    }
+    context = _make_context(connection, client, lease, events_by_uid.values())
+    context.served[handler.kind] = resource
+    counts[handler.kind] = KindCounts(seen=len(events_by_uid))
+    with sync.isolate_kind(counts[handler.kind], handler.kind):
+        if _ingest_changes(context, handler, events_by_uid, counts[handler.kind]):
+            _apply_each(context, _followers(context, handler.kind, handlers), counts)
+
+
+def _followers(context: SyncContext, kind: str, handlers: Sequence[Handler]) -> list[Handler]:
+    return [
+        follower
+        for follower in handlers
+        if kind in follower.follows and follower.is_affected(context)
+    ]
 
 
 def apply_register_changes(

@@ -42,6 +42,7 @@ SHARE_INTERVAL = 2  # seconds between two reads of the share
 WORKERS = 8
 LONGEST_PAUSE = 60  # seconds; limit of the back-off of a stream
 BOOKMARK_INTERVAL = 60  # seconds between two stored positions without events
+POLL_INTERVAL = 60  # seconds between two reads of kinds that are polled
 OVERDUE = 60  # seconds after which the watcher runs an overdue sync
 STEADY_AFTER = 30  # seconds after which a stream counts as healthy
 
@@ -58,6 +59,7 @@ class _WatchedCluster:
     failures: dict[str, int] = field(default_factory=dict)
     not_before: dict[str, float] = field(default_factory=dict)
     bookmarked_at: float = field(default_factory=time.monotonic)
+    polled_at: float = field(default_factory=time.monotonic)
     nudged: str = ""
     applied_nudge: str = ""  # the last nudge whose changes were written
     busy: bool = False  # a worker thread processes it
@@ -222,7 +224,10 @@ class Watcher:
             return True
         if watched.nudged != watched.applied_nudge:
             return True
-        return now - watched.bookmarked_at > BOOKMARK_INTERVAL
+        return (
+            now - watched.bookmarked_at > BOOKMARK_INTERVAL
+            or now - watched.polled_at > POLL_INTERVAL
+        )
 
     def _process(self, connection_id: int, watched: _WatchedCluster) -> None:
         began = time.monotonic()
@@ -237,6 +242,8 @@ class Watcher:
             watched.bookmarked_at = time.monotonic()
             if watched.nudged != watched.applied_nudge:
                 self._apply_register_changes(connection_id, watched)
+            if began - watched.polled_at > POLL_INTERVAL:
+                self._poll(connection_id, watched)
         finally:
             # Rest as long as the work took, so that endless events leave half of the time to others.
             watched.rest_until = 2 * time.monotonic() - began
@@ -249,6 +256,14 @@ class Watcher:
         if lease is not None:  # else a sync is running, which may have started before the change
             watch_events.apply_register_changes(lease, self._handlers, open_client=self._open)
             watched.applied_nudge = nudged
+
+    def _poll(self, connection_id: int, watched: _WatchedCluster) -> None:
+        connection_row = Connection.objects.filter(pk=connection_id, paused=False).first()
+        if connection_row and any(each.is_polled(connection_row) for each in self._handlers):
+            lease = leases.borrow(connection_id, self.name)
+            if lease is not None:  # else a full sync is running, which reads all kinds
+                watch_events.poll(lease, self._handlers, open_client=self._open)
+        watched.polled_at = time.monotonic()
 
     def _ingest_events(self, connection_id: int, kind: str, stream: Stream) -> bool:
         """Ingest the events of a stream; return False if that failed, unless the stream was overtaken."""

@@ -13,6 +13,7 @@ from pools.core import errors
 from pools.models.fields import Now
 from tests.claims import worlds
 from tests.edges.api import Api
+from tests.reconcile import small
 
 pytestmark = pytest.mark.django_db
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
@@ -70,7 +71,9 @@ def test_a_claim_whose_network_was_deleted_has_a_finding() -> None:
     Network.objects.update(gone_at=Now())
     (finding,) = (
         one
-        for one in findings.cluster_findings(network.cluster_id, claims_managed=False, owners=[])
+        for one in findings.cluster_findings(
+            small.context(network.cluster), claims_managed=False, owners=[]
+        )
         if one.code == findings.NETWORK_GONE
     )
     assert finding.subject == str(claim)

@@ -10,8 +10,10 @@ from claims.core.ipamclaims import dialects
 from claims.imports import drafts as import_drafts
 from claims.ipamclaims import allocation
 from claims.models import IPAMClaim, Network
+from claims.networks import networks as networks_service
+from claims.waves import readiness, waves
 from pools.core import errors
-from pools.models import ReservedRange
+from pools.models import Finding, ReservedRange
 from pools.platform import events
 from tests import factories
 from tests.claims import worlds
@@ -141,3 +143,18 @@ def test_reserved_subnets_are_given_on_request_only(ovn: Ovn) -> None:
     assert _claimed(worlds.claim(network, "two")).ips == [f"{FIRST}.16/24"]
     asked = _claimed(worlds.claim(network, "asked", ips_requested=[f"{FIRST}.7"]))
     assert asked.ips == [f"{FIRST}.7/24"]
+
+
+def test_a_network_that_contradicts_itself_is_a_finding(ovn: Ovn) -> None:
+    ovn.put(cudn("prod", f"{FIRST}.0/24", reservedSubnets=[f"{FIRST}.0/28"]))
+    ovn.passed()
+    (finding,) = Finding.objects.filter(code="kept_twice")
+    assert (finding.subject, finding.severity) == ("cluster_udn_prod", "error")
+    assert f"The reserved subnet {FIRST}.0/28 and the gateway {FIRST}.1 overlap" in finding.message
+    network = ovn.network()
+    assert "kept_twice" in [note.code for note in networks_service.static_vm_check(network).notes]
+    wave = waves.create(network.cluster, "first", author=worlds.BY)
+    worlds.entry(worlds.ippool(network), mac(1), f"{FIRST}.50/24", vm="web", namespace="default")
+    waves.add(wave.pk, [("default", "web")], author=worlds.BY)
+    (machine,) = readiness.wave_readiness(wave).machines
+    assert "network_unfit" in [code for code, _ in machine.reasons]

@@ -1,0 +1,168 @@
+"""A pool whose v2alpha1 object is deleted and made again in v2, while blocks are in use, loses nothing.
+
+Cilium has no automatic way from v2alpha1 to v2, so that people delete the object and create another one of its name:
+with the CIDRs in another order, split or merged, or with reserved ranges, which v2alpha1 does not have. Cadastre may
+see that in one list, miss the object in one or two, or be told by a watch. The other uid says that it is another object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pools.cilium.ciliumpodippools import CiliumPodIPPools
+from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile.watch_positions import Position
+from pools.core.cilium import podippool
+from pools.models import Block, Pool
+from pools.models.connections import ManagedResource
+from pools.register import pools
+from tests import factories
+from tests.handlers.conftest import PROPOSAL, SHIPPED
+from tests.handlers.fleet import Fleet, Manifest, manifest, reserved
+from tests.kube import gateways
+
+if TYPE_CHECKING:
+    from tests.pools.conftest import Clock
+
+pytestmark = pytest.mark.django_db
+A, A1, A2, B = "10.0.0.0/21", "10.0.0.0/22", "10.0.4.0/22", "10.1.0.0/21"
+SPAN = ("10.0.2.0", "10.0.2.255")
+Recreate = Callable[[Fleet, "Clock", Manifest], None]
+
+
+def _in_one_list(fleet: Fleet, clock: Clock, new: Manifest) -> None:
+    fleet.remove("green")
+    fleet.put(new)
+
+
+def _missed_once(fleet: Fleet, clock: Clock, new: Manifest) -> None:
+    fleet.remove("green")
+    fleet.counted()
+    fleet.put(new)
+
+
+def _missed_twice(fleet: Fleet, clock: Clock, new: Manifest) -> None:
+    fleet.remove("green")
+    fleet.counted()
+    clock.advance(31)
+    fleet.counted()
+    assert fleet.found() == [("orphaned_pool", "green")]
+    fleet.put(new)
+
+
+def _watched(fleet: Fleet, clock: Clock, new: Manifest) -> None:
+    old = fleet.there()["green"]
+    fleet.remove("green")
+    _told(fleet, "DELETED", old)
+    assert fleet.found() == [("orphaned_pool", "green")]
+    fleet.put(new)
+    _told(fleet, "ADDED", fleet.there()["green"])
+
+
+def _told(fleet: Fleet, type_: str, told: Manifest) -> None:
+    fleet.connection.refresh_from_db()
+    position = watch_positions.read(fleet.connection.positions, podippool.KIND)
+    lease = leases.borrow(fleet.connection.pk, "watcher")
+    assert position is not None
+    assert lease is not None
+    run = watch_events.ingest_events(
+        lease,
+        [CiliumPodIPPools()],
+        podippool.KIND,
+        [(type_, told)],
+        position=position,
+        to=Position(position.api_version, f"{told['metadata']['resourceVersion']}{type_[0]}"),
+        open_client=lambda _: gateways.to(fleet.server),
+    )
+    assert not run.error_code, run.error
+
+
+WAYS = [_in_one_list, _missed_once, _missed_twice, _watched]
+# CIDRs before and after, and whether a range of them is reserved then.
+SHAPES: dict[str, tuple[list[str], list[str], bool]] = {
+    "same": ([A, B], [A, B], False),
+    "other order": ([A, B], [B, A], False),
+    "split": ([A, B], [A1, A2, B], False),
+    "merged": ([A1, A2, B], [A, B], False),
+    "ranges": ([A, B], [A, B], True),
+    "split with ranges": ([A, B], [B, A2, A1], True),
+    "merged with ranges": ([A1, A2], [A], True),
+}
+
+
+def _new(definition: str, cidrs: list[str], *, ranges: bool) -> Manifest:
+    holding = next(cidr for cidr in cidrs if cidr in {A, A1})
+    if definition == SHIPPED:
+        pool: Any = [reserved(holding, SPAN)] if ranges else None
+        return manifest("green", *cidrs, pool=pool)
+    made = manifest("green")
+    made["spec"]["ipv4"]["cidrs"] = [
+        {"cidr": cidr} | ({"reservedRange": "-".join(SPAN)} if ranges and cidr == holding else {})
+        for cidr in cidrs
+    ]
+    return made
+
+
+def _rows(pool: Pool) -> list[tuple[Any, ...]]:
+    rows = Block.objects.filter(pool=pool, state__in=["held", "cooling"]).order_by("cidr")
+    return list(
+        rows.values_list("pk", "cidr", "state", "holder_id", "allocated_at", "available_from")
+    )
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("recreate", WAYS, ids=lambda way: way.__name__.strip("_"))
+@pytest.mark.parametrize("definition", [SHIPPED, PROPOSAL])
+def test_it_keeps_everything(
+    definition: str, recreate: Recreate, shape: str, fleet: Fleet, clock: Clock
+) -> None:
+    before, after, ranges = SHAPES[shape]
+    fleet.put(manifest("green", *before, version="v2alpha1"))
+    fleet.counted()
+    pool = fleet.pool("green")
+    change = pools.PoolChange(cooldown_seconds=7200, description="pods of the shop")
+    pools.change(pool.pk, change, author=factories.BY)
+    factories.take(pool, factories.holder("n1", kind="node"))
+    factories.give_back(factories.take(pool, factories.holder("n2", kind="node")))
+    rows = _rows(pool)
+    assert [(str(cidr), state) for _, cidr, state, *_ in rows] == [
+        ("10.0.0.0/24", "held"), ("10.0.1.0/24", "cooling"),
+    ]  # fmt: skip
+    recreate(fleet, clock, _new(definition, after, ranges=ranges))
+    for _ in range(2):
+        counts = fleet.counted()
+        assert (counts["failed"], counts["written"]) == (0, 0)
+        assert (fleet.found(), fleet.problems(), fleet.drift()) == ([], {}, [])
+    pool.refresh_from_db()
+    assert (pool.cooldown_seconds, pool.description, pool.orphaned_at) == (
+        7200, "pods of the shop", None,
+    )  # fmt: skip
+    assert _rows(pool) == rows
+    assert fleet.cidrs("green") == after
+    assert fleet.ranges("green") == ["-".join(SPAN)] * ranges
+    blocks = {str(block) for cidr in after for block in ip_network(cidr).subnets(new_prefix=24)}
+    free = blocks - {"10.0.0.0/24", "10.0.1.0/24"} - ({"10.0.2.0/24"} if ranges else set())
+    nodes = factories.holders(len(free), kind="node")
+    assert {block["cidr"] for block in factories.ask(pool, *nodes).blocks} == free
+
+
+@pytest.mark.parametrize("recreate", WAYS[:2], ids=lambda way: way.__name__.strip("_"))
+def test_a_pool_of_the_register_is_written_into_the_new_object(
+    recreate: Recreate, fleet: Fleet, clock: Clock
+) -> None:
+    fleet.manage(ManagedResource.POOLS)
+    pool = fleet.make("green", A, B, reserved=["-".join(SPAN)])
+    fleet.counted()
+    factories.take(pool, factories.holder("n1", kind="node"))
+    rows = _rows(pool)
+    recreate(fleet, clock, manifest("green", A, B))
+    for _ in range(2):
+        fleet.counted()
+    assert _rows(pool) == rows
+    assert fleet.there()["green"]["spec"]["ipv4"]["pool"] == [reserved(A, SPAN)]
+    assert (fleet.ranges("green"), fleet.found()) == (["-".join(SPAN)], [])
