@@ -105,11 +105,11 @@ class _Named(forms.ModelForm[Any]):
         return values
 
 
-class UserChangeForm(_Named, row_forms.ModelRowForm, unfold_forms.UserChangeForm):  # type: ignore[type-arg,misc]
+class UserChangeForm(_Named, row_forms.ModelRowForm, unfold_forms.UserChangeForm):
     """Django's form of a user, which overwrites nothing that somebody else has saved meanwhile."""
 
 
-class UserAddForm(_Named, unfold_forms.UserCreationForm):  # type: ignore[type-arg,misc]
+class UserAddForm(_Named, unfold_forms.UserCreationForm):
     pass
 
 
@@ -125,9 +125,11 @@ class _Account:
 
     change_form_before_template = "cadastre/model_form_version.html"
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
         model_admin: Any = super()
-        form = model_admin.get_form(request, obj, **kwargs)
+        form = model_admin.get_form(request, obj, change=change, **kwargs)
         form.requester = request.user
         return form
 

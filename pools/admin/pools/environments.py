@@ -171,6 +171,9 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
         """Find `acme/shop`, as pages and events write an environment of an organization."""
         return super().get_search_results(request, queryset, search_term.replace("/", " "))
 
+    def narrow_search(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
+        return super().narrow_search(rows, text.replace("/", " "))
+
     list_before_template = "cadastre/environments_intro.html"
     actions = (bulk.ENVIRONMENTS.action(),)
     list_pages = (Page("add", _add, "pools.add_environment"), bulk.ENVIRONMENTS.page())
