@@ -15,6 +15,8 @@ import redis
 from django.core.exceptions import ImproperlyConfigured
 from redis import sentinel
 
+from ipam_site import database_url
+
 _SCHEME = "redis+sentinel"
 _PORT = 26379
 _PARAMETERS = frozenset({"master", "sentinel_password"})
@@ -51,10 +53,13 @@ def parse_group(url: str) -> Group | None:
     """Return the group that the URL names, None if it names one server. Raises ImproperlyConfigured."""
     if not url.startswith(f"{_SCHEME}:"):
         return None
-    parts = parse.urlsplit(url)
+    try:
+        parts = parse.urlsplit(url)
+        parameters = dict(database_url.parse_query(parts.query))
+    except ValueError:  # its text has a part of the URL
+        raise ImproperlyConfigured("REDIS_URL: a host or the query is invalid") from None
     userinfo, _, hosts = parts.netloc.rpartition("@")
     username, _, password = userinfo.partition(":")
-    parameters = dict(parse.parse_qsl(parts.query))
     database = parts.path.strip("/") or "0"
     if set(parameters) - _PARAMETERS or not parameters.get("master") or not database.isdecimal():
         raise ImproperlyConfigured(
@@ -74,6 +79,11 @@ def celery_settings(url: str, *, seconds: float) -> tuple[str, dict[str, Any]]:
     """Return the URL and the transport options for kombu; `seconds` is how long to wait for an answer."""
     group = parse_group(url)
     if group is None:
+        parts, _port = database_url.split(url, "REDIS_URL")
+        if parts.scheme not in {"redis", "rediss"} or not parts.hostname:
+            raise ImproperlyConfigured(
+                f"REDIS_URL must be redis://, rediss:// or {_SCHEME}://, with a host"
+            )
         return url, _timeouts(seconds)
     options = {
         "master_name": group.master,

@@ -13,13 +13,14 @@ from urllib import parse
 
 from django.core import exceptions
 
-# Allowed options of libpq in the query: a misspelt option is an error.
+# Allowed options of libpq in the query: a misspelt option is an error. Not sslpassword: for it pg_dump and psql read
+# their command line only, which all users of the machine see.
 _OPTIONS = frozenset(
     {
         "application_name", "channel_binding", "client_encoding", "connect_timeout", "gssencmode",
         "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval",
         "load_balance_hosts", "options", "require_auth", "sslcert", "sslcrl", "sslkey", "sslmode",
-        "sslnegotiation", "sslpassword", "sslrootcert", "target_session_attrs",
+        "sslnegotiation", "sslrootcert", "target_session_attrs",
         "tcp_user_timeout",
     }
 )  # fmt: skip
@@ -34,16 +35,10 @@ def parse_url(url: str) -> dict[str, Any]:
     Raises ImproperlyConfigured, which names the wrong part but never the password.
     """
     refuse_unencoded(url, "DATABASE_URL")
-    try:
-        parts = parse.urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise _wrong(
-            "its host or port is invalid"
-        ) from None  # the error's text has a part of the URL
+    parts, port = split(url, "DATABASE_URL")
     if parts.scheme not in {"postgresql", "postgres"}:
         raise _wrong("it must begin with postgresql://")
-    name = parse.unquote(parts.path.removeprefix("/"))
+    name = _decode(parts.path.removeprefix("/"))
     if not name or "/" in name:
         raise _wrong("it must end with one /database-name")
     if parts.fragment:
@@ -51,12 +46,42 @@ def parse_url(url: str) -> dict[str, Any]:
     options = _options(parts.query)
     return {
         "NAME": name,
-        "USER": parse.unquote(parts.username or ""),
-        "PASSWORD": parse.unquote(parts.password or ""),
-        "HOST": options.pop("host", "") or parse.unquote(parts.hostname or ""),
+        "USER": _decode(parts.username or ""),
+        "PASSWORD": _decode(parts.password or ""),
+        "HOST": options.pop("host", "") or _host(parts),
         "PORT": str(port or ""),
         "OPTIONS": options,
     }
+
+
+def split(url: str, setting: str) -> tuple[parse.SplitResult, int | None]:
+    """Return the parts of a URL and its port. Raises ImproperlyConfigured, without any part of the URL."""
+    try:
+        parts = parse.urlsplit(url)
+        port = parts.port
+    except ValueError:  # its text has a part of the URL
+        message = f"{setting}: its host or port is invalid"
+        raise exceptions.ImproperlyConfigured(message) from None
+    return parts, port
+
+
+def parse_query(query: str) -> list[tuple[str, str]]:
+    """Return the pairs of a query in which, as for libpq and other than in forms, `+` means itself. Raises ValueError."""
+    strict = bool(query)
+    return parse.parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=strict)
+
+
+def _host(parts: parse.SplitResult) -> str:
+    """Return the host; a socket folder, such as %2Frun%2FPostgreSQL, keeps its capital letters."""
+    host = parts.netloc.rpartition("@")[2].partition(":")[0]
+    return _decode(host if host[:3].upper() == "%2F" else parts.hostname or "")
+
+
+def _decode(text: str) -> str:
+    try:
+        return parse.unquote(text, errors="strict")
+    except UnicodeDecodeError:  # its text has the bytes
+        raise _wrong("percent-encode its parts as UTF-8") from None
 
 
 def refuse_unencoded(url: str, setting: str) -> None:
@@ -76,9 +101,9 @@ def refuse_unencoded(url: str, setting: str) -> None:
 
 def _options(query: str) -> dict[str, str]:
     try:
-        pairs = parse.parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
-    except ValueError as error:
-        raise _wrong("its query is invalid") from error
+        pairs = parse_query(query)
+    except ValueError:  # its text has a part of the query
+        raise _wrong("its query is invalid") from None
     options = dict(pairs)
     if len(options) != len(pairs):
         raise _wrong("its query contains an option twice")

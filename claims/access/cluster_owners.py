@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.expressions import RawSQL
 
 from claims.core import role_bindings
@@ -59,6 +59,18 @@ def of_user(user: Any) -> QuerySet[ClusterOwner]:
     if not user.is_active:  # anonymous users are inactive
         return ClusterOwner.objects.none()
     return ClusterOwner.objects.filter(pk__in=RawSQL(OF_USER, query_parameters(user)))  # noqa: S611  # as above
+
+
+def in_effect() -> QuerySet[ClusterOwner]:
+    """Return the rows that make somebody a VM owner."""
+    return ClusterOwner.objects.filter(role__in=roles())
+
+
+def members_in_effect() -> QuerySet[ClusterGroupMember]:
+    """Return the members of groups of clusters whom these rows make VM owners."""
+    same = {"connection": OuterRef("connection"), "subject": OuterRef("group")}
+    rows = in_effect().filter(subject_kind=SubjectKind.GROUP, **same)
+    return ClusterGroupMember.objects.filter(Exists(rows))
 
 
 def rights(user: Any) -> frozenset[str]:

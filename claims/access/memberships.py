@@ -111,6 +111,13 @@ def delete(membership: Membership, *, author: events.Author) -> None:
             _revoke_permissions(group)
 
 
+def owns_every_namespace(user: Any) -> bool:
+    """Return True if no membership would give the user anything."""
+    rows = Permission.objects.filter(group__name=OWNERS).select_related("content_type")
+    names = [f"{row.content_type.app_label}.{row.codename}" for row in rows]
+    return bool(user.has_perms([EVERY_NAMESPACE, *names]))
+
+
 def _save(membership: Membership) -> None:
     same = {"user": membership.user, "group": membership.group, "cluster": membership.cluster}
     already_exists = errors.AlreadyExists(

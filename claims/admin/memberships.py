@@ -8,13 +8,15 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from claims.access import memberships
+from claims.access import cluster_owners, memberships
 from claims.admin import scoped
 from claims.models import Membership
+from claims.models.cluster_owners import SubjectKind
 from pools.admin import users
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, holders
@@ -29,6 +31,30 @@ LIST = "admin:claims_membership_changelist"
 def _parse_group(text: str) -> str:
     name = text.strip(addresses.BLANKS)
     return holders.parse_identifier(name, max_length=memberships.MAX_GROUP_LENGTH)
+
+
+def _beyond(user: Any) -> users.Beyond | None:
+    """Return who owns VMs, for somebody who has not all rights of VM owners in every namespace."""
+    if memberships.owns_every_namespace(user):
+        return None
+    bindings = cluster_owners.in_effect()
+    named = {kind: bindings.filter(subject_kind=kind).values("subject") for kind in SubjectKind}
+    members = cluster_owners.members_in_effect().values("username")
+    is_named = Q(username__in=named[SubjectKind.USER]) | Q(username__in=members)
+    of_groups = Q(memberships__isnull=False) | Q(name__in=named[SubjectKind.GROUP])
+    groups = Group.objects.filter(of_groups)
+    return users.Beyond(
+        users=Q(memberships__isnull=False) | Q(groups__in=groups) | is_named,
+        groups=of_groups,
+        is_username=lambda name: (
+            named[SubjectKind.USER].filter(subject=name).exists()
+            or members.filter(username=name).exists()
+        ),
+        is_group_name=lambda name: named[SubjectKind.GROUP].filter(subject=name).exists(),
+    )
+
+
+users.BEYOND.append(_beyond)
 
 
 class NamespacesForm(row_forms.RowForm):

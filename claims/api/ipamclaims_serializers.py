@@ -111,6 +111,8 @@ class IPAMClaimSerializer(Serializer):
 class IPAMClaimChangeSerializer(IPAMClaimSerializer):
     """A change of a claim; null clears a request, and the fields that never change may be repeated."""
 
+    example = {"note": "For the migration"}
+
     ips_requested = fields.ParsedField(schema=_IPS_SCHEMA, required=False, allow_null=True)
 
     def run_validation(self, data: Any = empty) -> Any:

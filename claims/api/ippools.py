@@ -83,6 +83,8 @@ class IPPoolSerializer(Serializer):
 class IPPoolChangeSerializer(IPPoolSerializer):
     """A change of an IPPool; the fields that never change may be repeated."""
 
+    example = {"note": "For the migration"}
+
     def run_validation(self, data: Any = empty) -> Any:
         if not isinstance(data, dict) or not data:
             return super().run_validation(data)

@@ -20,9 +20,11 @@ from claims.models.networks import NetworkKind
 from claims.networks import manifests as network_manifests
 from claims.networks import networks as services
 from claims.networks import route_advertisements
+from pools.api import overlaps
 from pools.core import errors
 from pools.platform.rest import attributes, filters, generics, views
 from pools.platform.rest.views import endpoints
+from pools.register import overlaps as owners
 
 _EXAMPLE = OpenApiExample(
     "for imported VMs",
@@ -117,11 +119,14 @@ class Networks(_NetworkView, generics.ListView):
     limited_by_body = True
     orderings = {"id": ("id",), "name": ("name", "id")}
 
-    @extend_schema(responses={201: NetworkSerializer}, examples=[_EXAMPLE])
+    @extend_schema(
+        responses={201: NetworkSerializer}, examples=[_EXAMPLE], parameters=[overlaps.PARAMETER]
+    )
     def post(self, request: Request) -> Response:
         """Create a network: to be applied, or as a note of an observed cluster."""
         values, author = self.read(request), self.author()
         cluster, spec = values.pop("cluster"), values.pop("network")
+        overlaps.warn(self, spec.subnets, owners.owner_of_new_network(cluster, spec.name))
         return self.once(
             request,
             lambda: self.represent_by_id(

@@ -150,6 +150,8 @@ class NetworkSerializer(Serializer):
 class NetworkChangeSerializer(NetworkSerializer):
     """A change of a network; the fields that never change may be repeated, in any notation."""
 
+    example = {"description": "VMs of the shop"}
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         """The changed values; `nads` if they were sent. A null keeps what is there."""
         network: Network = self.context["network"]

@@ -82,6 +82,8 @@ class _VMListField(fields.ListField):
 class WaveVMsSerializer(Serializer):
     """The VMs to add: `vms` by name, or those of an import, all to migrate or those of a `status`."""
 
+    example = {"vms": [{"namespace": "shop", "vm": "web-9"}]}
+
     vms = _VMListField(
         child=WaveVMNameSerializer(), required=False, min_length=1, max_length=waves.MOST_VMS
     )

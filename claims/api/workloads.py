@@ -129,6 +129,8 @@ class WorkloadIdsField(fields.ListField):
 class AdoptionSerializer(Serializer):
     """Either `workloads` by their ids, or all workloads with a `result`."""
 
+    example = {"result": "unknown", "reason": "They ran before the register"}
+
     workloads = WorkloadIdsField(
         child=fields.IntegerField(min_value=1, max_value=(1 << 63) - 1), required=False
     )

@@ -21,7 +21,7 @@ from claims.imports.files import formats
 from claims.models import ImportFile, ImportRow, VMImport
 from claims.models.imports import ImportTarget
 from pools.core import errors
-from pools.platform import events
+from pools.platform import events, versions
 from pools.platform.imports import lifecycle, states
 from pools.platform.imports.leases import ImportLeases
 
@@ -195,14 +195,20 @@ def _new_import(
 
 
 def change_mapping(
-    import_id: int, values: Mapping[str, Any], *, author: events.Author, user: Any = None
+    import_id: int,
+    values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    user: Any = None,
+    version: versions.Version = None,
 ) -> VMImport:
     """Change the network, namespace and mapping of a draft, and resolve and validate all rows again.
 
     The keys of `values` are `network` (a Network or None), `namespace` and `mapping`; `mapping` is merged
-    into the existing one. Raises ImportState, InvalidInput, NotAllowed.
+    into the existing one. Raises ImportState, InvalidInput, NotAllowed, VersionMismatch.
     """
     with IMPORTS.changing(import_id, author=author, user=user) as vm_import:
+        versions.require(vm_import, version)
         vm_import.network = values.get("network", vm_import.network)
         vm_import.namespace = values.get("namespace", vm_import.namespace)
         options = mapping.ImportOptions(

@@ -17,7 +17,15 @@ from django_stubs_ext import StrOrPromise
 
 from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools import blocks
-from pools.models import BlockEvent, Cluster, ContainerEvent, Event, FailureEvent, Pool
+from pools.models import (
+    BlockEvent,
+    Cluster,
+    ContainerEvent,
+    Event,
+    FailureEvent,
+    Pool,
+    PoolCIDREvent,
+)
 from pools.platform import events
 from pools.platform.admin import (
     columns,
@@ -82,7 +90,9 @@ _ACTIONS = {
 # Further searches: each returns the ids of events about the searched object.
 Search = Callable[[search_text.SearchText], Iterable[int]]
 SEARCHES: list[Search] = []  # filled by pools.extension
-RECENT = 100_000  # events; searches by actor, request and environment are limited to the newest
+RECENT = (
+    100_000  # events; searches by what has no index, such as the reason, are limited to the newest
+)
 
 
 def _type_choices(_request: HttpRequest) -> list[tuple[str, StrOrPromise]]:
@@ -133,11 +143,12 @@ def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> Q
     if searched.network is not None:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
         inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
-        planned = ContainerEvent.objects.filter(cidr__net_contained_or_equal=str(searched.network))
+        within = {"cidr__net_contained_or_equal": str(searched.network)}
         # Each table is searched by its own ids: the view reads no other table for them.
         return rows.filter(
             Q(table="blockevent", pk__in=_newest(inside))
-            | Q(table="containerevent", pk__in=_newest(planned))
+            | Q(table="containerevent", pk__in=_newest(ContainerEvent.objects.filter(**within)))
+            | Q(table="poolcidrevent", pk__in=_newest(PoolCIDREvent.objects.filter(**within)))
         )
     ids = [
         number
@@ -150,7 +161,8 @@ def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> Q
     newest = Event.objects.order_by("-id").values_list("pk", flat=True).first() or 0
     recent = rows.filter(pk__gt=newest - RECENT)
     text = searched.text
-    return recent.filter(Q(actor=text) | Q(request_id=text) | Q(env=text))
+    exact = Q(actor=text) | Q(request_id=text) | Q(env=text)
+    return recent.filter(exact | Q(reason__icontains=text) | Q(message__icontains=text))
 
 
 def _newest(rows: QuerySet[Any]) -> list[int]:
@@ -254,7 +266,7 @@ class EventAdmin(lists.ListAdmin[Event]):
         "request_id", "reason", "message",
     )  # fmt: skip
     search_fields = ("holder_id",)
-    search_help_text = _("Address, CIDR, holder, environment, actor or request ID")
+    search_help_text = _("Address, CIDR, holder, environment, actor, reason, name or request ID")
     search = staticmethod(_search)
     ordering = ("-id",)
     list_before_template = "cadastre/events_intro.html"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth import admin as auth_admin
@@ -23,7 +26,7 @@ from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from pools.models import DirectoryAccount
 from pools.platform import events, second_factor, sessions
-from pools.platform.admin import columns, pages, related
+from pools.platform.admin import columns, pages, related, row_forms
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
@@ -42,6 +45,24 @@ for model in (User, Group):
     admin.site.unregister(model)
 
 
+@dataclass(frozen=True)
+class Beyond:
+    """Whom a user may not change although their permissions are no more, and the names that give rights to their bearers."""
+
+    users: Q
+    groups: Q
+    is_username: Callable[[str], bool]
+    is_group_name: Callable[[str], bool]
+
+
+BEYOND: list[Callable[[Any], Beyond | None]] = []  # of other apps, by the user who changes others
+
+
+def _beyond(user: Any) -> list[Beyond]:
+    found = [] if user.is_superuser else [find(user) for find in BEYOND]
+    return [beyond for beyond in found if beyond is not None]
+
+
 def _unheld(user: Any) -> QuerySet[Permission]:
     """Return the permissions that a user has not, and so may give to nobody; an inactive user keeps theirs."""
     held = Permission.objects.filter(Q(user=user) | Q(group__user=user))
@@ -51,7 +72,10 @@ def _unheld(user: Any) -> QuerySet[Permission]:
 
 def _groups_within(user: Any) -> QuerySet[Group]:
     """Return the groups that have no permission that a user has not."""
-    return Group.objects.exclude(permissions__in=_unheld(user))
+    rows = Group.objects.exclude(permissions__in=_unheld(user))
+    for beyond in _beyond(user):
+        rows = rows.exclude(beyond.groups)
+    return rows
 
 
 def users_within(user: Any) -> QuerySet[User]:
@@ -60,7 +84,37 @@ def users_within(user: Any) -> QuerySet[User]:
         return User.objects.all()
     unheld = _unheld(user)
     more = Q(is_superuser=True) | Q(user_permissions__in=unheld) | Q(groups__permissions__in=unheld)
+    for beyond in _beyond(user):
+        more |= beyond.users
     return User.objects.exclude(pk__in=User.objects.filter(more).exclude(pk=user.pk).values("pk"))
+
+
+class _Named(forms.ModelForm[Any]):
+    """Refuses a new name of a user or group that would give it rights which the `requester` has not."""
+
+    requester: Any = None
+
+    def clean(self) -> Any:
+        values = super().clean()
+        for beyond in _beyond(self.requester):
+            for field, gives in (("username", beyond.is_username), ("name", beyond.is_group_name)):
+                name = self.cleaned_data.get(field)
+                if name and field in self.changed_data and gives(name):
+                    message = gettext("A cluster gives rights to this name that you do not have.")
+                    self.add_error(field, message)
+        return values
+
+
+class UserChangeForm(_Named, row_forms.ModelRowForm, unfold_forms.UserChangeForm):
+    """Django's form of a user, which overwrites nothing that somebody else has saved meanwhile."""
+
+
+class UserAddForm(_Named, unfold_forms.UserCreationForm):
+    pass
+
+
+class GroupForm(_Named, row_forms.ModelRowForm):
+    pass
 
 
 class _Account:
@@ -68,6 +122,16 @@ class _Account:
 
     Django reads the row first, so its answer tells an unauthorized user whether the row exists.
     """
+
+    change_form_before_template = "cadastre/model_form_version.html"
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        model_admin: Any = super()
+        form = model_admin.get_form(request, obj, change=change, **kwargs)
+        form.requester = request.user
+        return form
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         model_admin: Any = super()
@@ -98,8 +162,8 @@ def _source(user: User) -> str:
 
 @admin.register(User)
 class UserAdmin(_Account, _Users):
-    form = unfold_forms.UserChangeForm
-    add_form = unfold_forms.UserCreationForm
+    form = UserChangeForm
+    add_form = UserAddForm
     change_password_form = unfold_forms.AdminPasswordChangeForm
     list_display = (
         columns.link("username", _("username"), ordering="username"),
@@ -258,6 +322,7 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 @admin.register(Group)
 class GroupAdmin(_Account, _Groups):
+    form = GroupForm
     list_display = (columns.link("name", _("name"), ordering="name"),)
     list_display_links = None
 

@@ -68,6 +68,8 @@ class BlockDetailsSerializer(BlockSerializer):
 class ReleaseSerializer(Serializer):
     """A release by the holder, or by force: then the holder is not compared, and a reason is required."""
 
+    example = {"holder": {"kind": "vm", "id": "web-0"}}
+
     holder = HolderSerializer(required=False)
     org = fields.IdentifierField(required=False, default="")
     force = fields.FlagField(required=False, default=False)
@@ -89,6 +91,8 @@ _BY_HOLDER, _BY_FORCE = _ReleaseByHolder(), _ReleaseByForce()
 
 class BlockChangeSerializer(Serializer):
     """The DNS name of a held block, "" for none; with `holder` only if it still has the block."""
+
+    example = {"dns_name": "web.example.org"}
 
     dns_name = fields.TextField(dns_names.parse_name)
     holder = HolderSerializer(required=False)

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from pools.core import custom_fields as core
 from pools.models import CustomField
 from pools.platform.attributes import custom_fields, registry
-from pools.platform.rest import fields, filters, generics
+from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Serializer
 
 _EXAMPLE = OpenApiExample(
@@ -78,6 +78,7 @@ class CustomFields(_CustomFieldView, generics.ListView):
 class CustomFieldView(_CustomFieldView, generics.DetailView):
     """A custom field."""
 
+    @extend_schema(examples=schema.example({"label": "Rack"}))
     def patch(self, request: Request, custom_field_id: int) -> Response:
         """Change a custom field; a new name is that of the stored values, too."""
         row = self.get_object()

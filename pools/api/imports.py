@@ -26,6 +26,11 @@ LARGEST_FILE = 2 * 1024 * 1024
 class PoolManifestSerializer(Serializer):
     """YAML or JSON as text, the cluster of its pools unless the parameter names it, and what all of them get."""
 
+    example = {
+        "cluster": "prod",
+        "manifest": "apiVersion: cilium.io/v2\nkind: CiliumPodIPPool\nmetadata: {name: green-pool}\nspec: {ipv4: {cidrs: [10.20.0.0/16], maskSize: 24}}\n",
+    }
+
     cluster = fields.TextField(required=False)
     manifest = fields.TextField()
     tags = attributes.TagsField()

@@ -89,6 +89,8 @@ class MigrationStepForecastSerializer(MigrationForecastSerializer):
 class MigrationStartSerializer(Serializer):
     """The CIDR to retire, or a range of it, and its replacement."""
 
+    example = {"cidr": "10.20.0.0/16", "to": "10.30.0.0/16", "reason": "Renumbering"}
+
     cidr = fields.CIDRField()
     range = fields.RangeField(required=False)
     to = fields.CIDRField(required=False)

@@ -9,6 +9,7 @@ from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pools.api import overlaps
 from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool, PoolCIDR, ReservedRange
@@ -16,6 +17,7 @@ from pools.models.pools import Pending
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.register import overlaps as owners
 from pools.register import pools
 
 
@@ -142,11 +144,17 @@ class PoolCIDRs(_PoolCIDRView):
         self.parameters.raise_problems()
         return Response({"results": self.get_serializer(rows, many=True).data})
 
-    @extend_schema(request=NewCIDRSerializer, responses={201: PoolCIDRSerializer})
+    @extend_schema(
+        request=NewCIDRSerializer,
+        responses={201: PoolCIDRSerializer},
+        parameters=[overlaps.PARAMETER],
+    )
     def post(self, request: Request, pool_id: int) -> Response:
         """Add a CIDR to a pool."""
         entry, attribute_values = self.read(request, NewCIDRSerializer)
         author = self.author()
+        for pool in Pool.objects.select_related("cluster").filter(pk=pool_id):
+            overlaps.warn(self, [entry.cidr], owners.owner_of_pool(pool))
         return self.create(
             lambda: pools.add_cidr(pool_id, entry, author=author, attribute_values=attribute_values)
         )

@@ -10,7 +10,7 @@ from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups, pool_cidrs
+from pools.api import lookups, overlaps, pool_cidrs
 from pools.cilium import drift
 from pools.core import dns_names, errors
 from pools.models import Pool
@@ -18,6 +18,7 @@ from pools.models.pools import Category
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.register import overlaps as owners
 from pools.register import pool_cidrs as register_cidrs
 from pools.register import pools, usage
 
@@ -99,6 +100,8 @@ class PoolSerializer(Serializer):
 class PoolChangeSerializer(PoolSerializer):
     """A change of a pool; the fields that never change may be repeated."""
 
+    example = {"description": "Pods of production", "cooldown_seconds": 3600}
+
     def run_validation(self, data: Any = empty) -> Any:
         pool: Pool = self.context["pool"]
         if isinstance(data, dict) and data:
@@ -151,7 +154,9 @@ class Pools(_PoolView, generics.ListView):
     limited_by_body = True
     orderings = {"id": ("id",), "name": ("name", "id")}
 
-    @extend_schema(responses={201: PoolSerializer}, examples=[_EXAMPLE])
+    @extend_schema(
+        responses={201: PoolSerializer}, examples=[_EXAMPLE], parameters=[overlaps.PARAMETER]
+    )
     def post(self, request: Request) -> Response:
         """Create a pool."""
         attribute_values, values = split(self.read(request))
@@ -161,6 +166,8 @@ class Pools(_PoolView, generics.ListView):
             attributes=attribute_values,
             **values,
         )
+        cidrs = [entry.cidr for family in spec.families.values() for entry in family.cidrs]
+        overlaps.warn(self, cidrs, owners.owner_of_new_pool(spec.cluster, spec.category))
         return self.create(lambda: get_pool(pools.create(spec, author=self.author()).pk))
 
 
@@ -171,7 +178,7 @@ class PoolView(_PoolView):
         """A pool."""
         return self.answer(self.get_object())
 
-    @extend_schema(request=PoolChangeSerializer, parameters=[schema.IF_MATCH])
+    @extend_schema(request=PoolChangeSerializer, parameters=[schema.IF_MATCH, overlaps.PARAMETER])
     def patch(self, request: Request, pool_id: int) -> Response:
         """Change a pool; a family replaces the whole family."""
         pool = self.get_object()
@@ -179,6 +186,9 @@ class PoolView(_PoolView):
         attribute_values, values = split(values)
         families = _pop_families(values) or None
         change = pools.PoolChange(families=families, attributes=attribute_values or None, **values)
+        present = set(pool.cidrs.values_list("cidr", flat=True))
+        cidrs = {entry.cidr for family in (families or {}).values() for entry in family.cidrs}
+        overlaps.warn(self, sorted(cidrs - present, key=str), owners.owner_of_pool(pool))
         required = version(request, pool.version)
         pools.change(pool_id, change, author=self.author(), version=required)
         return self.answer(self.get_object())

@@ -13,7 +13,7 @@ from pools.core import errors
 from pools.models import Delivery, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState
 from pools.platform.alerts import event_feed, outbox, targets
-from pools.platform.rest import fields, filters, generics
+from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
 
 
@@ -122,6 +122,7 @@ class WebhookTargets(_TargetView, generics.ListView):
 
 
 class WebhookTargetView(_TargetView, generics.DetailView):
+    @extend_schema(examples=schema.example({"enabled": False}))
     def patch(self, request: Request, target_id: int) -> Response:
         """Change a target."""
         values = self.read(request, partial=True)

@@ -210,10 +210,11 @@ def replace(
     *,
     author: events.Author,
     offline: bool = False,
+    version: versions.Version = None,
 ) -> Connection:
     """Replace the credentials and the address of a connection; the cluster is due at once.
 
-    Raises IdentityChanged if another cluster answers, SameCluster, and the errors of `connect`.
+    Raises IdentityChanged if another cluster answers, SameCluster, VersionMismatch, and the errors of `connect`.
     """
     cluster_info = _fetch_cluster_info(source, offline=offline)
     if connection.identity and cluster_info.identity not in {"", connection.identity}:
@@ -228,8 +229,10 @@ def replace(
         values["identity"] = cluster_info.identity
 
     def write() -> None:
+        rows = Connection.objects.select_for_update()
         with events.recorded_by(author):
-            Connection.objects.filter(pk=connection.pk).update(**values)
+            versions.require(rows.get(pk=connection.pk), version)
+            rows.filter(pk=connection.pk).update(**values)
             events.record_credentials_replaced(connection.pk, author=author)
 
     _in_transaction(write)

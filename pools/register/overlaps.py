@@ -21,6 +21,7 @@ from django.db import connection
 from pools.core import addresses, overlaps
 from pools.core.observed import clashes
 from pools.core.observed.uses import Role
+from pools.models import AddressSpace, Cluster, Pool
 from pools.models.pools import Category
 
 MOST_NAMED = 20  # networks of each table that one would overlap
@@ -73,6 +74,31 @@ class NetworkOwner:
 
 
 Owned = tuple[addresses.Network, NetworkOwner]
+
+
+def owner_of_pool(pool: Pool) -> NetworkOwner:
+    """Return the owner that CIDRs have which a pool would get."""
+    cluster, space = pool.cluster, pool.space
+    return NetworkOwner(cluster.pk, cluster.name, space.name, pool.category, pool.pk)
+
+
+def owner_of_new_pool(cluster: Cluster, category: str) -> NetworkOwner:
+    return NetworkOwner(cluster.pk, cluster.name, "", category)
+
+
+def owner_of_new_network(cluster: Cluster, name: str) -> NetworkOwner:
+    return NetworkOwner(cluster.pk, cluster.name, name, Category.VM)
+
+
+def owner_of_container(space: AddressSpace) -> NetworkOwner:
+    """Return the owner of what a container of a cluster or an isolated network groups: the rest of its space is its own."""
+    return NetworkOwner(space.cluster_id, space.cluster.name, space.name, PREFIX)
+
+
+def owner_of_prefix(cluster: Cluster | None) -> NetworkOwner:
+    """Return the owner that the prefix of a cluster has; None is a cluster that is not added yet."""
+    number, name = (cluster.pk, cluster.name) if cluster else (0, "")
+    return NetworkOwner(number, name, "", PREFIX)
 
 
 @dataclass(frozen=True)

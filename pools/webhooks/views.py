@@ -11,6 +11,7 @@ from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.models import AddressSpace
 from pools.platform import process_metrics
+from pools.platform.rest import authentication
 from pools.webhooks import callers, podippools, register, reviews
 from pools.webhooks.reviews import Review, ReviewResult
 
@@ -22,7 +23,7 @@ class Webhook(views.APIView):
     """Review one request to a resource of `group`.
 
     200 with the result; 400 for a body that is no AdmissionReview, 403 for an unknown caller, 404
-    for an unknown cluster, 413 above 3 MiB, 503 while the database does not answer (then the
+    for an unknown cluster, 413 above 3 MiB, 429 for too many wrong keys of an address, 503 while the database does not answer (then the
     failurePolicy of the webhook decides).
     """
 
@@ -40,6 +41,11 @@ class Webhook(views.APIView):
         started, label = time.perf_counter(), "error"
         try:
             result, answer = self._review(request, cluster, key)
+        except errors.NotAllowed as failure:
+            if key:
+                authentication.slow_down(request, failure)
+            raise
+        else:
             label = "refused" if result.refusals else "patched" if result.patch else "allowed"
         finally:
             name = request.path.rpartition("/")[2]

@@ -65,7 +65,7 @@ def _pages(rows: list[Any]) -> list[str]:
     return ["/admin/", *lists, *(f"/admin/{path}" for path in others), *objects, *forms]
 
 
-@pytest.mark.parametrize("visit", [1440, 720, 390], indirect=True)
+@pytest.mark.parametrize("visit", [1440, 1280, 720, 390], indirect=True)
 def test_no_page_is_wider_than_the_window(visit: Visit, rows: list[Any]) -> None:
     for path in _pages(rows):
         visit.open(path)

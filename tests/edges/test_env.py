@@ -98,6 +98,16 @@ def _entry(**parts: object) -> dict[str, object]:
             "postgresql:///n?host=/run/postgresql", _entry(HOST="/run/postgresql"), id="socket"
         ),
         pytest.param(
+            "postgresql://u:%40%2F%23%3F%5B%C3%A4@%2FRun%2FPg:5433/n",
+            _entry(USER="u", PASSWORD="@/#?[ä", HOST="/Run/Pg", PORT="5433"),
+            id="socket-as-host",
+        ),
+        pytest.param(
+            "postgresql://ü:pä+s@[fe80::1]/n?application_name=a+b",
+            _entry(USER="ü", PASSWORD="pä+s", HOST="fe80::1", OPTIONS={"application_name": "a+b"}),
+            id="unicode-and-plus",
+        ),
+        pytest.param(
             "postgresql://h/n?sslmode=verify-full&sslrootcert=/a%20b.pem",
             _entry(HOST="h", OPTIONS={"sslmode": "verify-full", "sslrootcert": "/a b.pem"}),
             id="options",
@@ -137,6 +147,9 @@ def test_database_url(url: str, expected: dict[str, object]) -> None:
             )
         ),
         pytest.param("postgresql://h/n?sslmode=a&sslmode=b", "twice", id="option-twice"),
+        pytest.param("postgresql://u:%FFs3cret@h/n", "UTF-8", id="no-utf-8"),
+        pytest.param("postgresql://u:s3cret\uff03@h/n", "host or port", id="look-alike-of-#"),
+        pytest.param("postgresql://h/n?sslpassword=s3cret", "sslpassword", id="seen-by-ps"),
         pytest.param("postgresql://h/n?sslmode", "query", id="option-without-value"),
     ],
 )

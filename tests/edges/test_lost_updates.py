@@ -6,12 +6,12 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.contrib import admin
 
-from claims.models import Entry
-from pools.platform.admin import lists
+from claims.models import Entry, VMImport
+from pools.models import Connection
 from tests import people
-from tests.security import everything
+from tests.claims.access import answers
+from tests.security import everything, requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,11 @@ PAGES = {
     "claims/wave/{wave_id}/change/?edit=1": ("note", "name"),
     "claims/membership/{membership_id}/change/": ("namespaces", "namespaces"),
     "claims/networksettings/of/{cluster_id}/": ("default_nad_name", "default_nad_namespace"),
+    "auth/user/{user_id}/change/": ("first_name", "last_name"),
+    "auth/group/{group_id}/change/": ("name", "name"),
 }
+QUERIES = {"/admin/claims/wave/{wave_id}/change/": ("", "?edit=1")}
+NO_ROW = {"password", "journal"}  # a new password and a new note replace nothing that is shown
 VALUES = {
     "mode": ("managed", "managed"), "instance_mtu": ("1400", "1500"), "event_types": ("pool", "pool"),
     "every_minutes": ("60", "90"), "dns_name": ("a.example.org", "b.example.org"),
@@ -49,11 +53,13 @@ VALUES = {
 
 
 class Form(HTMLParser):
-    """The values of the form of a page that has a version."""
+    """The values of the forms of a page; `shown` has for each form the names that people see a value of."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.forms: list[dict[str, list[str]]] = []
+        self.shown: list[set[str]] = []
+        self.methods: list[str] = []
         self._area = self._select = ""
         self.feed(text)
 
@@ -62,22 +68,26 @@ class Form(HTMLParser):
         name, value = values.get("name") or "", values.get("value") or ""
         if tag == "form":
             self.forms.append({})
+            self.shown.append(set())
+            self.methods.append((values.get("method") or "get").lower())
         if tag == "option" and "selected" in values and self._select:
             self._add(self._select, value)
         self._select = name if tag == "select" else self._select
         self._area = name if tag == "textarea" else ""
         ticks = values.get("type") in {"checkbox", "radio"}
         if tag == "input" and name and (not ticks or "checked" in values):
-            self._add(name, value or ("on" if ticks else ""))
+            self._add(name, value or ("on" if ticks else ""), values.get("type") or "text")
 
     def handle_data(self, data: str) -> None:
         if self._area:
             self._add(self._area, data.removeprefix("\n"))
             self._area = ""
 
-    def _add(self, name: str, value: str) -> None:
+    def _add(self, name: str, value: str, kind: str = "text") -> None:
         if self.forms:
             self.forms[-1].setdefault(name, []).append(value)
+            if value.strip() and kind not in {"hidden", "submit"}:
+                self.shown[-1].add(name)
 
 
 def read(page: Any) -> dict[str, list[str]]:
@@ -92,24 +102,41 @@ def made() -> everything.Everything:
     return everything.create()
 
 
-def _edit_pages() -> Iterator[str]:
-    for model, model_admin in admin.site._registry.items():
-        if isinstance(model_admin, lists.ListAdmin):
-            for page in model_admin.row_pages:
-                if page.name in {"edit", "terms"}:
-                    yield f"{model._meta.app_label}/{model._meta.model_name}/"
+def _row_pages(made: everything.Everything) -> Iterator[tuple[str, Form]]:
+    """Yield the path of every page that is about a row, with its forms."""
+    browser = people.browser()
+    for address in answers.addresses("admin/"):
+        if address.names:
+            path, _body = requests.request(made, address, "GET")
+            for query in QUERIES.get(address.route, ("",)):
+                page = browser.get(path + query)
+                if page.status_code == 200 and page.headers["Content-Type"].startswith("text/html"):
+                    yield path + query, Form(page.content.decode())
 
 
-def test_every_edit_page_is_tried() -> None:
-    missing = [page for page in _edit_pages() if not any(p.startswith(page) for p in PAGES)]
-    assert missing == []
+def test_every_form_that_shows_values_of_a_row_has_their_version(
+    made: everything.Everything,
+) -> None:
+    versioned, without = set(), []
+    for path, page in _row_pages(made):
+        for method, names, shown in zip(page.methods, page.forms, page.shown, strict=True):
+            if any(name == "version" or name.endswith("-version") for name in names):
+                versioned.add(path)
+            elif method == "post" and shown and not NO_ROW & {*path.split("/")}:
+                without.append((path, sorted(shown)))
+    assert without == []
+    assert versioned >= {"/admin/" + path.format(**_values(made)) for path in PAGES}
+
+
+def _values(made: everything.Everything) -> dict[str, Any]:
+    rows = {"cluster_id": "pools.cluster", "user_id": "auth.user", "group_id": "auth.group"}
+    return made.values | {name: made.rows[row] for name, row in rows.items()}
 
 
 def test_two_tabs_of_every_form(made: everything.Everything) -> None:
-    made.values["cluster_id"] = made.rows["pools.cluster"]
     browser = people.browser()
     for path, fields in PAGES.items():
-        _try(browser, "/admin/" + path.format(**made.values), *fields)
+        _try(browser, "/admin/" + path.format(**_values(made)), *fields)
 
 
 def test_two_tabs_of_the_table_of_entries(made: everything.Everything) -> None:
@@ -142,6 +169,83 @@ def test_what_nobody_changed_here_stays_as_another_tab_saved_it(
     assert browser.post(url, tab).status_code == 302
     entry.refresh_from_db()
     assert entry.note == "by another"
+
+
+CORRECTIONS = {
+    "claims/vmimport/{import_id}/change/": ("vm", "note"),
+    "pools/registerimport/{register_import_id}/change/": ("pool", "description"),
+}
+
+
+@pytest.mark.parametrize("path", CORRECTIONS)
+def test_two_tabs_of_a_row_of_an_import(made: everything.Everything, path: str) -> None:
+    browser, (first, second) = people.browser(), CORRECTIONS[path]
+    url = "/admin/" + path.format(**made.values)
+    _try_part(browser, url, first, second, "first", "second")
+
+
+def test_two_tabs_of_the_mapping_of_an_import(made: everything.Everything) -> None:
+    """Each saves the port groups that it changes, and those of the other stay."""
+    browser = people.browser()
+    row = VMImport.objects.get(pk=made.values["import_id"])
+    row.rows.update(port_group="pg-1")
+    url = f"/admin/claims/vmimport/{row.pk}/change/"
+    first, second = "group-1-namespace", "group-0-namespace"
+    _try_part(browser, url, first, second, "bravo", "charlie")
+
+
+def _part(page: Any, name: str) -> dict[str, list[str]]:
+    forms = [form for form in Form(page.content.decode()).forms if {name, "version"} <= set(form)]
+    assert len(forms) == 1, forms
+    return {name: values for name, values in forms[0].items() if name != "csrfmiddlewaretoken"}
+
+
+def _try_part(browser: Client, url: str, first: str, second: str, *texts: str) -> None:
+    """As `_try`, for a form of a page that has others."""
+    tabs = [_part(browser.get(url), first) for _ in range(2)]
+    before = tabs[1].get(second)
+    tabs[0][first], tabs[1][second] = [texts[0]], [texts[1]]
+    assert browser.post(url, tabs[0]).status_code == 302
+    refused = browser.post(url, tabs[1])
+    assert refused.status_code == 200
+    for said in ("Not saved", "Save anyway", "Reload", texts[0]):
+        assert said in refused.content.decode(), said
+    kept = _part(refused, second)
+    assert kept[second] == [texts[1]]
+    assert _part(browser.get(url), second).get(second) == before, "was saved"
+    assert browser.post(url, kept).status_code == 302
+    assert _part(browser.get(url), second)[second] == [texts[1]]
+
+
+def test_two_tabs_of_the_credentials_of_a_cluster(made: everything.Everything) -> None:
+    browser = people.browser()
+    url = f"/admin/pools/cluster/{made.rows['pools.cluster']}/connect/"
+    tabs = [read(browser.get(url)) for _ in range(2)]
+    for number, tab in enumerate(tabs, start=1):
+        config = everything.KUBECONFIG.replace("127.0.0.1", f"203.0.113.{number}")
+        tab |= {"text": [config], "offline": ["on"]}
+    assert browser.post(url, tabs[0]).status_code == 302
+    refused = browser.post(url, tabs[1])
+    assert "Not saved" in refused.content.decode()
+    connection = Connection.objects.get(cluster=made.rows["pools.cluster"])
+    assert connection.server == "https://203.0.113.1:6443"
+    assert browser.post(url, read(refused) | {"text": tabs[1]["text"]}).status_code == 302
+    connection.refresh_from_db()
+    assert connection.server == "https://203.0.113.2:6443"
+
+
+def test_who_connects_a_cluster_replaces_no_connection_made_meanwhile(
+    made: everything.Everything,
+) -> None:
+    browser = people.browser()
+    url = f"/admin/pools/cluster/{made.rows['pools.cluster']}/connect/"
+    data = {"text": everything.KUBECONFIG.replace("127.0.0.1", "203.0.113.1"), "offline": "on"}
+    answer = browser.post(url, data | {"mode": "observed"}, follow=True)
+    assert "somebody has connected this cluster meanwhile" in answer.content.decode()
+    assert (
+        Connection.objects.get(cluster=made.rows["pools.cluster"]).server
+        != "https://203.0.113.1:6443"
+    )
 
 
 def _try(browser: Client, url: str, first: str, second: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -13,19 +15,51 @@ from claims.admin import scoped
 from claims.imports import drafts, mapping
 from claims.models import Network, VMImport
 from pools.core import errors
-from pools.platform.admin import imports, lists, pages, related
+from pools.platform.admin import imports, lists, pages, related, row_forms
 
 GROUPS_PER_PAGE = 25  # each has a menu of all networks, or while they are many, a name
+_GROUP = "group: "  # before the name of a port group, which may be any text
 _REST = ""  # the name of the line for all rows without a line of their own
 
 
+class MappingForm(row_forms.RowForm):
+    """What the form shows of each port group, as a text, so that a mapping of somebody else is not overwritten."""
+
+    def __init__(
+        self, vm_import: VMImport, names: Iterable[str], data: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(data)
+        for name in names:
+            label = name or gettext("All other rows")
+            self.fields[f"{_GROUP}{name}"] = forms.CharField(label=label, required=False)
+        self.show_row(vm_import, _destinations)
+
+
+def _destinations(vm_import: VMImport) -> dict[str, str]:
+    """Return the network and namespace of each port group, and of the rows without one."""
+    rest = {"name": _REST, "network": vm_import.network_id, "namespace": vm_import.namespace}
+    groups = [*mapping.port_groups(vm_import), rest]
+    ids = {group["network"] for group in groups}
+    names = dict(Network.objects.filter(pk__in=ids - {None}).values_list("pk", "name"))
+    return {
+        f"{_GROUP}{group['name']}": ", ".join(
+            filter(None, (names.get(group["network"]), group["namespace"]))
+        )
+        for group in groups
+        if group["name"] or group is rest
+    }
+
+
 def mapping_context(
-    request: HttpRequest, vm_import: VMImport, group_errors: dict[str, list[str]] | None = None
+    request: HttpRequest,
+    vm_import: VMImport,
+    group_errors: dict[str, list[str]] | None = None,
+    form: MappingForm | None = None,
 ) -> dict[str, Any]:
     """Return the template context of the mapping; port groups without a network come first.
 
-    `group_errors` are the errors of a submitted mapping by port group; then the submitted values are
-    shown again.
+    `group_errors` are the errors of a submitted mapping by port group, `form` its conflicts; then the submitted
+    values are shown again.
     """
     all_groups = mapping.port_groups(vm_import)
     groups = [group for group in all_groups if group["name"]]
@@ -46,7 +80,9 @@ def mapping_context(
         group["errors"] = (group_errors or {}).get(str(group["name"]), [])
     nameless = sum(group["rows"] for group in all_groups if not group["name"])
     unmapped = sum(group["rows"] for group in all_groups if group["network"] is None)
+    names = [group["name"] for group in (*page_groups, rest)]
     return {
+        "form": form or MappingForm(vm_import, names),
         "shown": page_groups,
         "rest": rest,
         "nameless": nameless,
@@ -98,19 +134,22 @@ def _submitted_groups(request: HttpRequest, vm_import: VMImport) -> dict[str, di
     return groups
 
 
-def save_mapping(request: HttpRequest, vm_import: VMImport) -> dict[str, list[str]]:
+def save_mapping(
+    request: HttpRequest, vm_import: VMImport
+) -> tuple[dict[str, list[str]], MappingForm]:
     """Save the changed mappings and revalidate all rows.
 
-    Return the errors by port group if nothing was saved, else an empty dict.
+    Return the errors by port group and the form with its conflicts; if both are empty, it was saved.
     """
     submitted_groups = _submitted_groups(request, vm_import)
+    form = MappingForm(vm_import, submitted_groups, request.POST.dict())
     unknown = {
         name: [related.unknown_name(group["typed"])]
         for name, group in submitted_groups.items()
         if group["network"] == 0
     }
     if unknown:
-        return unknown
+        return unknown, form
     current = {
         group["name"]: (group["network"], group["namespace"])
         for group in mapping.port_groups(vm_import)
@@ -128,10 +167,16 @@ def save_mapping(request: HttpRequest, vm_import: VMImport) -> dict[str, list[st
     values = {"mapping": changed, "network": network, "namespace": rest["namespace"]}
     try:
         changed_import = drafts.change_mapping(
-            vm_import.pk, values, author=pages.author(request), user=request.user
+            vm_import.pk,
+            values,
+            author=pages.author(request),
+            user=request.user,
+            version=form.check_version,
         )
+    except errors.VersionMismatch:
+        return {}, form
     except errors.InvalidInput as error:
-        return _errors_by_group(error, list(submitted_groups))
+        return _errors_by_group(error, list(submitted_groups)), form
     messages.success(
         request,
         (
@@ -139,7 +184,7 @@ def save_mapping(request: HttpRequest, vm_import: VMImport) -> dict[str, list[st
             % {"counts": imports.counts_text(changed_import.counts)}
         ),
     )
-    return {}
+    return {}, form
 
 
 def _errors_by_group(error: errors.InvalidInput, names: list[str]) -> dict[str, list[str]]:

@@ -29,12 +29,22 @@ from claims.waves import waves
 from pools.core import errors
 from pools.models.register_imports import ImportStatus as Status
 from pools.models.register_imports import RowStatus
+from pools.platform import versions
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import imports, lists, pages
 
 # Reasons that do not make a row invalid.
 _NOTE_CODES = frozenset({"prefix_added", "repeated_row", "reserved_subnet", "no_nad"})
 _RENAMED = "vm_name_changed"  # shown by the name itself
+# The texts of a row that can be corrected.
+_CORRECTED = {
+    "vm": _("VM"),
+    "mac": _("MAC"),
+    "ips": _("IPs"),
+    "namespace": _("Namespace"),
+    "port_group": _("Port group"),
+    "note": _("Note"),
+}
 # Lines of a file that are not imported: labels for one and for many.
 _SKIPPED_LABELS: dict[str, Any] = {
     "blank": ngettext_lazy("%(number)s blank line", "%(number)s blank lines", "count"),
@@ -72,12 +82,12 @@ class VMImportPages(imports.ImportPages[VMImport]):
         if request.method != "POST" or request.POST.get("action") != "map":
             return super().view(request, row)
         self.require_change(request)
-        mapping_errors = None
+        mapping_errors, form = None, None
         with pages.errors_as_messages(request):
-            mapping_errors = mapping.save_mapping(request, row)
-        if not mapping_errors:
+            mapping_errors, form = mapping.save_mapping(request, row)
+        if form is None or not (mapping_errors or form.conflicts):
             return HttpResponseRedirect(request.get_full_path())
-        groups = mapping.mapping_context(request, row, mapping_errors)
+        groups = mapping.mapping_context(request, row, mapping_errors, form)
         return self.page(request, row, groups=groups)
 
     def context(
@@ -158,14 +168,21 @@ class VMImportPages(imports.ImportPages[VMImport]):
 
     # --- buttons ----------------------------------------------------------------------------------
 
-    def actions(self) -> dict[str, Callable[[HttpRequest, VMImport], None]]:
+    def actions(self) -> dict[str, Callable[[HttpRequest, VMImport], HttpResponse | None]]:
         return super().actions() | {
             "free": self._assign_free_address,
             "missing": self._assign_missing_addresses,
             "wave": _add_to_wave,
         }
 
-    def correct(self, request: HttpRequest, row: VMImport) -> None:
+    def inputs(self, row: ImportRow) -> Iterator[imports.Input]:
+        for name, label in _CORRECTED.items():
+            value = getattr(row, corrections.COLUMNS[name])
+            yield name, label, ", ".join(value) if name == "ips" else value
+
+    def correct(
+        self, request: HttpRequest, row: VMImport, number: int, version: versions.Version
+    ) -> None:
         post_data = request.POST
         values: dict[str, Any] = {
             name: post_data[name][: corrections.MOST_IPS * 100]
@@ -175,7 +192,7 @@ class VMImportPages(imports.ImportPages[VMImport]):
         if "ips" in values:
             values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
         line = self.kind.correct_row(
-            row.pk, imports.row_number(request), values, **imports.actor(request)
+            row.pk, number, values, version=version, **imports.actor(request)
         )
         if line.status not in imports.BAD:
             words = {"row": line.row, "status": RowStatus(line.status).label}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from ipaddress import ip_network
 from typing import Any
 
 from django import forms
@@ -25,10 +26,12 @@ from claims.models import Network
 from claims.networks import manifests
 from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
+from pools.admin.plan import overlap_warning
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
 from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
+from pools.register import overlaps
 
 _LIST_FIELDS = (
     "subnets",
@@ -211,7 +214,7 @@ def add(request: HttpRequest) -> HttpResponse:
     form = NetworkForm(request.POST or None, initial=initial)
     if request.method == "POST" and "_back" not in request.POST and form.is_valid():
         try:
-            if "_confirmed" in request.POST:
+            if _overlaps_accepted(form) and "_confirmed" in request.POST:
                 network = _create_network(request, form)
                 return pages.done(request, _created_message(network), network)
             with transaction.atomic():  # errors of the service are shown before the preview
@@ -231,6 +234,11 @@ def add(request: HttpRequest) -> HttpResponse:
         clusters_exist=Cluster.objects.exists(),
         has_errors=form.is_bound and bool(form.errors),
     )
+
+
+def _overlaps_accepted(form: NetworkForm) -> bool:
+    owner = overlaps.owner_of_new_network(form.cleaned_data["cluster"], form.spec.name)
+    return overlap_warning.accepted(form, map(ip_network, form.spec.subnets), owner)
 
 
 def _create_network(request: HttpRequest, form: NetworkForm) -> Network:
@@ -264,6 +272,7 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponse:
         request,
         "network_preview.html",
         Network,
+        form=form,
         title=gettext("Create %(network)s?") % {"network": spec.name},
         cluster=form.cleaned_data["cluster"],
         applied=form.cleaned_data["applied"],
@@ -272,8 +281,9 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponse:
         immutable=_immutable_settings(row),
         mutable=rules.MUTABLE,
         manifest=manifests.render_yaml(spec),
-        overlaps=page.describe_overlaps(list(spec.subnets)),
-        hidden_inputs=pages.posted_values(request),
+        hidden_inputs=[
+            pair for pair in pages.posted_values(request) if pair[0] != overlap_warning.TICK
+        ],
     )
 
 

@@ -20,7 +20,15 @@ from claims.models.networks import NetworkKind
 from claims.networks import networks as services
 from pools.admin.pools import usage_bars
 from pools.models import Cluster
-from pools.platform.admin import attributes, columns, display, filters, lists, pages
+from pools.platform.admin import (
+    attributes,
+    columns,
+    display,
+    filters,
+    lists,
+    pages,
+    search_text,
+)
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import usage
@@ -44,7 +52,10 @@ def _by_presence(_request: HttpRequest, rows: QuerySet[Network], value: str) -> 
 
 
 def _search(rows: QuerySet[Network], text: str) -> QuerySet[Network]:
-    return rows.filter(services.search(text))
+    query = services.search(text)
+    if network := search_text.parse(text).network:  # also of `10.128`, the beginning of an address
+        query |= services.search(str(network))
+    return rows.filter(query)
 
 
 def _name(network: Network) -> SafeString:

@@ -175,16 +175,10 @@ def _usage_counts(request: HttpRequest, network: Network) -> Any:
 
 def _overlaps(network: Network) -> list[tuple[str, str, Any]]:
     """Return (subnet, overlapping CIDR, its owner) outside the network's own pool; overlaps are allowed."""
-    return describe_overlaps(network.subnets, own_pool_id=network.pool_id)
-
-
-def describe_overlaps(
-    subnets: list[str], *, own_pool_id: int | None = None
-) -> list[tuple[str, str, Any]]:
     return [
         (subnet, str(other), owner)
-        for subnet in subnets
+        for subnet in network.subnets
         for other, owner in overlaps.find_overlapping_networks(
-            ip_network(subnet), most=_MOST_OVERLAPS, other_than=own_pool_id
+            ip_network(subnet), most=_MOST_OVERLAPS, other_than=network.pool_id
         )
     ][:_MOST_OVERLAPS]

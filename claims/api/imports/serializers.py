@@ -279,6 +279,12 @@ class VMInterfaceSerializer(Serializer):
 class ImportBodySerializer(ImportOptionsSerializer):
     """A new import: either `rows`, or a pasted `text`."""
 
+    example = {
+        "cluster": "prod",
+        "namespace": "shop",
+        "rows": [{"vm": "web-9", "mac": "00:1a:4b:12:34:56", "ips": ["10.60.0.99"]}],
+    }
+
     empty_allowed = True  # it is refused like any other body without rows
 
     rows = fields.ListField(
@@ -304,6 +310,8 @@ class ImportBodySerializer(ImportOptionsSerializer):
 class ImportChangeSerializer(Serializer):
     """Another network, namespace or mapping of port groups for a draft."""
 
+    example = {"namespace": "shop"}
+
     network = NetworkField(required=False, allow_null=True, schema={"type": "integer"})
     namespace = fields.TextField(entries.parse_namespace, required=False)
     mapping = _mapping_field()
@@ -319,6 +327,8 @@ class ImportCommitSerializer(Serializer):
 
 class ImportRowChangeSerializer(Serializer):
     """One of: corrected values, `skip`, `free_address`."""
+
+    example = {"vm": "web-9"}
 
     vm = fields.TextField(imports.parse_correction, required=False)
     mac = fields.TextField(_parse_mac, required=False)

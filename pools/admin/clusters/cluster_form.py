@@ -16,7 +16,7 @@ from pools.models import Cluster, Pool
 from pools.models.pools import Category
 from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
-from pools.register import clusters
+from pools.register import clusters, overlaps
 
 
 class ClusterChangeForm(attributes.AttributeFields):
@@ -114,7 +114,7 @@ def _field_of_problem(problem: errors.FieldProblem) -> str:
 def _overlaps_accepted(form: ClusterChangeForm, cluster: Cluster) -> bool:
     prefix = form.cleaned_data["cluster_prefix"]
     new = [prefix] if prefix not in {None, "", cluster.cluster_prefix} else []
-    return overlap_warning.accepted(form, new, overlap_warning.owner_of_prefix(cluster))
+    return overlap_warning.accepted(form, new, overlaps.owner_of_prefix(cluster))
 
 
 def edit(request: HttpRequest, cluster: Cluster) -> HttpResponse:

@@ -37,7 +37,7 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
-from pools.register import clusters, draining, event_filters, usage
+from pools.register import clusters, draining, event_filters, overlaps, usage
 
 SHOWN_CIDRS = 50
 
@@ -191,7 +191,7 @@ def _may_save(request: HttpRequest, form: ClusterForm, cluster: Cluster | None) 
     prefix = form.cleaned_data["cluster_prefix"]
     if Cluster.objects.filter(name=form.cleaned_data.get("name")).exists():
         prefix = None  # the service refuses the name
-    owner = overlap_warning.owner_of_prefix(cluster)
+    owner = overlaps.owner_of_prefix(cluster)
     accepted = overlap_warning.accepted(form, [prefix] if prefix else [], owner)
     return accepted and "_preview" not in request.POST
 

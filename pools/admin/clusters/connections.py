@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from django.contrib import messages
@@ -13,7 +14,7 @@ from pools.admin.clusters import connect_form
 from pools.clusters import connection_test, connections, fleet
 from pools.clusters.reconcile import registry
 from pools.core import errors
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
+from pools.models import Cluster, Connection, Drift, Event, Finding, ObservedObject, SyncRun
 from pools.platform.admin import display, pages
 
 LATEST = 10  # sync runs, findings, objects and differences on the page of a cluster
@@ -39,8 +40,16 @@ def connect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Connect the cluster or replace its credentials; `_test` only tests them."""
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     pages.require(request, "pools.change_connection" if row else "pools.add_connection")
+    if row and "mode" in request.POST:  # the page had no connection to replace
+        messages.error(
+            request, gettext("Not saved: somebody has connected this cluster meanwhile.")
+        )
+        return HttpResponseRedirect(display.url_of(cluster))
     form_class = connect_form.ConnectForm.for_replacement if row else connect_form.ConnectForm
     form = form_class(request.POST or None, request.FILES or None, request=request, cluster=cluster)
+    if row:
+        changes = Event.objects.filter(table="connectionevent", object_id=row.pk).order_by("-id")
+        form.show_row(row, _shown_values, events=dict.fromkeys(_shown_values(row), changes))
     examination: connection_test.ConnectionTest | None = None
     if request.method == "POST" and form.is_valid() and form.source is not None:
         if "_test" in request.POST:
@@ -71,6 +80,12 @@ def connect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
 
 
+def _shown_values(row: Connection) -> dict[str, Any]:
+    """Return what a replacement overwrites, the credentials as a digest."""
+    digest = hashlib.sha256(row.sealed.encode()).hexdigest()[:8]
+    return {gettext("API server"): row.server, gettext("Credentials"): digest}
+
+
 def _save(
     request: HttpRequest,
     cluster: Cluster,
@@ -96,7 +111,7 @@ def _save(
             % {"cluster": cluster},
         )
     else:
-        connections.replace(row, source, author=author, offline=offline)
+        connections.replace(row, source, author=author, offline=offline, version=form.check_version)
         messages.success(
             request, gettext("The credentials of %(cluster)s were replaced.") % {"cluster": cluster}
         )

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.plan import plan
+from pools.admin.plan import overlap_warning, plan
 from pools.core import errors
 from pools.models import AddressSpace, Container
 from pools.platform import events
@@ -30,6 +30,7 @@ from pools.platform.admin import (
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.register import overlaps
 from pools.register.plan import containers
 
 
@@ -56,10 +57,19 @@ def _field_of_problem(problem: errors.FieldProblem) -> str:
     return attributes.field_of_problem(problem) or "cidr"
 
 
+def _overlaps_accepted(form: ContainerForm, container: Container | None = None) -> bool:
+    """Return False if a new CIDR has addresses of another address space; those of the fleet are all in its own."""
+    cidr = form.cleaned_data["cidr"]
+    space = container.space if container else form.cleaned_data["space"]
+    if space is None or (container and container.cidr == cidr):
+        return True
+    return overlap_warning.accepted(form, [cidr], overlaps.owner_of_container(space))
+
+
 def _add(request: HttpRequest) -> HttpResponse:
     initial = {name: request.GET[name] for name in ("space", "cidr") if name in request.GET}
     form = ContainerForm(request.POST or None, initial=initial)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and _overlaps_accepted(form):
         with pages.errors_at_field(form, _field_of_problem):
             container = containers.create(author=pages.author(request), **_values(form))
             return pages.done(
@@ -88,7 +98,7 @@ def _edit(request: HttpRequest, container: Container) -> HttpResponse:
     form = ContainerForm(request.POST or None)
     form.show_row(container, _shown_values)
     form.fields["space"].disabled = True
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and _overlaps_accepted(form, container):
         values = _values(form)
         del values["space"]
         values |= values.pop("attributes")

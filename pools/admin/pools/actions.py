@@ -18,7 +18,7 @@ from pools.core.cilium.podippool import CidrEntry
 from pools.models import AllocationRequest, Pool, PoolCIDR
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
-from pools.register import pool_cidrs, pools, previews, usage
+from pools.register import overlaps, pool_cidrs, pools, previews, usage
 from pools.register.allocator import allocation, requests
 from pools.register.dns import names
 
@@ -336,7 +336,7 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponse:
     form = AddCidrForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         entry = CidrEntry(form.cleaned_data["cidr"], tuple(form.cleaned_data["reserved"]))
-        accepted = overlap_warning.accepted(form, [entry.cidr], overlap_warning.owner_of_pool(pool))
+        accepted = overlap_warning.accepted(form, [entry.cidr], overlaps.owner_of_pool(pool))
         with pages.errors_at_field(form, _cidr_field):
             if accepted:
                 pools.add_cidr(pool.pk, entry, author=pages.author(request))

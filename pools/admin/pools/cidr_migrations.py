@@ -31,6 +31,7 @@ from pools.models import CIDRMigration, Pool
 from pools.platform import events
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
+from pools.register import overlaps
 
 WATCHED_EVERY = 5  # seconds
 PAST = 20  # migrations listed
@@ -83,7 +84,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponse:
         pages.require(request, "pools.change_pool")
         if form.is_valid():
             to = form.cleaned_data["to"]
-            owner = overlap_warning.owner_of_pool(pool)
+            owner = overlaps.owner_of_pool(pool)
             accepted = overlap_warning.accepted(form, [to] if to else [], owner)
             author = pages.author(request, form.cleaned_data["reason"] or "")
             with pages.errors_at_field(form):

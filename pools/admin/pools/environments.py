@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.html import format_html
@@ -164,6 +164,16 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
     indexed_orders = ("id", "org")
     finds_neighbours = True
     list_select_related = ("cluster",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Environment], search_term: str
+    ) -> tuple[QuerySet[Environment], bool]:
+        """Find `acme/shop`, as pages and events write an environment of an organization."""
+        return super().get_search_results(request, queryset, search_term.replace("/", " "))
+
+    def narrow_search(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
+        return super().narrow_search(rows, text.replace("/", " "))
+
     list_before_template = "cadastre/environments_intro.html"
     actions = (bulk.ENVIRONMENTS.action(),)
     list_pages = (Page("add", _add, "pools.add_environment"), bulk.ENVIRONMENTS.page())

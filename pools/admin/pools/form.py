@@ -20,7 +20,7 @@ from pools.models import Event, Pool
 from pools.models.pools import Category
 from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
-from pools.register import pool_cidrs, pools
+from pools.register import overlaps, pool_cidrs, pools
 
 _PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
@@ -238,9 +238,9 @@ class PoolForms:
         cidrs = [row.cleaned_data["cidr"] for row in self._rows()]
         values = self.form.cleaned_data
         owner = (
-            overlap_warning.owner_of_pool(self.pool)
+            overlaps.owner_of_pool(self.pool)
             if self.pool
-            else overlap_warning.owner_of_new_pool(values["cluster"], values["category"])
+            else overlaps.owner_of_new_pool(values["cluster"], values["category"])
         )
         new = [cidr for cidr in cidrs if str(cidr) not in present]
         return overlap_warning.accepted(self.form, new, owner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from django import forms
@@ -13,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
+from pools.admin.plan import overlap_warning
 from pools.core import errors
 from pools.models import Pool
 from pools.platform.admin import attributes, pages
@@ -78,17 +80,23 @@ def view(request: HttpRequest) -> HttpResponse:
     initial = {"cluster": request.GET.get("cluster", "")}
     form = ImportForm(request.POST or None, request.FILES or None, initial=initial)
     reports: list[manifests.ManifestReport] = []
+    overlapping = False
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
-        dry_run = "_commit" not in request.POST
+        dry_run, ticked = "_commit" not in request.POST, overlap_warning.TICK in request.POST
+        apply = functools.partial(
+            manifests.apply_manifests,
+            values["text"].encode(),
+            values["cluster"],
+            author=pages.author(request),
+            attributes=_attributes(values),
+        )
         try:
-            reports = manifests.apply_manifests(
-                values["text"].encode(),
-                values["cluster"],
-                author=pages.author(request),
-                dry_run=dry_run,
-                attributes=_attributes(values),
-            )
+            reports = apply(dry_run=dry_run or not ticked)
+            overlapping = any(report.problems for report in reports)
+            dry_run |= overlapping and not ticked
+            if not (dry_run or ticked):
+                reports = apply()
         except errors.IpamError as error:
             pages.add_errors(form, error, lambda _problem: "text")
         else:
@@ -104,6 +112,7 @@ def view(request: HttpRequest) -> HttpResponse:
         title=gettext("Import pools"),
         form=form,
         reports=reports,
+        overlapping=overlapping,
         accepted=bool(reports) and _all_accepted(reports),
         text=form.cleaned_data.get("text", "") if form.is_bound and form.is_valid() else "",
     )

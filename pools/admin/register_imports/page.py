@@ -17,6 +17,7 @@ from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
 from pools.models import PoolCIDR, RegisterImport, RegisterRow
 from pools.models.register_imports import RowStatus
+from pools.platform import versions
 from pools.platform.admin import display, imports, pages
 from pools.register.imports import drafts
 from pools.register.imports import rows as import_rows
@@ -81,14 +82,19 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
         )
         return effects
 
-    def correct(self, request: HttpRequest, row: RegisterImport) -> None:
+    def inputs(self, row: RegisterRow) -> Iterator[imports.Input]:
+        return iter(()) if import_rows.follows(row) else _inputs(row)
+
+    def correct(
+        self, request: HttpRequest, row: RegisterImport, number: int, version: versions.Version
+    ) -> None:
         values = {
             name: text[: attributes.LONGEST]
             for name, text in request.POST.items()
             if name in drafts.CORRECTED or attributes.is_attribute(name)
         }
         line = self.kind.correct_row(
-            row.pk, imports.row_number(request), values, **imports.actor(request)
+            row.pk, number, values, version=version, **imports.actor(request)
         )
         words = {"line": line.line, "status": RowStatus(line.status).label}
         text = gettext("Row %(line)s is %(status)s now.") % words
@@ -128,7 +134,6 @@ def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
         "bad": row.status in imports.BAD,
         "attributes": list(_attributes(row)),
         "differences": list(_differences(row)),
-        "inputs": [] if import_rows.follows(row) else list(_inputs(row)),
     }
 
 
@@ -161,8 +166,7 @@ _DETAILS: dict[str, StrOrPromise] = {
 }
 
 
-def _inputs(row: RegisterRow) -> Iterator[tuple[str, StrOrPromise, str]]:
-    """Yield (field, label, text) of the texts of a row that can be corrected."""
+def _inputs(row: RegisterRow) -> Iterator[imports.Input]:
     object_field = "pool" if row.kind == "prefix" else "holder"
     shared = ("status", "vrf", "cluster", "tenant", "description", "tags")
     custom = filter(attributes.is_custom, row.texts)

@@ -8,13 +8,14 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schem
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups
+from pools.api import lookups, overlaps
 from pools.core import addresses, errors, holders
 from pools.models import Cluster
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, query, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import clusters
+from pools.register import overlaps as owners
 
 _EXAMPLE = OpenApiExample(
     "with its pools", {"name": "prod", "cluster_prefix": "2001:db8:10::/48"}, request_only=True
@@ -77,6 +78,8 @@ class ClusterCreateSerializer(Serializer):
 class ClusterChangeSerializer(Serializer):
     """A change of a cluster; a prefix that it lacks is divided into pools."""
 
+    example = {"description": "Production", "instance_mtu": 1420}
+
     description = fields.DescriptionField()
     instance_gateway = fields.AddressField(_parse_address)
     instance_mtu = fields.IntegerField(min_value=clusters.LEAST_MTU, max_value=clusters.MOST_MTU)
@@ -99,11 +102,16 @@ class Clusters(generics.ListView):
     orderings = {"id": ("id",), "name": ("name",)}
 
     @extend_schema(
-        request=ClusterCreateSerializer, responses={201: ClusterSerializer}, examples=[_EXAMPLE]
+        request=ClusterCreateSerializer,
+        responses={201: ClusterSerializer},
+        examples=[_EXAMPLE],
+        parameters=[overlaps.PARAMETER],
     )
     def post(self, request: Request) -> Response:
         """Register a cluster."""
         attribute_values, values = split(self.read(request, ClusterCreateSerializer))
+        prefix = values.get("cluster_prefix")
+        overlaps.warn(self, filter(None, [prefix]), owners.owner_of_prefix(None))
         return self.create(
             lambda: clusters.create(author=self.author(), attributes=attribute_values, **values)
         )
@@ -128,6 +136,9 @@ class ClusterView(generics.GenericView):
         changes = self.read(request, ClusterChangeSerializer, partial=True)
         if "cluster_prefix" in changes:
             views.require(request, "pools.add_pool")
+        prefix = changes.get("cluster_prefix")
+        new = [prefix] if prefix and prefix != row.cluster_prefix else []
+        overlaps.warn(self, new, owners.owner_of_prefix(row))
         return self.respond(clusters.change(row, changes, author=self.author()))
 
     @extend_schema(

@@ -136,6 +136,8 @@ class ConnectionStoreSerializer(ConnectionSourceSerializer):
 class ConnectionChangeSerializer(Serializer):
     """`confirm_other_writer`: switch on a managed resource although another controller writes it, too."""
 
+    example = {"paused": True}
+
     confirm_other_writer = fields.FlagField(required=False, default=False)
     mode = _mode_field()
     managed_resources = _managed_resources_field()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups
+from pools.api import lookups, overlaps
 from pools.api import pools as pools_api
 from pools.api.plan import containers as containers_api
 from pools.core import addresses, errors, object_reader
@@ -18,6 +19,7 @@ from pools.models.pools import Category
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, generics, query, views
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.register import overlaps as owners
 from pools.register.plan import free_space, next_prefix, scopes, tree
 
 _ORDERS = tuple(order.value for order in free_space.Order)
@@ -253,9 +255,11 @@ class NextPrefix(containers_api.ContainerView):
         request=NextPrefixSerializer,
         responses={201: CreatedPrefixSerializer},
         examples=[_EXAMPLE],
+        parameters=[overlaps.PARAMETER],
     )
     def post(self, request: Request, container_id: int) -> Response:
         """Create a container, a pool or the prefix of a cluster in the next free prefix, atomically."""
+        overlaps.are_refused(self)
         values = self.read(request, NextPrefixSerializer)
         container = self.get_object()
         length, purpose = values.pop("prefix_length"), values.pop("purpose")
@@ -266,7 +270,11 @@ class NextPrefix(containers_api.ContainerView):
         author = self.author()
 
         def create() -> dict[str, Any]:
-            return {"purpose": purpose, **_create(container, purpose, length, values, author)}
+            with transaction.atomic():  # an overlap that is refused undoes it
+                created, owner = _create(container, purpose, length, values, author)
+                if owner is not None:
+                    overlaps.warn(self, [created["cidr"]], owner)
+            return {"purpose": purpose, **created}
 
         return self.once(request, create, status=201)
 
@@ -286,18 +294,20 @@ def _check_pool(container: Container, length: int, values: dict[str, Any]) -> No
 
 def _create(
     container: Container, purpose: str, length: int, values: dict[str, Any], author: Any
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], owners.NetworkOwner | None]:
+    """Return what was created, and the owner of its addresses; a container has none."""
     if purpose == "cluster_prefix":
         cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
-        return {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
+        created = {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
+        return created, owners.owner_of_prefix(cluster)
     attribute_values, others = split(values)
     attribute_values.setdefault("custom_fields", {})  # some may be required
     others |= {"author": author, "attributes": attribute_values}
     if purpose == "container":
-        created = next_prefix.create_container(container.pk, length, **others)
-        return {"cidr": str(created.cidr), "id": created.pk}
+        row = next_prefix.create_container(container.pk, length, **others)
+        return {"cidr": str(row.cidr), "id": row.pk}, None
     pool = next_prefix.create_pool(container.pk, length, **others)
-    return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}
+    return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}, owners.owner_of_pool(pool)
 
 
 def _represent(row: tree.PlanRow) -> dict[str, Any]:

@@ -8,12 +8,14 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pools.api import overlaps
 from pools.api import pools as pools_api
 from pools.core import errors
 from pools.models import AddressSpace, Container
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Serializer
+from pools.register import overlaps as owners
 from pools.register.plan import containers
 
 _EXAMPLE = OpenApiExample(
@@ -86,10 +88,13 @@ class Containers(ContainerView, generics.ListView):
     filterset_class = ContainerFilter
     orderings = {"id": ("id",), "cidr": ("cidr", "id")}
 
-    @extend_schema(responses={201: ContainerSerializer}, examples=[_EXAMPLE])
+    @extend_schema(
+        responses={201: ContainerSerializer}, examples=[_EXAMPLE], parameters=[overlaps.PARAMETER]
+    )
     def post(self, request: Request) -> Response:
         """Create a network container."""
         attribute_values, values = split(self.read(request))
+        _warn_of_overlaps(self, values.get("space"), [values["cidr"]])
         return self.create(
             lambda: containers.create(author=self.author(), attributes=attribute_values, **values)
         )
@@ -104,13 +109,18 @@ class ContainerDetail(ContainerView):
         """A network container."""
         return self.respond(self.get_object())
 
-    @extend_schema(parameters=[schema.IF_MATCH])
+    @extend_schema(
+        parameters=[schema.IF_MATCH, overlaps.PARAMETER],
+        examples=schema.example({"name": "Data centres"}),
+    )
     def patch(self, request: Request, container_id: int) -> Response:
         """Change the CIDR, the name, the description or the attributes; the address space never changes."""
         container = self.get_object()
         values = self.read(request, partial=True)
         if values.pop("space", container.space) != container.space:
             raise errors.ImmutableInUse("The address space of a network container never changes.")
+        cidr = values.get("cidr", container.cidr)
+        _warn_of_overlaps(self, container.space, [cidr] if cidr != container.cidr else [])
         required = pools_api.version(request, container.version)
         return self.respond(
             containers.change(container_id, values, author=self.author(), version=required)
@@ -122,3 +132,9 @@ class ContainerDetail(ContainerView):
         required = pools_api.version(request, self.get_object().version)
         containers.delete(container_id, author=self.author(), version=required)
         return Response(status=204)
+
+
+def _warn_of_overlaps(view: ContainerView, space: AddressSpace | None, cidrs: list[Any]) -> None:
+    """Warn of CIDRs of other address spaces; all CIDRs are in that of the fleet."""
+    owner = owners.owner_of_container(space) if space else owners.owner_of_prefix(None)
+    overlaps.warn(view, cidrs if space else [], owner)

@@ -15,7 +15,7 @@ from pools.api import lookups
 from pools.api.register_imports import serializers
 from pools.core import errors, holders
 from pools.models import NetBoxSource
-from pools.platform.rest import fields, generics, imports, parsing, views
+from pools.platform.rest import fields, generics, imports, parsing, schema, views
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import exports, sources
 
@@ -77,7 +77,18 @@ class NetBoxSources(_SourceView, generics.ListView):
     orderings = {"name": ("name",)}
     ordering = "name"
 
-    @extend_schema(responses={201: NetBoxSourceSerializer})
+    @extend_schema(
+        responses={201: NetBoxSourceSerializer},
+        examples=schema.example(
+            {
+                "name": "dc",
+                "url": "https://netbox.example.org",
+                "token": "0123456789",
+                "cluster": "prod",
+                "every_minutes": 60,
+            }
+        ),
+    )
     def post(self, request: Request) -> Response:
         """Create a NetBox source; with `every_minutes` it is a mirror, one way."""
         self.parameters.raise_problems()
@@ -96,6 +107,7 @@ class NetBoxSourceView(_SourceView, generics.DetailView):
         "DELETE": ("pools.delete_netboxsource",),
     }
 
+    @extend_schema(examples=schema.example({"every_minutes": 60}))
     def patch(self, request: Request, netbox_source_id: int) -> Response:
         """Change a NetBox source; another URL needs the token again."""
         pk = self.get_object().pk

@@ -22,6 +22,7 @@ MAPPING = {
         kind: {"type": "object", "additionalProperties": {"type": "string"}}
         for kind in ("vrf", "site")
     },
+    "example": {"vrf": {"blue": "prod"}},
 }
 
 
@@ -164,6 +165,8 @@ class RegisterImportFormSerializer(RegisterOptionsSerializer):
 class RegisterImportBodySerializer(RegisterOptionsSerializer):
     """A new import of a pasted table."""
 
+    example = {"cluster": "prod", "text": "prefix\n10.70.0.0/24\n"}
+
     text = fields.TextField(
         lambda value, path: ("", parsing.text(value, path).encode()), source="upload"
     )
@@ -185,6 +188,8 @@ class RegisterCommitSerializer(Serializer):
 
 class RegisterRowChangeSerializer(Serializer):
     """Corrected texts of a row, or `skip`."""
+
+    example = {"status": "active"}
 
     skip = imports.flag_field()
     custom_fields = attributes.CustomFieldsField()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.db.models import Q, QuerySet
@@ -20,12 +21,13 @@ from django_stubs_ext import StrOrPromise
 from pools.core import errors
 from pools.models.register_imports import Import, RowStatus
 from pools.models.register_imports import ImportStatus as Status
-from pools.platform import database
-from pools.platform.admin import display, lists, pages
+from pools.platform import database, versions
+from pools.platform.admin import display, lists, pages, row_forms
 from pools.platform.imports import progress, states
 from pools.platform.imports.lifecycle import Imports
 
 Row = TypeVar("Row", bound=Import)
+Input = tuple[str, StrOrPromise, str]  # a field of a row, its label and its text
 
 PER_PAGE = 50
 BAD = (RowStatus.CONFLICT, RowStatus.REFUSED)
@@ -74,6 +76,20 @@ def actor(request: HttpRequest) -> dict[str, Any]:
     return {"author": pages.author(request), "user": request.user}
 
 
+class CorrectionForm(row_forms.RowForm):
+    """The texts of a row of a draft that can be corrected: (field, label, text)."""
+
+    def __init__(
+        self, row: Any, inputs: Callable[[Any], Iterable[Input]], data: Mapping[str, str] | None
+    ) -> None:
+        fields = list(inputs(row))
+        # A button may send one of the fields only.
+        super().__init__(data and {**{name: text for name, _label, text in fields}, **data})
+        for name, label, _text in fields:
+            self.fields[name] = forms.CharField(label=label, required=False)
+        self.show_row(row, lambda row: {name: text for name, _label, text in inputs(row)})
+
+
 class ImportPages(ABC, Generic[Row]):
     """The pages of one kind of imports; `notify` wakes a worker for an import."""
 
@@ -108,7 +124,13 @@ class ImportPages(ABC, Generic[Row]):
         """Return sentences on what undoing an import does."""
 
     @abstractmethod
-    def correct(self, request: HttpRequest, row: Row) -> None:
+    def inputs(self, row: Any) -> Iterable[Input]:
+        """Return the texts of a row of an import that can be corrected."""
+
+    @abstractmethod
+    def correct(
+        self, request: HttpRequest, row: Row, number: int, version: versions.Version
+    ) -> None:
         """Save the typed values of a row, also invalid ones: the row then shows what is still invalid."""
 
     # --- badges -----------------------------------------------------------------------------------
@@ -203,7 +225,14 @@ class ImportPages(ABC, Generic[Row]):
         meta = self.kind.model._meta
         return f"{meta.app_label}.change_{meta.model_name}"
 
-    def page(self, request: HttpRequest, row: Row, **context: Any) -> HttpResponse:
+    def page(
+        self,
+        request: HttpRequest,
+        row: Row,
+        correction: CorrectionForm | None = None,
+        **context: Any,
+    ) -> HttpResponse:
+        """Return the page, with a correction that was not saved in the place of its row's."""
         shown = self.progress_values(row)
         has_rows = not shown["working"] and row.status not in {Status.FAILED, Status.CANCELLED}
         may_change = request.user.has_perm(self._change_permission())
@@ -225,7 +254,7 @@ class ImportPages(ABC, Generic[Row]):
             may_undo=may_change and committed and not row.undo_wanted and has_effect,
             drafted=drafted,
             effect=effect,
-            listed=self._listed(request, row) if has_rows else None,
+            listed=self._listed(request, row, correction) if has_rows else None,
             call=f"{self.endpoint}/{row.pk}/",
             **{**self.context(request, row, effect), **context},
         )
@@ -245,7 +274,9 @@ class ImportPages(ABC, Generic[Row]):
             "bad": counts["conflict"] + counts["refused"],
         }
 
-    def _listed(self, request: HttpRequest, row: Row) -> dict[str, Any]:
+    def _listed(
+        self, request: HttpRequest, row: Row, correction: CorrectionForm | None
+    ) -> dict[str, Any]:
         """Return one page of the filtered rows, with the chips that filter them."""
         status = request.GET.get("status", "")
         status = status if status in RowStatus.values else ""
@@ -261,8 +292,12 @@ class ImportPages(ABC, Generic[Row]):
             found = list(rows[: PER_PAGE + 1])
         query = {"status": status, "q": text}
         more = found[PER_PAGE - 1].number if len(found) > PER_PAGE else 0
+        lines = self.lines(row, found[:PER_PAGE])
+        for line in lines["rows"]:
+            is_kept = correction is not None and correction.row == line["row"]
+            line["form"] = correction if is_kept else CorrectionForm(line["row"], self.inputs, None)
         return {
-            **self.lines(row, found[:PER_PAGE]),
+            **lines,
             "chips": list(self._chips(row, status, text)),
             "search_text": text,
             "status": status,
@@ -322,10 +357,10 @@ class ImportPages(ABC, Generic[Row]):
 
     # --- buttons ----------------------------------------------------------------------------------
 
-    def actions(self) -> dict[str, Callable[[HttpRequest, Row], None]]:
-        """Return what the buttons do, by the value of `action`."""
+    def actions(self) -> dict[str, Callable[[HttpRequest, Row], HttpResponse | None]]:
+        """Return what the buttons do, by the value of `action`; the page is shown again, if not another one."""
         return {
-            "correct": self.correct,
+            "correct": self._correct,
             "skip": self._skip,
             "unskip": self._skip,
             "check": self._revalidate,
@@ -340,11 +375,25 @@ class ImportPages(ABC, Generic[Row]):
         if action is None:
             raise BadRequest(gettext("There is no such action."))
         with pages.errors_as_messages(request):
-            action(request, row)
+            if (answer := action(request, row)) is not None:
+                return answer
         here, number = request.get_full_path(), lists.parse_id(request.POST.get("row", ""))
         return HttpResponseRedirect(
             f"{here}#row-{number}" if number else here.partition("?ask=")[0]
         )
+
+    def _correct(self, request: HttpRequest, row: Row) -> HttpResponse | None:
+        """Correct a row; if somebody else did so meanwhile, show both and keep what was typed."""
+        number = row_number(request)
+        corrected = self.rows(row).filter(number=number).first()
+        if corrected is None:
+            raise errors.NotFound(gettext("There is no such row."))
+        form = CorrectionForm(corrected, self.inputs, request.POST.dict())
+        try:
+            self.correct(request, row, number, form.check_version)
+        except errors.VersionMismatch:
+            return self.page(request, row, correction=form)
+        return None
 
     def _skip(self, request: HttpRequest, row: Row) -> None:
         skipped = request.POST["action"] == "skip"

@@ -39,30 +39,16 @@ class FieldChange:
     event: Event | None
 
 
-class RowForm(forms.Form):
-    """A form that adds a row, or changes the row of `show_row`."""
+class _Versioned(forms.BaseForm):
+    """A form that says who changed its row since its page was opened; `row` is None while there is no row."""
 
     row: Any = None
     conflicts: tuple[FieldChange, ...] = ()  # made by others; not empty: nothing was saved
     _values: Callable[[Any], Values]
     _now: Texts | None = None
 
-    def show_row(
-        self,
-        row: Any,
-        values: Callable[[Any], Values],
-        *,
-        columns: Mapping[str, str] | None = None,
-        events: Mapping[str, QuerySet[Event]] | None = None,
-    ) -> None:
-        """Show the values that `values` reads of a row, by the names of the form's fields.
-
-        `columns` names the column of a field, where it has another name; `events` has those that change a
-        field that is no column of the row.
-        """
-        self.row, self._values = row, values
-        self._columns, self._events = columns or {}, events or {}
-        self.initial = {**self.initial, **values(row)}
+    _columns: Mapping[str, str] = {}
+    _events: Mapping[str, QuerySet[Event]] = {}
 
     @property
     def version(self) -> str:
@@ -143,6 +129,60 @@ class RowForm(forms.Form):
             for column in after:
                 if before.get(column) != after[column]:
                     yield column.removesuffix("_id"), event
+
+
+class RowForm(_Versioned, forms.Form):
+    """A form that adds a row, or changes the row of `show_row`."""
+
+    def show_row(
+        self,
+        row: Any,
+        values: Callable[[Any], Values],
+        *,
+        columns: Mapping[str, str] | None = None,
+        events: Mapping[str, QuerySet[Event]] | None = None,
+    ) -> None:
+        """Show the values that `values` reads of a row, by the names of the form's fields.
+
+        `columns` names the column of a field, where it has another name; `events` has those that change a
+        field that is no column of the row.
+        """
+        self.row, self._values = row, values
+        self._columns, self._events = columns or {}, events or {}
+        self.initial = {**self.initial, **values(row)}
+
+
+class ModelRowForm(_Versioned, forms.ModelForm[Any]):
+    """The form of a page of Django's own ModelAdmin, which saves in a transaction after `is_valid`.
+
+    Its page includes model_form_version.html.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.instance.pk is not None:
+            self.row, self._values = self.instance, self._read
+
+    def _read(self, row: Any) -> Values:
+        """Return what the row has in the fields that can be changed; a password is shown by none of them."""
+        names = [name for name, field in self.fields.items() if not field.disabled]
+        columns = [row._meta.get_field(name) for name in names if hasattr(row, name)]
+        return {
+            column.name: sorted(map(str, getattr(row, column.name).select_related()))
+            if column.many_to_many
+            else getattr(row, column.name)
+            for column in columns
+        }
+
+    def clean(self) -> Any:
+        values = super().clean()
+        if self.row is not None:
+            rows = type(self.row)._default_manager.select_for_update()
+            try:
+                self.check_version(rows.get(pk=self.row.pk))
+            except errors.VersionMismatch as error:
+                self.add_error(None, error.message)
+        return values
 
 
 def _text(value: Any) -> str:

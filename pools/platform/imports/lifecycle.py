@@ -18,7 +18,7 @@ from pools.core import errors
 from pools.models.fields import Now
 from pools.models.register_imports import Import
 from pools.models.register_imports import ImportStatus as Status
-from pools.platform import events
+from pools.platform import events, versions
 from pools.platform.imports import states
 from pools.platform.imports.leases import ImportLeases
 
@@ -210,12 +210,15 @@ class Imports(ABC, Generic[Row]):
         *,
         author: events.Author,
         user: Any = None,
+        version: versions.Version = None,
     ) -> Any:
         """Change source values of a row; it is parsed like a file, and what is still wrong is in its reasons.
 
-        Raises NotFound, ImportState, NotAllowed.
+        Raises NotFound, ImportState, NotAllowed, VersionMismatch.
         """
         with self.changing(import_id, author=author, user=user) as row:
+            for corrected in row.rows.filter(number=number):
+                versions.require(corrected, version)
             self.correct(row, number, values)
         return row.rows.get(number=number)
 

@@ -42,6 +42,7 @@ class OwnerField(fields.TextField):
     {
         "type": "object",
         "additionalProperties": {"type": "string", "nullable": True},
+        "example": {},  # else the API page sends names that there are not
         "description": (
             "Values by the names of custom fields, all as texts; a number may be sent as a JSON number."
             " A change keeps the fields that it leaves out; null removes a value."

@@ -35,6 +35,7 @@ CHALLENGE = "Bearer"
 _SCHEMES_OF_BROWSERS = (b"basic", b"digest", b"negotiate", b"ntlm")
 NOTE_USE_EVERY = 600  # seconds between two records of the use of a token
 # A token of Knox has 64 characters and a short prefix.
+_WITH_PORT = re.compile(r"(?P<v4>[0-9.]+):[0-9]+|\[(?P<v6>[0-9a-fA-F:.]+)\](:[0-9]+)?")
 _PRINTABLE = re.compile(rb"[!-~]{1,200}")
 
 log = logging.getLogger(__name__)
@@ -50,14 +51,18 @@ class TokenAuthentication(authentication.BaseAuthentication):
         try:
             return _owner(token)
         except exceptions.AuthenticationFailed as failure:
-            if wait := _count_wrong_token(request):
-                raise exceptions.Throttled(
-                    wait, "Too many requests from this address have had a wrong token."
-                ) from failure
+            slow_down(request, failure)
             raise
 
     def authenticate_header(self, request: Request) -> str:
         return CHALLENGE
+
+
+def slow_down(request: HttpRequest | Request, failure: Exception) -> None:
+    """Count a wrong token, or key, of the client's address; raise Throttled above the limit."""
+    if wait := _count_wrong_token(request):
+        message = "Too many requests from this address have had a wrong token."
+        raise exceptions.Throttled(wait, message) from failure
 
 
 def _count_wrong_token(request: HttpRequest | Request) -> int:
@@ -70,8 +75,13 @@ def _count_wrong_token(request: HttpRequest | Request) -> int:
 
 
 def client_address(request: HttpRequest | Request) -> str:
-    """Return the client's address; behind a proxy it is the last one of X-Forwarded-For."""
+    """Return the client's address; behind a proxy it is the last one of X-Forwarded-For.
+
+    Some proxies write the client's port after it, which is another one for each connection.
+    """
     last = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
+    if match := _WITH_PORT.fullmatch(last):
+        last = match["v4"] or match["v6"]
     peer = str(request.META.get("REMOTE_ADDR", "")).removeprefix(
         "::ffff:"
     )  # IPv4 by an IPv6 socket

@@ -187,7 +187,9 @@ class RatioField(ParsedField):
         return round(float(value), 6)
 
 
-@extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
+@extend_schema_field(
+    {"type": "object", "additionalProperties": {"type": "string"}, "example": {"app": "shop"}}
+)
 class StringMapField(ParsedField):
     """Labels or annotations: an object whose values are strings; wrong_type."""
 
@@ -206,7 +208,7 @@ def _relative(problem: errors.FieldProblem) -> errors.FieldProblem:
     )
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True})
+@extend_schema_field({"type": "object", "additionalProperties": True, "example": {}})
 class ObjectField(ParsedField):
     """Any JSON object, taken and shown as it is; wrong_type."""
 

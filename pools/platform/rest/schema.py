@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent, force_instance
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
 from pools.platform.rest import attributes
 from pools.platform.rest.serializers import is_optional
@@ -58,6 +58,11 @@ def _filters_attributes(view: Any) -> bool:
     return filterset is not None and issubclass(filterset, attributes.AttributeFilterSet)
 
 
+def example(body: Any) -> list[OpenApiExample]:
+    """Return the example of a request, for an operation whose body another one answers, too."""
+    return [OpenApiExample("example", body, request_only=True)]
+
+
 class Schema(AutoSchema):
     """An operation: the first line of the method's docstring is its summary, the rest its description."""
 
@@ -93,6 +98,9 @@ class Schema(AutoSchema):
         optional = {
             name for name, field in force_instance(serializer).fields.items() if is_optional(field)
         }
+        example = getattr(force_instance(serializer), "example", None)
+        if direction == "request" and example is not None:
+            schema["example"] = dict(example)
         if direction == "response" and "required" in schema:
             schema["required"] = [name for name in schema["required"] if name not in optional]
         return schema

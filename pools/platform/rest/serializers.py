@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from rest_framework import exceptions, serializers
 from rest_framework.fields import empty
@@ -31,6 +31,8 @@ class Serializer(serializers.Serializer[Any]):
     """
 
     empty_allowed = False  # whether `{}` is a request
+    # What the API page sends, where the examples of all fields together are refused.
+    example: ClassVar[Mapping[str, Any] | None] = None
 
     def run_validation(self, data: Any = empty) -> Any:
         """The validated values. InvalidInput with every problem of the object."""

@@ -1,0 +1,42 @@
+"""A list finds what it prints: parts of addresses, CIDRs, names and reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.models import IPPool
+from pools.models import Pool
+from pools.register import pools
+from tests import factories, people
+from tests.claims import worlds
+
+pytestmark = pytest.mark.django_db
+
+
+def found(path: str, text: str) -> list[Any]:
+    page = people.browser().get(f"/admin/{path}/", {"q": text})
+    return list(page.context["cl"].result_list)
+
+
+def test_events_of_a_cidr_a_name_and_a_reason() -> None:
+    pool = factories.pool("10.40.0.0/20")
+    Pool.objects.filter(pk=pool.pk).update(description="x")
+    by = factories.BY.__class__("ann", "api", reason="see CHG-4711")
+    pools.change(pool.pk, pools.PoolChange(description="new"), author=by)
+    assert [event.type for event in found("pools/event", "10.40.0.0/20")] == ["pool.cidr_added"]
+    assert "pool.created" in {event.type for event in found("pools/event", pool.name)}
+    assert {event.reason for event in found("pools/event", "chg-4711")} == {"see CHG-4711"}
+
+
+def test_networks_and_entries_by_the_beginning_of_an_address() -> None:
+    network = worlds.network("blue", subnets=["10.128.0.0/22"])
+    ippool: IPPool = worlds.ippool(network)
+    entry = worlds.entry(ippool, "02:aa:aa:aa:aa:01", "10.128.1.21/22")
+    other = worlds.entry(ippool, "02:aa:aa:aa:aa:02", "10.128.2.21/22")
+    assert found("claims/entry", "10.128.1") == [entry]
+    assert found("claims/entry", "10.128.2.21/22") == [other]
+    assert set(found("claims/entry", "10.128")) == {entry, other}
+    assert found("claims/network", "10.128") == [network]
+    assert found("claims/network", "10.129") == []
