@@ -10,10 +10,10 @@ _NAMES = ("memberships", "contradictions", "launchers", "workload_comparison", "
 def after_tables() -> str:
     own = [sql.text(name, __name__) for name in _NAMES]
     # The tables of this app have triggers of django-pgtrigger too, whose migrations overwrite its function.
-    return "".join([*own, _event_log(), sql.text("pgtrigger")])
+    return "".join([*own, event_log(), sql.text("pgtrigger")])
 
 
-def _event_log() -> str:
+def event_log() -> str:
     """Return the view of all events: the branches of pools/sql/event_log.sql, then those of VM networks."""
     view, _, _ = sql.text("event_log").partition(";")
     return f"{view}\n{sql.text('event_log', __name__)};\n"

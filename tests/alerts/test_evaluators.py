@@ -57,7 +57,7 @@ def test_without_the_lock_the_constraint_holds(
         looked.wait(30)
         return []
 
-    monkeypatch.setattr(evaluation, "_lock", lambda: True)
+    monkeypatch.setattr(evaluation, "_lock", lambda **_: True)
     monkeypatch.setattr(registry, "CONDITIONS", [*pools.ALL, Condition({"late": ""}, find)])
     outcomes = threads.together([evaluation.evaluate] * 2)
     assert sorted(type(one).__name__ for one in outcomes) == ["IntegrityError", "Outcome"]

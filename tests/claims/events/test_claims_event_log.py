@@ -123,7 +123,6 @@ def test_a_vm_owner_sees_none(told: Cluster) -> None:
 
 
 def test_the_installed_view_is_the_one_of_both_files() -> None:
-    """A migration of pools that installs its file anew needs one here after it."""
     text = sql.event_log().replace("VIEW pools_event_log", "TEMPORARY VIEW event_log_as_written")
     with connection.cursor() as cursor:
         cursor.execute(text)
