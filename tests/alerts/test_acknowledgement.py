@@ -55,6 +55,7 @@ def test_it_is_not_counted_and_folded_on_the_overview(alert: Alert) -> None:
     assert scrapes.value("ipam_alerts_acknowledged", **labels) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_more_severe_level_ends_it_and_is_sent(pool: Pool, alert: Alert) -> None:
     targets.create("ops", "https://hooks.example.org/", author=factories.BY)
     acknowledge(alert)

@@ -38,6 +38,7 @@ def test_a_quiet_register_has_no_alert() -> None:
     assert not opened()
 
 
+@pytest.mark.exhaustive
 def test_a_pool_over_80_per_cent_warns_and_over_95_is_an_error_and_ends_below() -> None:
     pool = factories.pool("10.0.0.0/27", cooldown=0)  # 30 blocks
     blocks = [factories.take(pool) for _ in range(24)]

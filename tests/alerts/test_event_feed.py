@@ -52,6 +52,7 @@ def resume(target: WebhookTarget) -> None:
     WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None, leased_until=None)
 
 
+@pytest.mark.exhaustive
 def test_events_arrive_signed_in_order_with_ids_and_numbers(receiver: Receiver) -> None:
     factories.pool("10.9.0.0/24")  # before the subscription
     target, secret = receiver.target(alerts=False, event_types=["*"])

@@ -87,6 +87,7 @@ def test_flags(psql: Psql) -> None:
     assert wrong(check_rows()) == {}
 
 
+@pytest.mark.exhaustive
 def test_an_address_that_nobody_holds(psql: Psql) -> None:
     index_entry = IndexEntry.objects.filter(
         address__isnull=False, holds=True, network__pool__isnull=False, duplicate_ip=False

@@ -52,6 +52,7 @@ def _sums(rows: QuerySet[Any], *by: str) -> set[tuple[Any, ...]]:
     return set(rows.order_by().values_list(*by).annotate(Sum("held"), Sum("cooling")))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("by", ["category", "cluster"])
 def test_the_sums_of_each_day_are_those_of_its_pools(by: str) -> None:
     sums = _sums(SampleSum.objects.filter(by=by), "day", "family", "name")

@@ -106,6 +106,7 @@ def test_nothing_found(found: Any) -> None:
     assert re.fullmatch(r"Advisories: \d+ packages, no flaw that has been fixed.\n", text)
 
 
+@pytest.mark.exhaustive
 def test_without_a_network_it_says_in_one_line_that_it_could_not_look() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         began = time.monotonic()

@@ -40,6 +40,7 @@ def test_nothing_is_deleted_in_bulk() -> None:
         assert type(rows[0]).objects.filter(pk=rows[0].pk).exists(), name
 
 
+@pytest.mark.exhaustive
 def test_the_start_page_of_somebody_without_rights_tells_nothing() -> None:
     client: Client = people.browser(())
     text = client.get(reverse("admin:index")).content.decode()

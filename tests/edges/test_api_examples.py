@@ -83,6 +83,7 @@ def bodies(document: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
                     yield verb.upper(), path, body
 
 
+@pytest.mark.exhaustive
 def test_no_field_and_no_type_of_an_example_is_refused(document: dict[str, Any]) -> None:
     made = everything.create()
     client = everything.token(made.user("superuser"))

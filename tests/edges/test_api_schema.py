@@ -29,6 +29,7 @@ def test_every_answer_below_the_api_has_a_problem(document: dict[str, Any]) -> N
             assert "application/problem+json" in response["content"], (path, verb)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 def test_the_examples_are_accepted(document: dict[str, Any]) -> None:
     api = Api()

@@ -114,6 +114,7 @@ def _row_pages(made: everything.Everything) -> Iterator[tuple[str, Form]]:
                     yield path + query, Form(page.content.decode())
 
 
+@pytest.mark.exhaustive
 def test_every_form_that_shows_values_of_a_row_has_their_version(
     made: everything.Everything,
 ) -> None:
@@ -177,6 +178,7 @@ CORRECTIONS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", CORRECTIONS)
 def test_two_tabs_of_a_row_of_an_import(made: everything.Everything, path: str) -> None:
     browser, (first, second) = people.browser(), CORRECTIONS[path]
@@ -184,6 +186,7 @@ def test_two_tabs_of_a_row_of_an_import(made: everything.Everything, path: str) 
     _try_part(browser, url, first, second, "first", "second")
 
 
+@pytest.mark.exhaustive
 def test_two_tabs_of_the_mapping_of_an_import(made: everything.Everything) -> None:
     """Each saves the port groups that it changes, and those of the other stay."""
     browser = people.browser()

@@ -86,6 +86,7 @@ PAGES = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("path", PAGES)
 def test_a_form_asks_before_it_saves_what_overlaps(api: Api, path: str) -> None:
     browser, url, sent = people.browser(), "/admin/" + path.format(**_ids()), _forms()[path]
@@ -128,6 +129,7 @@ CALLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("method", "path", "body"), CALLS, ids=[call[1] for call in CALLS])
 def test_a_call_names_what_it_overlaps_and_refuses_on_demand(
     api: Api, method: str, path: str, body: dict[str, Any]

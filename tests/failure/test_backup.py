@@ -96,6 +96,7 @@ def test_a_full_database_is_not_overwritten(tmp_path: pathlib.Path) -> None:
         backups.restore_backup(made.path, author=factories.WITH_REASON)
 
 
+@pytest.mark.exhaustive
 def test_into_an_empty_database(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> None:
     pool = factories.pool("10.0.0.0/24")
     taken = factories.take(pool)

@@ -114,7 +114,7 @@ def _rows(pool: Pool) -> list[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("recreate", WAYS, ids=lambda way: way.__name__.strip("_"))
 @pytest.mark.parametrize("definition", [SHIPPED, PROPOSAL])

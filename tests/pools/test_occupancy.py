@@ -71,6 +71,7 @@ def test_withheld_blocks_and_ended_cooldowns(clock: Clock) -> None:
     assert occupancy.count_by_share(*whole).shares == {0: UsedBlocks(held=1, withheld=1)}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("cidr", "prefix", "probed"),
     [

@@ -236,6 +236,7 @@ def _refuse_bad(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     monkeypatch.setattr(ReconcileFinding, "__init__", poisoned)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("kind", "code", "build"), CASES, ids=[f"{k} {c}" for k, c, _ in CASES])
 def test_the_others_are_reported_and_the_object_is_named(
     kind: str,

@@ -134,6 +134,7 @@ def test_no_take_over_while_a_transaction_is_open(fake: FakeCluster) -> None:
     assert leases.take(row.pk, "two") is not None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_a_long_answer_does_not_cost_the_lease(
     fake: FakeCluster, nodes: small.Small, monkeypatch: pytest.MonkeyPatch
@@ -175,6 +176,7 @@ def test_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeClust
     assert (now.leased_by, now.fence, now.failures) == ("another", mine.fence, 0)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["list", "patch", "get"])
 def test_killed_in_the_middle_the_next_worker_completes_it(

@@ -180,6 +180,7 @@ def shared_network() -> IPPool:
     return pool
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("address", ["mutate-pods", "mutate-vms"])
 @pytest.mark.parametrize("code", DECLINED)
 def test_no_reason_names_another_namespace(code: str, address: str, shared_network: IPPool) -> None:
