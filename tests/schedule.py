@@ -16,12 +16,12 @@ _HERE = pathlib.Path(__file__).parent
 # Files that start sites, build images, sweep, fuzz or wait, or whose every test takes more than three quarters of a second
 # of processor time: `make test` leaves them out. Tests of other files carry the marker themselves.
 EXHAUSTIVE = (
-    "alerts/test_conditions", "checks/test_clean", "claims/access/test_journal",
-    "claims/access/test_sweep", "claims/imports/test_round_trip", "claims/ippools/test_entry_namespaces",
-    "claims/test_demo_networks", "cluster_api/test_bad_claims", "cluster_api/test_deleted_at_once",
-    "cluster_api/test_many", "cluster_api/test_pages", "concurrent/test_checks_at_work",
-    "concurrent/test_history_over_http", "concurrent/test_mutants", "core/test_plain_cidrs", "deploy/helm/",
-    "deploy/image/", "deploy/test_migrations", "deploy/test_rolling_upgrade", "docs/test_rest_tutorial",
+    "alerts/test_conditions", "checks/test_clean", "claims/access/test_journal", "claims/access/test_sweep",
+    "claims/imports/test_round_trip", "claims/ippools/test_entry_namespaces", "claims/test_demo_networks",
+    "cluster_api/test_bad_claims", "cluster_api/test_deleted_at_once", "cluster_api/test_many",
+    "cluster_api/test_pages", "concurrent/test_checks_at_work", "concurrent/test_history_over_http",
+    "concurrent/test_mutants", "core/test_plain_cidrs", "deploy/helm/", "deploy/image/",
+    "deploy/test_migrations", "deploy/test_rolling_upgrade", "docs/test_rest_tutorial",
     "edges/test_api_client", "edges/test_api_fuzz", "edges/test_api_nothing_ignored",
     "edges/test_api_recorded", "edges/test_cluster_life", "edges/test_environment_search",
     "edges/test_external_servers", "edges/test_no_secret_leaves", "edges/test_up", "edges/test_webhook_tls",
@@ -33,8 +33,8 @@ EXHAUSTIVE = (
     "leaks/test_stale_vms", "metrics/test_measures_processes", "observed/test_whereabouts",
     "pools/test_any_sequence", "pools/test_name_parts", "pools/test_stale_statistics",
     "register_imports/test_divided_parts_at_random", "register_imports/test_large",
-    "security/test_limits_under_load",
-    "security/test_slow_clients", "security/test_turns", "signon/test_ldap", "signon/test_provider",
+    "security/test_limits_under_load", "security/test_slow_clients", "security/test_turns",
+    "signon/test_ldap", "signon/test_provider",
 )  # fmt: skip
 # The arguments of tests that ask for what is started once for their folder.
 _SHARED = re.compile(r"\b(?:running: RunningTarget|site: (?:sites\.)?Site)\b")
