@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import (
@@ -85,19 +85,16 @@ def poll(
     Deletions, and kinds that cannot be read, are left to the full sync. Releases the lease; the sync run is stored
     only if it changed something or failed.
     """
-    connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
-    record = sync_runs.watch_run(connection.cluster, database.now())
-    counts: dict[str, KindCounts] = {}
-    with (
-        sync.record_outcome(lease, record, counts, full=False),
-        leases.renew_in_background(lease),
-        open_client(connection) as client,
-    ):
+
+    def poll_kinds(
+        connection: Connection, client: ClusterClient, counts: dict[str, KindCounts]
+    ) -> None:
         for handler in handlers:
             if handler.is_polled(connection):
                 with contextlib.suppress(faults.Forbidden, faults.NotFound, faults.KindNotServed):
                     _poll_kind(connection, client, lease, handler, handlers, counts)
-    return record
+
+    return _run(lease, open_client, poll_kinds)
 
 
 def _poll_kind(
@@ -139,6 +136,23 @@ def apply_register_changes(
 
     Releases the lease; the sync run is stored only if it changed something or failed.
     """
+
+    def apply_prompt(
+        connection: Connection, client: ClusterClient, counts: dict[str, KindCounts]
+    ) -> None:
+        context = _make_context(connection, client, lease, ())
+        prompt = [handler for handler in handlers if handler.prompt]
+        _apply_each(context, prompt, counts)
+
+    return _run(lease, open_client, apply_prompt)
+
+
+def _run(
+    lease: Lease,
+    open_client: connecting.OpenClient,
+    work: Callable[[Connection, ClusterClient, dict[str, KindCounts]], None],
+) -> SyncRun:
+    """Work on a cluster under the lease, which is released, and return the run with its outcome."""
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.watch_run(connection.cluster, database.now())
     counts: dict[str, KindCounts] = {}
@@ -147,9 +161,7 @@ def apply_register_changes(
         leases.renew_in_background(lease),
         open_client(connection) as client,
     ):
-        context = _make_context(connection, client, lease, ())
-        prompt = [handler for handler in handlers if handler.prompt]
-        _apply_each(context, prompt, counts)
+        work(connection, client, counts)
     return record
 
 
