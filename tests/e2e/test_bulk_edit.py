@@ -29,7 +29,7 @@ def test_preview_confirmation_and_filters(visit: Visit) -> None:
     content.get_by_label("Cooldown", exact=True).fill("soon")
     page.fill("[name=reason]", "new policy")
     content.get_by_role("button", name="Preview").click()
-    assert "24 hours" in content.get_by_role("alert").inner_text()
+    assert "24 hours" in content.locator("#errors").inner_text()
     assert (
         content.get_by_label("Description", exact=True).input_value()
         == "kept while the preview is wrong"
