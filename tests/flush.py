@@ -23,23 +23,23 @@ class Flush:
             only_existing=True, include_views=False
         )
         # Not in the database: backups would contain them.
-        self._written = {table: _rows(table) for table in _with_rows(tables)}
+        self._written = {table: rows_of(table) for table in with_rows(tables)}
         self._others = sorted({*tables} - {*self._written})
 
     def __call__(self) -> None:
         with transaction.atomic():
-            dirty = _with_rows(self._others)
-            dirty += [table for table, rows in self._written.items() if _rows(table) != rows]
+            dirty = with_rows(self._others)
+            dirty += [table for table, rows in self._written.items() if rows_of(table) != rows]
             if not dirty:
                 return
             with connection.cursor() as cursor:
                 cursor.execute(f"TRUNCATE {', '.join(dirty)} CASCADE")
-                for table in self._written.keys() - {*_with_rows(self._written)}:
+                for table in self._written.keys() - {*with_rows(self._written)}:
                     with cursor.copy(f"COPY {table} FROM STDIN") as copy:
                         copy.write(b"".join(self._written[table]))
 
 
-def _with_rows(tables: Iterable[str]) -> list[str]:
+def with_rows(tables: Iterable[str]) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(
             " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (TABLE {table})" for table in tables)
@@ -47,7 +47,7 @@ def _with_rows(tables: Iterable[str]) -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def _rows(table: str) -> list[bytes]:
+def rows_of(table: str) -> list[bytes]:
     """Return the rows as lines of COPY, in an order that does not depend on where they are stored."""
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} TO STDOUT") as copy:
         return sorted(b"".join(copy).splitlines(keepends=True))

@@ -13,6 +13,7 @@ from tests.e2e import strict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+PASSWORD = "a password of the tests"
 CHROMIUM = pathlib.Path("/usr/bin/chromium")
 ARGUMENTS = (
     "--no-sandbox",
@@ -71,18 +72,20 @@ class Visit:
 @pytest.fixture
 def visit(browser: strict.Watched, live_server: Any, request: pytest.FixtureRequest) -> Visit:
     """Logged in as a superuser; the width is the test's parameter, 1440 without one."""
+    from django.conf import settings
     from django.contrib.auth import get_user_model
+    from django.test import Client
 
-    from pools.register.demo import demo
+    from tests import demo_rows
 
-    demo.load()
-    get_user_model().objects.create_superuser("admin", password="a password of the tests")
+    demo_rows.load()
+    user = get_user_model().objects.create_superuser("admin", password=PASSWORD)
     width = getattr(request, "param", 1440)
     context = browser.new_context(viewport={"width": width, "height": 900})
     visit = Visit(browser, context.new_page(), live_server.url)
-    visit.open("/admin/login/")
-    visit.page.fill("input[name=username]", "admin")
-    visit.page.fill("input[name=password]", "a password of the tests")
-    visit.page.press("input[name=password]", "Enter")
-    visit.page.wait_for_url("**/admin/")
+    client = Client()
+    client.force_login(user)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+    visit.open("/admin/")
     return visit
