@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import and_, or_
+from operator import or_
 from typing import Any
 
 from django.db.models import Q, TextField
@@ -19,11 +19,9 @@ from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Wo
 from claims.models.workloads import WorkloadKind
 from claims.networks import networks
 from pools.admin import find
-from pools.core import address_parts, errors
-from pools.core.address_parts import Notation
-from pools.models.fields import Pairs
-from pools.platform import database, name_parts
-from pools.platform.admin import search_text
+from pools.core import errors
+from pools.platform import database
+from pools.platform.admin import large_tables, search_text
 
 
 @dataclass(frozen=True)
@@ -64,52 +62,33 @@ def _rows_by_part(request: HttpRequest, text: str) -> dict[str, list[Any]]:
     namespace, slash, name = text.lower().rpartition("/")
     if len(name) < find.SHORTEST_PART:
         return {}
-    tables_of_names: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
-        ("entries", Entry, "vm", ("namespace", "vm")),
-        ("claims", IPAMClaim, "vm", ("vm", "namespace", "cluster")),
-        ("workloads", Workload, "name", ("namespace", "name")),
+    tables_of_names: tuple[tuple[str, Any, str, str], ...] = (
+        ("entries", Entry, "vm", "ippool__network__cluster"),
+        ("claims", IPAMClaim, "vm", "network__cluster"),
+        ("workloads", Workload, "name", "network__cluster"),
     )
-    related = {"entries": "ippool__network__cluster"}
     rows_by_table = {}
-    for table, model, column, index in tables_of_names:
-        rows = scoped.rows(request, model)
+    for table, model, column, related in tables_of_names:
+        query = Q(**{f"{column}__contains": name})
         if slash:
-            rows = rows.filter(namespace=namespace)
-        keys = name_parts.first_keys(rows, name, (column,), index, find.MOST)
-        rows_by_table[table] = _rows(request, model, keys, related.get(table, "network__cluster"))
+            query &= Q(namespace=namespace)
+        rows_by_table[table] = _rows(request, model, query, related)
     return rows_by_table
 
 
 def _rows_with_part(request: HttpRequest, searched: search_text.SearchText) -> dict[str, list[Any]]:
     """Return the entries, claims and workloads of which a MAC or an address contains a text."""
-    spellings = macs.spellings_of_part(searched.text)
-    conditions = [_contains("mac_text", text, Notation.MAC) for text in spellings]
+    conditions = [Q(mac_text__contains=text) for text in macs.spellings_of_part(searched.text)]
     if searched.part:
-        notation = Notation.IPV4 if "." in searched.part else Notation.IPV6
-        conditions.append(_contains("address_text", searched.part, notation))
+        conditions.append(Q(address_text__contains=searched.part))
     if not conditions:
         return {}
     every = scoped.rows(request, IndexEntry).alias(
-        mac_text=Cast("mac", TextField()),
-        address_text=search_text.address_text("address"),
-        pairs=Pairs("mac", "address"),
+        mac_text=Cast("mac", TextField()), address_text=search_text.address_text("address")
     )
-    rows = every.filter(reduce(or_, conditions))
-    # What is frequent is found there; its pairs would have a million rows.
-    first = every.order_by("pk").values("pk")[: name_parts.READ_FIRST]
-    index_entries = list(rows.filter(pk__in=first)[: find.MOST])
-    if len(index_entries) < find.MOST:
-        with database.planner_settings(enable_seqscan="off", enable_indexscan="off"):
-            index_entries = list(rows[: find.MOST])
+    with database.in_parallel():
+        index_entries = list(every.filter(reduce(or_, conditions))[: find.MOST])
     return _rows_with_addresses(request, _filters_of(index_entries, Q(pk__in=[])))
-
-
-def _contains(text: str, part: str, notation: Notation) -> Q:
-    """Return the condition for rows whose text contains a part, with what the index of pairs has for it."""
-    elements = address_parts.alternatives(part, notation)
-    return reduce(
-        and_, (Q(pairs__overlap=one_of) for one_of in elements), Q(**{f"{text}__contains": part})
-    )
 
 
 def _rows_with_addresses(request: HttpRequest, filters: _TableFilters) -> dict[str, list[Any]]:
@@ -125,7 +104,7 @@ def _rows(request: HttpRequest, model: Any, query: Q, *related: str) -> list[Any
     rows = scoped.rows(request, model).filter(query).select_related(*related)
     if model is Workload:  # a VM that runs is there as such
         rows = rows.exclude(kind=WorkloadKind.TEMPLATE, phase="Running")
-    return list(rows.order_by("pk")[: find.MOST])
+    return list(large_tables.search_first(rows).order_by("pk")[: find.MOST])
 
 
 def _table_filters(request: HttpRequest, searched: search_text.SearchText) -> _TableFilters:

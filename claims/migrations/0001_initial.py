@@ -695,10 +695,6 @@ class Migration(migrations.Migration):
                     model_name='entry',
                     index=models.Index(fields=['vm', '-id'], name='entry_vm_alone'),
                 ),
-                migrations.AddIndex(
-                    model_name='entry',
-                    index=django.contrib.postgres.indexes.GinIndex(pools.models.fields.NGrams('vm'), name='entry_ngrams'),
-                ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='entry',
                     trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='WITH _pgh_attached_context AS ( SELECT _pgh_attach_context() AS value ) INSERT INTO "claims_entryevent" ("ippool_id", "ips", "mac", "namespace", "note", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "source", "vm") SELECT new_values."ippool_id", new_values."ips", new_values."mac", new_values."namespace", new_values."note", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', new_values."id", new_values."source", new_values."vm" FROM ( SELECT new_values.* FROM new_values  ) AS new_values, _pgh_attached_context; RETURN NULL;', hash='273e574152a75712dc3da696ba4b3cc668a3572a', level='STATEMENT', operation='INSERT', pgid='pgtrigger_created_insert_c16a6', referencing='REFERENCING NEW TABLE AS new_values ', table='claims_entry', when='AFTER')),
@@ -841,10 +837,6 @@ class Migration(migrations.Migration):
                 ),
                 migrations.AddIndex(
                     model_name='ipamclaim',
-                    index=django.contrib.postgres.indexes.GinIndex(pools.models.fields.NGrams('vm'), name='ipamclaim_ngrams'),
-                ),
-                migrations.AddIndex(
-                    model_name='ipamclaim',
                     index=models.Index(condition=models.Q(('ips', [])), fields=['id'], name='ipamclaim_without_ips'),
                 ),
                 migrations.AddConstraint(
@@ -947,10 +939,6 @@ class Migration(migrations.Migration):
                     model_name='workload',
                     index=models.Index(fields=['name'], name='workload_name_alone'),
                 ),
-                migrations.AddIndex(
-                    model_name='workload',
-                    index=django.contrib.postgres.indexes.GinIndex(pools.models.fields.NGrams('name'), name='workload_ngrams'),
-                ),
                 migrations.AddConstraint(
                     model_name='workload',
                     constraint=models.UniqueConstraint(fields=('network', 'kind', 'uid', 'interface'), name='workload_unique'),
@@ -966,10 +954,6 @@ class Migration(migrations.Migration):
                 migrations.AddIndex(
                     model_name='indexentry',
                     index=models.Index(condition=models.Q(('duplicate_mac', True), ('duplicate_ip', True), _connector='OR'), fields=['network'], name='index_entry_duplicate'),
-                ),
-                migrations.AddIndex(
-                    model_name='indexentry',
-                    index=django.contrib.postgres.indexes.GinIndex(pools.models.fields.Pairs('mac', 'address'), name='index_entry_pairs'),
                 ),
                 migrations.AddConstraint(
                     model_name='indexentry',

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -9,7 +8,7 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry
 from claims.models.networks import Network
 from claims.models.workloads import Workload
-from pools.models.fields import HostAddressField, Pairs
+from pools.models.fields import HostAddressField
 
 
 class IndexEntry(models.Model):
@@ -69,7 +68,6 @@ class IndexEntry(models.Model):
                 condition=Q(duplicate_mac=True) | Q(duplicate_ip=True),
                 name="index_entry_duplicate",
             ),
-            GinIndex(Pairs("mac", "address"), name="index_entry_pairs"),
         ]
 
     def __str__(self) -> str:

@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 from claims.models.fields import MACField
 from claims.models.networks import Network
 from pools.models import Cluster
-from pools.models.fields import ngram_index
 
 
 class IPAMClaim(models.Model):
@@ -56,7 +55,6 @@ class IPAMClaim(models.Model):
             models.Index(fields=["vm", "namespace", "cluster"], name="ipamclaim_vm"),
             models.Index(fields=["namespace", "name"], name="ipamclaim_namespace"),
             models.Index(fields=["name"], name="ipamclaim_name"),
-            ngram_index("ipamclaim_ngrams", "vm"),
             # The few without an address: pending, refused.
             models.Index(fields=["id"], condition=Q(ips=[]), name="ipamclaim_without_ips"),
         ]

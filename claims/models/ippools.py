@@ -7,7 +7,6 @@ from django.utils.translation import gettext_lazy as _
 from claims.models.fields import MACField
 from claims.models.networks import Network
 from pools.models import Cluster
-from pools.models.fields import ngram_index
 
 
 class EntrySource(models.TextChoices):
@@ -98,7 +97,6 @@ class Entry(models.Model):
             models.Index(fields=["ippool", "mac", "id"], name="entry_mac"),
             models.Index(fields=["namespace", "vm"], name="entry_vm"),
             models.Index(fields=["vm", "-id"], name="entry_vm_alone"),
-            ngram_index("entry_ngrams", "vm"),
         ]
 
     def __str__(self) -> str:

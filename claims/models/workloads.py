@@ -6,7 +6,6 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.models.fields import MACField
 from claims.models.networks import Network
-from pools.models.fields import ngram_index
 
 
 class WorkloadKind(models.TextChoices):
@@ -56,7 +55,6 @@ class Workload(models.Model):
         indexes = [
             models.Index(fields=["namespace", "name"], name="workload_name"),
             models.Index(fields=["name"], name="workload_name_alone"),
-            ngram_index("workload_ngrams", "name"),
         ]
 
     def __str__(self) -> str:

@@ -27,7 +27,6 @@ from pools.models import (
     PoolCIDR,
 )
 from pools.models.blocks import LIVE
-from pools.platform import name_parts
 from pools.platform.admin import large_tables, pages, search_text
 from pools.register import neighbours
 from pools.register.dns import names
@@ -221,22 +220,15 @@ def _search_environments(text: str) -> list[Environment]:
     found = list(rows.filter(exact)[:MOST])
     if found:
         return found
-    part = name_parts.first_keys(Environment.objects.all(), text, ("env", "org"), _BY_ENV, MOST)
+    part = Q(env__contains=text) | Q(org__contains=text)
     if slash:
-        part |= name_parts.first_keys(
-            Environment.objects.filter(org=first), second, ("env",), _BY_ENV, MOST
-        )
-    return list(rows.filter(part)[:MOST])
-
-
-_BY_ENV = ("cluster", "org", "env")
+        part |= Q(org=first, env__contains=second)
+    return list(large_tables.search_first(rows.filter(part))[:MOST])
 
 
 def _first_blocks(blocks: QuerySet[Block]) -> QuerySet[Block]:
     """Return the first blocks of a search in their order."""
-    ids = large_tables.find_ids(blocks, large_tables.REACH + 1)
-    rows = blocks if len(ids) > large_tables.REACH else blocks.filter(pk__in=ids)
-    return rows.order_by("space_id", "cidr")[:MOST]
+    return large_tables.search_first(blocks).order_by("space_id", "cidr")[:MOST]
 
 
 def _search_objects(text: str) -> list[ObservedObject]:
@@ -251,8 +243,7 @@ def _search_objects(text: str) -> list[ObservedObject]:
     found = list(ordered.filter(cluster__in=clusters, namespace=namespace, name=name)[:MOST])
     if found or len(name) < SHORTEST_PART:
         return found
+    matches = ordered.filter(name__contains=name)
     if slash:
-        rows = rows.filter(namespace=namespace)
-    order = ("cluster", "kind", "namespace", "name")
-    keys = name_parts.first_keys(rows, name, ("name",), order, MOST)
-    return list(ordered.filter(keys)[:MOST])
+        matches = matches.filter(namespace=namespace)
+    return list(large_tables.search_first(matches)[:MOST])

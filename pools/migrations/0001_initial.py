@@ -2129,10 +2129,6 @@ class Migration(migrations.Migration):
                     model_name='observedobject',
                     index=models.Index(condition=models.Q(('pending', True), models.Q(('problem_code', ''), _negated=True), ('missed_at__isnull', False), _connector='OR'), fields=['cluster', 'kind'], name='object_seen_open'),
                 ),
-                migrations.AddIndex(
-                    model_name='observedobject',
-                    index=django.contrib.postgres.indexes.GinIndex(pools.models.fields.NGrams('name'), name='object_seen_ngrams'),
-                ),
                 migrations.AddConstraint(
                     model_name='observedobject',
                     constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'uid'), name='object_seen_unique'),
@@ -2220,10 +2216,6 @@ class Migration(migrations.Migration):
                 migrations.AddIndex(
                     model_name='environment',
                     index=models.Index(fields=['env'], name='environment_env'),
-                ),
-                migrations.AddIndex(
-                    model_name='environment',
-                    index=django.contrib.postgres.indexes.GinIndex(pools.models.fields.NGrams('env', 'org', 'description'), name='environment_ngrams'),
                 ),
                 migrations.AddConstraint(
                     model_name='environment',

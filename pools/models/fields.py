@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.contrib.postgres.constraints import ExclusionConstraint
-from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex, OpClass
-from django.db.models import DateTimeField, F, Func, TextField, Value
-from django.db.models.functions import Concat
+from django.contrib.postgres.indexes import OpClass
+from django.db.models import DateTimeField, F, Func, Value
 from django_stubs_ext import StrOrPromise
 from netfields import InetAddressField
 
@@ -58,34 +55,3 @@ class Clock(Func):
     function = "ipam_clock"
     template = "%(function)s()"
     output_field = DateTimeField()
-
-
-class NGrams(Func):
-    """Two and three characters in a row of columns, in upper case (pools/sql/ngrams.sql)."""
-
-    function = "ipam_ngrams"
-    output_field = ArrayField(TextField())
-
-    def __init__(self, *columns: str) -> None:
-        self.columns = columns
-        joined = Concat(*_with_separators(columns)) if len(columns) > 1 else F(columns[0])
-        super().__init__(joined)
-
-
-class Pairs(Func):
-    """Pairs of neighbouring octets of a MAC and of an address (pools/sql/pairs.sql)."""
-
-    function = "ipam_pairs"
-    output_field = ArrayField(TextField())
-
-
-def _with_separators(columns: Sequence[str]) -> Iterator[F | Value]:
-    for column in columns:
-        yield F(column)
-        if column != columns[-1]:
-            yield Value("/")
-
-
-def ngram_index(name: str, *columns: str) -> GinIndex:
-    """Return the index in which `name_parts` finds rows by a part of one of the columns."""
-    return GinIndex(NGrams(*columns), name=name)

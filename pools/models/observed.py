@@ -12,7 +12,6 @@ from netfields import CidrAddressField
 
 from pools.core.observed.uses import Role
 from pools.models.clusters import AddressSpace, Cluster
-from pools.models.fields import ngram_index
 
 
 class ObservedObject(models.Model):
@@ -58,7 +57,6 @@ class ObservedObject(models.Model):
                 condition=Q(pending=True) | ~Q(problem_code="") | Q(missed_at__isnull=False),
                 name="object_seen_open",
             ),
-            ngram_index("object_seen_ngrams", "name"),
         ]
 
     def __str__(self) -> str:

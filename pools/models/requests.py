@@ -9,7 +9,6 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from pools.models.clusters import Cluster
-from pools.models.fields import ngram_index
 from pools.models.pools import Pool
 
 
@@ -57,7 +56,6 @@ class Environment(models.Model):
             ),
             models.Index(fields=["org", "-id"], name="environment_org"),
             models.Index(fields=["env"], name="environment_env"),
-            ngram_index("environment_ngrams", "env", "org", "description"),
         ]  # fmt: skip
 
     def __str__(self) -> str:

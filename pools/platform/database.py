@@ -133,18 +133,9 @@ def hash_joins_only(*, many: bool = True) -> Iterator[None]:
         yield
 
 
-def in_parallel(*, ordered: bool = True) -> AbstractContextManager[None]:
-    """Let PostgreSQL read large tables with several processes: for searches that no index serves.
-
-    With `ordered` False it does not read an index for the sake of its order: it finds all rows, then sorts.
-    """
-    index_scans = "on" if ordered else "off"
-    return planner_settings(max_parallel_workers_per_gather="2", enable_indexscan=index_scans)
-
-
-def by_index() -> AbstractContextManager[None]:
-    """Let PostgreSQL read rows in the order of an index if there is one, however few it expects."""
-    return planner_settings(enable_sort="off", enable_incremental_sort="off")
+def in_parallel() -> AbstractContextManager[None]:
+    """Let PostgreSQL read large tables with several processes: for searches that no index serves."""
+    return planner_settings(max_parallel_workers_per_gather="2")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 # Types, sequences and functions that columns name.
-_BEFORE_TABLES = ("clock", "ngrams", "pairs")
+_BEFORE_TABLES = ("clock",)
 _AFTER_TABLES = (
     "rules",
     "allocate",

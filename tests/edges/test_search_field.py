@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import random
-from ipaddress import IPv6Address, ip_network
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 
 from claims.address_index import index
 from claims.core import macs
 from claims.models import Entry, IPPool, Network
-from pools.core.address_parts import Notation, alternatives
 from pools.core.observed.uses import Role
 from pools.platform.admin import search_text
 from pools.register.plan import containers
@@ -149,49 +146,3 @@ def test_containers_are_found_by_name_and_address() -> None:
     client = people.browser()
     for text in ("centre", "10.1.2.3", "10.0.0.0/7"):
         assert "Data centres" in _find(client, text), text
-
-
-def _texts(notation: Notation, count: int = 40) -> list[str]:
-    """Random addresses, with octets and groups that are zero or short as they are in clusters."""
-    chosen = random.Random(notation.name)  # noqa: S311  # the same ones each time
-    if notation is Notation.IPV6:
-        groups = (
-            [chosen.choice((0, 0, 0xF, 0xBEE, 0xBEEF, chosen.getrandbits(16))) for _ in range(8)]
-            for _ in range(count)
-        )
-        return [
-            str(
-                IPv6Address(
-                    int.from_bytes(b"".join(group.to_bytes(2, "big") for group in row), "big")
-                )
-            )
-            for row in groups
-        ]
-    octets = [
-        [chosen.choice((0, 0, 10, chosen.getrandbits(8))) for _ in range(6)] for _ in range(count)
-    ]
-    if notation is Notation.MAC:
-        return [":".join(f"{octet:02x}" for octet in row) for row in octets]
-    return [".".join(map(str, row[:4])) for row in octets]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("notation", Notation)
-def test_the_index_has_every_part_of_an_address(notation: Notation) -> None:
-    columns = "%s::macaddr, NULL" if notation is Notation.MAC else "NULL, %s::inet"
-    parts = 0
-    for text in _texts(notation):
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT ipam_pairs({columns})", [text])
-            pairs = {*cursor.fetchone()[0]}
-        for part in {text[i:j] for i in range(len(text)) for j in range(i + 3, len(text) + 1)}:
-            looked_for = (
-                {*macs.spellings_of_part(part)}
-                if notation is Notation.MAC
-                else {search_text.parse(part).part}
-            )
-            if part in looked_for:
-                parts += 1
-                for elements in alternatives(part, notation):
-                    assert pairs & {*elements}, (text, part)
-    assert parts > 500

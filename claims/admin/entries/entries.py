@@ -170,7 +170,6 @@ class EntryAdmin(scoped.Scoped[Entry]):
     search = staticmethod(_search)
     ordering = ("ippool_id", "mac", "id")
     sortable_by = ("namespace",)
-    indexed_orders = ("id", "namespace", "vm")
     list_select_related = ("ippool__network__cluster", "ippool__cluster")
     list_before_template = "cadastre/entries_intro.html"
     actions = (bulk.ENTRIES.action(), bulk.ENTRY_DELETION.action())

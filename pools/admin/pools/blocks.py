@@ -170,7 +170,6 @@ class BlockAdmin(lists.ListAdmin[Block]):
     search_fields = ("holder_id",)
     search_help_text = _("Address, CIDR, holder or environment")
     ordering = ("space_id", "cidr")
-    indexed_orders = ("cidr",)
     actions = (
         lists.action(
             "release_selected", _("Release"), "admin:pools_block_release", "pools.allocate"

@@ -161,8 +161,6 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
     search_help_text = _("Environment or organization")
     ordering = (F("degraded_since").desc(nulls_last=True), "org", "env", "id")
     sortable_by = ("org",)
-    indexed_orders = ("id", "org")
-    finds_neighbours = True
     list_select_related = ("cluster",)
 
     def get_search_results(
@@ -170,9 +168,6 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
     ) -> tuple[QuerySet[Environment], bool]:
         """Find `acme/shop`, as pages and events write an environment of an organization."""
         return super().get_search_results(request, queryset, search_term.replace("/", " "))
-
-    def narrow_search(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
-        return super().narrow_search(rows, text.replace("/", " "))
 
     list_before_template = "cadastre/environments_intro.html"
     actions = (bulk.ENVIRONMENTS.action(),)

@@ -1,8 +1,7 @@
-"""Lists of large tables: they are read up to a number of rows, in orders that an index serves."""
+"""Lists of large tables: they are paged through up to a number of rows, and never counted as a whole."""
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin.views.main import PAGE_VAR, ChangeList
@@ -18,16 +17,17 @@ if TYPE_CHECKING:
     from pools.platform.admin.lists import ListAdmin
 
 REACH = 10_000  # rows that can be paged through; a search reaches the others
-MOST_SORTED = 100_000  # rows of a table that is sorted without an index
 
 
-def find_ids(rows: models.QuerySet[Any], most: int) -> list[Any]:
-    """Return the ids of up to `most` rows of a search, in any order, by one pass over the table.
+def search_first(rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+    """Return the rows of a search, which are found by one pass over the table before they are sorted.
 
-    Searching in an order, PostgreSQL would rather read the whole index of that order.
+    Searching in an order, PostgreSQL would rather read the whole index of that order. More than REACH rows
+    are so frequent that this is quick: they are left to it.
     """
     with database.in_parallel():
-        return list(rows.order_by().values_list("pk", flat=True)[:most])
+        ids = list(rows.order_by().values_list("pk", flat=True)[: REACH + 1])
+    return rows if len(ids) > REACH else rows.filter(pk__in=ids)
 
 
 class BoundedPaginator(paginator.Paginator[Any]):
@@ -49,8 +49,6 @@ class BoundedPaginator(paginator.Paginator[Any]):
 
     @cached_property
     def _counted(self) -> int:
-        if getattr(self.object_list, "are_many", False):  # the search has counted them
-            return REACH + 1
         if len(self.first_rows) <= self.per_page:  # a search without results reads the table once
             return len(self.first_rows)
         rows: Any = self.object_list
@@ -65,38 +63,24 @@ class BoundedList(ChangeList):
     """A list that knows whether it has more rows than can be paged through."""
 
     most_exported = export.MOST
-    many_matches = False  # a search found more rows than the list reaches
     queryset: Any
     model_admin: ListAdmin[Any]
 
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: Any = None
     ) -> models.QuerySet[Any]:
-        """Find the rows of a search before they are sorted."""
         rows = super().get_queryset(request, exclude_parameters)
-        if not self.query:
-            return rows
-        ids = find_ids(self.model_admin.narrow_search(rows, self.query), REACH + 1)
-        self.many_matches = len(ids) > REACH
-        return rows if len(ids) > REACH else rows.filter(pk__in=ids)
+        return search_first(rows) if self.query else rows
 
     def get_results(self, request: HttpRequest) -> None:
-        self.queryset.are_many = self.many_matches
-        with self._reading_many() if self.many_matches else contextlib.nullcontext():
-            super().get_results(request)
-            paginator = self.paginator
-            if self.page_num == 1 and not self.show_all and isinstance(paginator, BoundedPaginator):
-                rows = paginator.first_rows[: self.list_per_page]
-            else:
-                rows = list(self.result_list)
+        super().get_results(request)
+        paginator = self.paginator
+        if self.page_num == 1 and not self.show_all and isinstance(paginator, BoundedPaginator):
+            rows = paginator.first_rows[: self.list_per_page]
+        else:
+            rows = list(self.result_list)
         self.model_admin.prepare_rows(request, rows)
         self.result_list = rows
-
-    def _reading_many(self) -> contextlib.AbstractContextManager[None]:
-        """PostgreSQL takes a search for text for a rare one, and would sort all rows that it finds."""
-        if self.model_admin.finds_neighbours:
-            return database.in_parallel(ordered=False)
-        return database.by_index()
 
     def get_ordering_field(self, field_name: Any) -> Any:
         """Ignore an order of the URL that the list does not offer."""

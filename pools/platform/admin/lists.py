@@ -30,7 +30,6 @@ from django_stubs_ext import StrOrPromise
 from unfold import admin as unfold
 from unfold.contrib.filters.forms import DropdownForm
 
-from pools.platform import name_parts
 from pools.platform.admin import display, export, large_tables, pages, preferences
 from pools.platform.admin.columns import Column
 
@@ -140,11 +139,6 @@ class ListAdmin(Base[Row]):
     more_columns: ClassVar[tuple[Column | str, ...]] = ()
     # Names of model fields; a Column is sortable if it has an order.
     sortable_by: ClassVar[tuple[str, ...]] = ()
-    # The orders that an index serves; by others a table of more than large_tables.MOST_SORTED rows is not sorted.
-    indexed_orders: ClassVar[tuple[str, ...]] = ("id",)
-    # Rows that a search finds are neighbours in the order of the list. In this order PostgreSQL would read
-    # the table up to them before it finds the first.
-    finds_neighbours: ClassVar[bool] = False
     list_pages: ClassVar[Sequence[Page]] = ()
     row_pages: ClassVar[Sequence[Page]] = ()
     # Exported attributes of a row; without any the list has no export.
@@ -196,16 +190,11 @@ class ListAdmin(Base[Row]):
         return self.exported
 
     def get_sortable_by(self, request: HttpRequest) -> list[Any]:
-        columns = self.get_list_display(request)
-        orders = {
-            column: column.admin_order_field if isinstance(column, Column) else column
-            for column in columns
+        return [
+            column
+            for column in self.get_list_display(request)
             if isinstance(column, Column) or column in self.sortable_by
-        }
-        slow = {order for order in orders.values() if order} - {*self.indexed_orders}
-        if slow and large_tables.estimated_rows(self.model) > large_tables.MOST_SORTED:
-            return [column for column, order in orders.items() if order not in slow]
-        return list(orders)
+        ]
 
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Row], search_term: str
@@ -214,12 +203,6 @@ class ListAdmin(Base[Row]):
         if self.search is None or not text:
             return super().get_search_results(request, queryset, search_term)
         return self.search(queryset, text), False
-
-    def narrow_search(self, rows: models.QuerySet[Any], text: str) -> models.QuerySet[Any]:
-        """Return the rows in which a search finds its matches, if an index has less than all."""
-        if self.search is not None:
-            return rows
-        return name_parts.narrow(rows, [*map(str, self.search_fields)], text)
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """Export the rows of the list, with its filters, search and order."""
