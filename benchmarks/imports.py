@@ -19,9 +19,9 @@ from psycopg import pq
 
 from benchmarks import registers
 from claims.imports import drafts
+from claims.imports.drafts import Upload
 from claims.imports.files import formats
 from claims.imports.mapping import ImportOptions
-from claims.imports.uploads import Upload
 from claims.models import Entry, Network, VMImport
 from claims.networks import pools
 from pools.models.register_imports import ImportStatus as Status

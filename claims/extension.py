@@ -8,17 +8,17 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.access import cluster_owners, namespaces
 from claims.access.handlers import Groups, RoleBindings
-from claims.admin import events, find, start
+from claims.admin import find, start
 from claims.core import resources
-from claims.entries import drift
+from claims.entries import ippools
 from claims.entries.ippool_handler import IPPoolHandler
-from claims.ipamclaims import other_writer
+from claims.ipamclaims import handler
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import Network
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.route_advertisements import RouteAdvertisements
 from claims.networks.udn_handler import UserDefinedNetworks
-from claims.operations import checks, conditions, demo, history, leak_sources, metrics
+from claims.operations import checks, conditions, demo, history, leak_sources
 from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters import other_writers
@@ -34,7 +34,7 @@ def _handlers() -> Sequence[Handler]:
     Claims are last because they are granted addresses that no other object uses.
     """
     return (
-        other_writers.Leases(other_writer.OVN_KUBERNETES),
+        other_writers.Leases(handler.OVN_KUBERNETES),
         UserDefinedNetworks(resources.CLUSTER_UDN),
         UserDefinedNetworks(resources.UDN),
         RouteAdvertisements(),
@@ -50,8 +50,8 @@ def _handlers() -> Sequence[Handler]:
 
 VM_NETWORKS = Extension(
     handlers=_handlers(),
-    drift_resolvers=(drift.RESOLVER,),
-    other_writers=(other_writer.OVN_KUBERNETES,),
+    drift_resolvers=(ippools.RESOLVER,),
+    other_writers=(handler.OVN_KUBERNETES,),
     webhooks=hooks.ALL,
     leak_sources=(leak_sources.VMS, leak_sources.PODS),
     event_subjects={
@@ -72,7 +72,7 @@ VM_NETWORKS = Extension(
     checks=checks.CHECKS,
     sql_packages=("claims.sql",),
     conditions=conditions.ALL,
-    metrics=(metrics.values,),
+    metrics=(conditions.values,),
     journal_subjects=(
         journal.Subject(
             Network, lambda rows, user: namespaces.visible(rows, namespaces.scope(user))
@@ -82,7 +82,7 @@ VM_NETWORKS = Extension(
     finders=(find.finder,),
     find_permissions=("claims.view_entry",),
     search_recognizers=(find.recognize_mac,),
-    event_searches=(events.search_events,),
+    event_searches=(find.search_events,),
     event_references=history.EVENT_REFERENCES,
     demo_parts=(DemoPart(demo.steps, demo.forget),),
 )

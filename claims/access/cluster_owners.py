@@ -16,8 +16,7 @@ from django.db.models.expressions import RawSQL
 
 from claims.core import role_bindings
 from claims.models import ClusterGroupMember, ClusterOwner
-from claims.models.access import Role
-from claims.models.cluster_owners import SubjectKind
+from claims.models.cluster_owners import Role, SubjectKind
 from pools.clusters.reconcile import ingest
 from pools.models import Connection, ObservedObject
 from pools.models.fields import Now

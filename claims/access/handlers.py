@@ -12,7 +12,7 @@ from typing import Any
 
 from claims.access import cluster_owners
 from claims.core import resources, role_bindings
-from claims.core.workloads import projection
+from claims.core.workloads import vm_objects
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import Handler, SyncContext, Write
 from pools.core.kubernetes.resources import Manifest, Resource
@@ -28,7 +28,7 @@ class RoleBindings(Handler):
         return role_bindings.grants_role(manifest, cluster_owners.roles())
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.project(manifest, projection.ROLE_BINDING)
+        return vm_objects.project(manifest, vm_objects.ROLE_BINDING)
 
     def parse(self, manifest: Manifest) -> Any:
         return role_bindings.parse_binding(manifest)
@@ -49,7 +49,7 @@ class Groups(Handler):
     resources: Sequence[Resource] = (resources.GROUP,)
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.project(manifest, projection.GROUP)
+        return vm_objects.project(manifest, vm_objects.GROUP)
 
     def parse(self, manifest: Manifest) -> Any:
         return role_bindings.parse_group(manifest)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 
 from claims.address_index import segments
-from claims.address_index.changed_keys import ChangedKeys, Name
+from claims.address_index.conflicts import ChangedKeys, Name
 from claims.models import Network
 from pools.core import holders
 from pools.platform import database

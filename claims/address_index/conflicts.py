@@ -23,18 +23,47 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef
 
 from claims.address_index import own_addresses, segments
-from claims.address_index.changed_keys import ChangedKeys
 from claims.core.macs import parse_mac
 from claims.models import IndexEntry, IPPool, Network
 from pools.core import errors
 from pools.platform import database
 from pools.sql import statements
+
+Name = tuple[str, str]  # kind and id of a holder
+
+
+@dataclass
+class ChangedKeys:
+    """MACs and addresses by network id; each address with its former holders."""
+
+    macs: dict[int, set[str]] = field(default_factory=dict)
+    addresses: dict[int, dict[str, set[Name]]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.macs or self.addresses)
+
+    def add(
+        self, network_id: int, mac: str | None, address: str | None, former: Name | None
+    ) -> None:
+        """Add the keys of an index entry that is created or deleted; `former` held its address so far."""
+        if mac:
+            self.macs.setdefault(network_id, set()).add(mac)
+        if address:
+            formers = self.addresses.setdefault(network_id, {}).setdefault(address, set())
+            if former:
+                formers.add(former)
+
+    @property
+    def networks(self) -> set[int]:
+        return {*self.macs, *self.addresses}
+
 
 _UPDATE_OF_KEYS = statements.read("claims/update_duplicates_of_keys")
 _OF_NETWORK = statements.read("claims/duplicates_of_network")

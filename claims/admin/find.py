@@ -1,4 +1,4 @@
-"""Search results of VM networks: by MAC, address, CIDR, VM, namespace or name."""
+"""Search results of VM networks: by MAC, address, CIDR, VM, namespace or name; and their events in the event list."""
 
 from __future__ import annotations
 
@@ -15,9 +15,20 @@ from django.http import HttpRequest
 
 from claims.admin import scoped, tables
 from claims.core import macs
-from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Workload
+from claims.models import (
+    NAD,
+    Entry,
+    EntryEvent,
+    IndexEntry,
+    IPAMClaim,
+    IPAMClaimEvent,
+    IPPool,
+    Network,
+    Workload,
+)
 from claims.models.workloads import WorkloadKind
 from claims.networks import networks
+from claims.operations import history
 from pools.admin import find
 from pools.core import errors
 from pools.platform import database
@@ -175,3 +186,13 @@ def recognize_mac(text: str) -> str | None:
     except errors.InvalidInput as error:
         return None if error.code == "mac_syntax" else error.message
     return ""
+
+
+def search_events(searched: search_text.SearchText) -> Iterator[int]:
+    """Yield the ids of the newest events of a MAC address, a VM (`namespace/name` or `name`) or a claim."""
+    query = history.vm_query(searched.text)
+    with contextlib.suppress(errors.InvalidInput):
+        query |= Q(mac=macs.parse_mac(searched.text, lenient=True))
+    for model, extra_query in ((EntryEvent, Q()), (IPAMClaimEvent, Q(name=searched.text))):
+        rows: Any = model.objects.filter(query | extra_query).order_by("-pgh_id")
+        yield from rows.values_list("pgh_id", flat=True)[: large_tables.REACH]

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped, tables
 from claims.models import Network, Workload
-from claims.models.workload_comparisons import ComparisonResult
+from claims.models.workloads import ComparisonResult
 from claims.workloads import adoption, results
 from pools.core import errors
 from pools.models import Cluster

@@ -16,8 +16,7 @@ from rest_framework.response import Response
 from claims.access import cluster_owners, memberships, namespaces
 from claims.api import scoped
 from claims.models import AnyMembership, Membership
-from claims.models.access import Role
-from claims.models.cluster_owners import MembershipSource
+from claims.models.cluster_owners import MembershipSource, Role
 from pools.core import errors, holders, object_reader
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Serializer

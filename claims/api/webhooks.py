@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from claims.api import scoped
 from claims.models import Decision, NetworkSettings
-from claims.models.settings import Annotation
+from claims.models.networks import Annotation
 from claims.networks import settings
 from pools.api.clusters import clusters
 from pools.platform.rest import fields, filters, generics

@@ -12,8 +12,7 @@ from rest_framework.response import Response
 
 from claims.api import scoped
 from claims.models import Network, WorkloadComparison
-from claims.models.workload_comparisons import ComparisonResult
-from claims.models.workloads import WorkloadKind
+from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import adoption, results
 from pools.core import errors, object_reader
 from pools.platform.rest import fields, filters, generics, query, views

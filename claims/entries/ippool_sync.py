@@ -10,7 +10,7 @@ from claims.core import entries as core
 from claims.core import ippool, macs
 from claims.entries import entries, ippools
 from claims.models import Entry, IPPool
-from claims.networks import names
+from claims.networks import networks
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import events
@@ -79,7 +79,7 @@ def _update_values(ippool_row: IPPool, values: dict[str, Any], *, author: events
 
 def _move(ippool_row: IPPool, network_name: str) -> None:
     """Move an IPPool to another network, and index its entries there."""
-    network = names.get_or_create(ippool_row.cluster_id, network_name)
+    network = networks.get_or_create(ippool_row.cluster_id, network_name)
     ippools.require_no_ippool(network, except_id=ippool_row.pk)
     rows = list(Entry.objects.filter(ippool=ippool_row))
     index.remove(entries=[row.pk for row in rows])

@@ -5,25 +5,83 @@ pools/platform/imports/lifecycle.py has what all imports share.
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from claims.access import namespaces
 from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped, VMInterface
-from claims.imports import commit, corrections, mapping, undo, uploads, validation
+from claims.imports import commit, corrections, mapping, undo, validation
 from claims.imports import rows as import_rows
 from claims.imports.files import formats
 from claims.models import ImportFile, ImportRow, VMImport
 from claims.models.imports import ImportTarget
 from pools.core import errors
-from pools.platform import events, versions
+from pools.platform import database, events, versions
 from pools.platform.imports import lifecycle, states
 from pools.platform.imports.leases import ImportLeases
+
+
+@dataclass(frozen=True)
+class Upload:
+    """An upload; its `kind` is `file` (a stream), `text` (pasted) or `rows` (a JSON list)."""
+
+    kind: str
+    content: Any
+    name: str = ""
+
+    def open(self, *, already_counted: bool = False) -> formats.FileReading:
+        """Open the upload for reading. Raises InvalidInput.
+
+        `already_counted` skips counting the rows, which the first opening has done.
+        """
+        if self.kind == "rows":
+            return formats.from_rows(self.content)
+        if self.kind == "text":
+            return formats.from_text(self.content)
+        stream: BinaryIO = self.content
+        stream.seek(0)
+        return formats.open_file(self.name, stream, already_counted=already_counted)
+
+    def to_bytes(self) -> bytes:
+        """Return the content as bytes, as it is stored."""
+        if self.kind == "rows":
+            return json.dumps(self.content).encode()
+        if self.kind == "text":
+            return str(self.content).encode()
+        self.content.seek(0)
+        content: bytes = self.content.read()
+        return content
+
+
+def store(upload: Upload, vm_import: VMImport) -> None:
+    """Store the upload for a worker; it is deleted when its rows are stored."""
+    database.rows(_KEEP, [vm_import.pk, upload.kind, upload.to_bytes()], prepare=False)
+
+
+# Bytes are sent in binary: as text they would take twice the size.
+_KEEP = """
+    INSERT INTO claims_importfile (vm_import_id, kind, content) VALUES (%s, %s, %b) RETURNING id
+"""
+
+
+def load(vm_import: VMImport) -> Upload:
+    """Return the stored upload of an import."""
+    file, name = ImportFile.objects.get(vm_import=vm_import), vm_import.file_name
+    content = bytes(file.content)
+    if file.kind == "rows":
+        return Upload("rows", json.loads(content))
+    if file.kind == "text":
+        return Upload("text", content.decode())
+    return Upload("file", io.BytesIO(content), name)
+
 
 # Characters of MAC addresses, and of lists of addresses as PostgreSQL writes them.
 _ADDRESS_PART = re.compile(r'[0-9a-f:./{},"-]+')
@@ -111,7 +169,7 @@ class VMImports(lifecycle.Imports[VMImport]):
             row.save(update_fields=["limited", "user"])
 
     def read(self, row: VMImport) -> formats.FileReading:
-        return uploads.load(row).open(already_counted=True)
+        return load(row).open(already_counted=True)
 
     def store(self, row: VMImport, reading: formats.FileReading, step: lifecycle.Step) -> None:
         self.store_rows(row, reading.rows(), reading, step)
@@ -140,9 +198,7 @@ class VMImports(lifecycle.Imports[VMImport]):
 IMPORTS = VMImports()
 
 
-def create(
-    upload: uploads.Upload, options: mapping.ImportOptions, *, author: events.Author
-) -> VMImport:
+def create(upload: Upload, options: mapping.ImportOptions, *, author: events.Author) -> VMImport:
     """Create an import: a small upload becomes a draft, a large one waits for a worker.
 
     With `options.commit` a small import is committed at once. If it has bad rows it stays a draft with
@@ -156,7 +212,7 @@ def create(
         with events.recorded_by(author):
             vm_import.rows_total = reading.total
             vm_import.save()
-            uploads.store(upload, vm_import)
+            store(upload, vm_import)
             mapping.remember_port_groups(vm_import, options)
         return vm_import
     with events.recorded_by(author):
@@ -167,7 +223,7 @@ def create(
 
 
 def _new_import(
-    upload: uploads.Upload,
+    upload: Upload,
     options: mapping.ImportOptions,
     reading: formats.FileReading,
     author: events.Author,

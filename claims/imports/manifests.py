@@ -1,8 +1,8 @@
-"""Kubernetes manifests of a committed import, for `kubectl apply` or a repository."""
+"""A committed import: its Kubernetes manifests, and the status of its VMs on their way into the cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from claims.access import namespaces
@@ -10,7 +10,8 @@ from claims.entries import ippools
 from claims.ipamclaims import ipamclaims
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
 from claims.models.imports import ImportTarget
-from pools.platform import documents
+from pools.platform import database, documents
+from pools.sql import statements
 
 
 def render_yaml(vm_import: VMImport, scope: namespaces.Scope = namespaces.EVERYTHING) -> str:
@@ -38,3 +39,29 @@ def import_manifests(
         manifest = ipamclaims.manifest(claim)
         manifest.pop("status", None)
         yield manifest
+
+
+PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STATUSES = (
+    "provisioned",
+    "seen",
+    "running",
+    "differing",
+    "gone",
+)
+
+
+def row_statuses(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
+    """Return the status of the VM by row number, for committed rows."""
+    values = {"import": vm_import.pk, "numbers": database.join_values(numbers), "all_rows": False}
+    return dict(database.rows(_STATUSES, values, prepare=False))
+
+
+def status_counts(vm_import: VMImport) -> dict[str, int]:
+    """Return the number of rows by status of their VM."""
+    values = {"import": vm_import.pk, "numbers": "", "all_rows": True}
+    rows_by_status = dict(database.rows(_COUNTS, values, prepare=False))
+    return {status: rows_by_status.get(status, 0) for status in STATUSES}
+
+
+_STATUSES = statements.read("claims/vm_status")
+_COUNTS = f"SELECT status, count(*) FROM ({_STATUSES}) s GROUP BY status"  # noqa: S608

@@ -17,7 +17,7 @@ from claims.core.vm_import import resolving
 from claims.core.vm_import.resolving import Destination, Plan, Reason, ResolvedRow
 from claims.core.vm_import.vm_interface import VMInterface
 from claims.imports import validation
-from claims.ipamclaims import naming
+from claims.ipamclaims import ipamclaims
 from claims.models import ImportRow, Network, PortGroup, VMImport
 from claims.models.imports import ImportTarget
 from claims.models.networks import NetworkKind
@@ -74,7 +74,7 @@ class Destinations:
         if network is None:
             return None
         if self._claims and network.pk not in self._vm_networks:
-            self._vm_networks[network.pk] = naming.vm_networks(network)
+            self._vm_networks[network.pk] = ipamclaims.vm_networks(network)
         return Destination(
             network.pk,
             network.name,

@@ -21,9 +21,9 @@ from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN
 from claims.ipamclaims import allocation, ingest, pod_events, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.ipamclaims.ingest import ObservedClaim
-from claims.ipamclaims.other_writer import OVN_KUBERNETES
 from claims.models import IPAMClaim
 from pools.clusters import other_writers, recovery_mode
+from pools.clusters.other_writers import OtherWriter, Trace
 from pools.clusters.reconcile import ingest as reconcile_ingest
 from pools.clusters.reconcile import watch_positions
 from pools.clusters.reconcile.handler import (
@@ -35,12 +35,52 @@ from pools.clusters.reconcile.handler import (
     SyncContext,
     Write,
 )
+from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.differences import Structure
-from pools.core.kubernetes.resources import Manifest, Resource
+from pools.core.kubernetes.resources import Manifest, Resource, lease
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from pools.platform import database
 from pools.platform.outbound import faults
+
+
+def _is_created(manifest: Manifest) -> bool:
+    """Return True for a network of which OVN-Kubernetes says that it has created it."""
+    status = manifest.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    return any(
+        condition.get("type") == "NetworkCreated" and condition.get("status") == "True"
+        for condition in (conditions if isinstance(conditions, list) else ())
+        if isinstance(condition, dict)
+    )
+
+
+def _is_answered_by_another(manifest: Manifest) -> bool:
+    return any(
+        owner.owns_within(("status", "ips"))
+        for owner in managed_fields.parse(manifest)
+        if owner.manager not in {MANAGER, STATUS_MANAGER}
+    )
+
+
+_CREATED = "it has created the network {name}"
+OVN_KUBERNETES = OtherWriter(
+    ManagedResource.CLAIMS,
+    "OVN-Kubernetes",
+    lease("ovn-kubernetes-master"),
+    (
+        Trace(CLUSTER_UDN, _is_created, _CREATED),
+        Trace(UDN, _is_created, _CREATED),
+        Trace(
+            IPAM_CLAIM,
+            _is_answered_by_another,
+            "another field manager writes the status of the IPAMClaim {name}",
+        ),
+    ),
+    "Both answer IPAMClaims: Cadastre grants an address before a pod exists, OVN-Kubernetes does not know of it and"
+    " may give it to another pod, so that two run with one address. Leave claims off where OVN-Kubernetes answers.",
+)
+
 
 _STRUCTURE = Structure(
     lists={("metadata", "finalizers"): (), ("metadata", "ownerReferences"): ("uid",)}

@@ -16,7 +16,7 @@ from typing import Any
 from psycopg import sql
 
 from claims.address_index import block_sync, index, segments
-from claims.address_index.changed_keys import ChangedKeys
+from claims.address_index.conflicts import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.ipamclaim import Claim
 from claims.models import IPAMClaim, Network

@@ -7,7 +7,7 @@ cluster has to be deleted there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,15 +18,55 @@ from claims.access import namespaces, quota
 from claims.address_index import duplicates, index, own_addresses
 from claims.core import entries
 from claims.core.ipamclaims import dialects, names
+from claims.core.ipamclaims import names as ipamclaim_names
 from claims.core.ipamclaims.dialects import Dialect
 from claims.core.networks import udn
-from claims.ipamclaims import findings, ingest, naming, states, status_writer
-from claims.models import IPAMClaim, Network
+from claims.core.workloads import vm_objects
+from claims.ipamclaims import findings, ingest, states, status_writer
+from claims.models import NAD, IPAMClaim, Network
 from claims.networks import networks
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
+from pools.models import ObservedObject
 from pools.models.fields import Now
 from pools.platform import database, events, versions
+
+
+def claim_name(network: Network, namespace: str, vm: str) -> str:
+    """Return the name of a VM's claim: `<vm>.<network name in the VM's spec>`.
+
+    For a VM that is not observed yet it is `<vm>.<network>`.
+    """
+    return ipamclaim_names.compose_key(
+        vm, vm_networks(network, vm).get((namespace, vm), network.name)
+    )
+
+
+def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, str], str]:
+    """Return the name of the network in the spec of observed VMs, by (namespace, name).
+
+    With `vm` only VMs of this name are read.
+    """
+    nads = NAD.objects.filter(network=network).values_list("namespace", "name", "role")
+    names = {f"{namespace}/{name}" for namespace, name, _ in nads}
+    primary_namespaces = {namespace for namespace, _, role in nads if role == udn.PRIMARY}
+    rows = ObservedObject.objects.filter(
+        cluster_id=network.cluster_id,
+        kind__in=[vm_objects.VM, vm_objects.VMI],
+        namespace__in={namespace for namespace, _, _ in nads},
+        **({} if vm is None else {"name": vm}),
+    )
+    names_by_vm: dict[tuple[str, str], str] = {}
+    for namespace, name, manifest in rows.order_by("-kind").values_list(
+        "namespace", "name", "manifest"
+    ):
+        network_name = vm_objects.network_name(
+            manifest, names, namespace=namespace, primary=namespace in primary_namespaces
+        )
+        if network_name:
+            names_by_vm[namespace, name] = network_name  # the VirtualMachine comes last
+    return names_by_vm
+
 
 _RELEASABLE = {findings.LEAKED, findings.STUCK}  # findings that allow a release
 
@@ -54,7 +94,7 @@ def create(
     InvalidInput (the name; network_unfit), AlreadyExists, AlreadyAllocated, ReservedAddress, QuotaExceeded.
     """
     require_fit(spec.network)
-    name = spec.name or naming.claim_name(spec.network, spec.namespace, spec.vm)
+    name = spec.name or claim_name(spec.network, spec.namespace, spec.vm)
     holders.parse_name(name, field="name")
     vm = spec.vm or names.vm_of(name, spec.network.name)
     if not (vm or spec.mac):

@@ -1,7 +1,6 @@
 """Tables of VM networks. Constraints of the models enforce the rules; the packages beside this one make the decisions."""
 
-from claims.models.access import Membership
-from claims.models.cluster_owners import AnyMembership, ClusterGroupMember, ClusterOwner
+from claims.models.cluster_owners import AnyMembership, ClusterGroupMember, ClusterOwner, Membership
 from claims.models.decisions import Decision
 from claims.models.history import (
     EntryEvent,
@@ -17,11 +16,10 @@ from claims.models.imports import ImportFile, ImportRow, PortGroup, VMImport, Wa
 from claims.models.index_entries import IndexEntry
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
-from claims.models.networks import NAD, Network
-from claims.models.settings import NetworkSettings
-from claims.models.workload_comparisons import (
+from claims.models.networks import NAD, Network, NetworkSettings
+from claims.models.workloads import (
     NamespaceWorkloadComparison,
+    Workload,
     WorkloadComparison,
     WorkloadCounts,
 )
-from claims.models.workloads import Workload

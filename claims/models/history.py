@@ -13,12 +13,11 @@ import pgtrigger
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
-from claims.models.access import Membership
+from claims.models.cluster_owners import Membership
 from claims.models.imports import VMImport, Wave
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
-from claims.models.networks import Network
-from claims.models.settings import NetworkSettings
+from claims.models.networks import Network, NetworkSettings
 from pools.models.attributes import ATTRIBUTES
 from pools.models.history import create_event_model
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from claims.core import resources
-from claims.core.networks import manifest as network_manifest
 from claims.core.networks import udn
+from claims.core.networks import udn as network_manifest
 from claims.core.networks.udn import UDN
 from claims.models import Network
 from claims.networks import networks as services

@@ -18,7 +18,7 @@ from claims.core.networks.nads import Attachment
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
 from claims.networks import findings as network_findings
-from claims.networks import names as network_names
+from claims.networks import networks as network_names
 from claims.networks import networks as services
 from claims.networks import pools as network_pools
 from pools.clusters.reconcile import ingest

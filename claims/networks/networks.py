@@ -342,3 +342,12 @@ def _users(network: Network) -> Iterable[str]:
             names = ", ".join(f"{row.namespace}/{row.name}" for row in rows.all()[:_MAX_NAMED])
             more = f" and {count - _MAX_NAMED} more" if count > _MAX_NAMED else ""
             yield f"{count} {what}{'s' * (count > 1)} ({names}{more})"
+
+
+def get_or_create(cluster_id: int, name: str) -> Network:
+    """Return the cluster's logical network; if it has no row, create one of kind UNKNOWN.
+
+    The kind is set when the network's object is observed. Call it in a transaction.
+    """
+    row, _ = Network.objects.get_or_create(cluster_id=cluster_id, name=name)
+    return row

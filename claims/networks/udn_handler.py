@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from claims.core import resources
-from claims.core.networks import manifest as network_manifest
 from claims.core.networks import udn
+from claims.core.networks import udn as network_manifest
 from claims.core.networks.udn import UDN
 from claims.models import Network
 from claims.networks import findings as network_findings

@@ -1,4 +1,4 @@
-"""Conditions of VM networks (pools/platform/conditions)."""
+"""Conditions and metrics of VM networks (pools/platform/conditions)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from claims.models import NAD, IndexEntry, IPAMClaim, IPPool, Network
 from claims.networks import networks
 from pools.models.alerts import Level
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
+from pools.platform.metrics.registry import Value, value
 from pools.register.conditions import clusters
 
 CLAIM_CODES = {
@@ -170,3 +171,11 @@ ALL = (
         labels={UNKNOWN: _("IPPools without network")},
     ),
 )
+
+
+def values() -> Iterator[Value]:
+    """Index entries the number of conflicting index entries by cluster; clusters without any are already 0."""
+    rows = IndexEntry.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)).order_by()
+    counted = rows.values_list("network__cluster__name").annotate(count=Count("pk"))
+    for cluster, count in counted:
+        yield value("ipam_duplicates_detected", count, cluster=cluster)

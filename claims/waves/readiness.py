@@ -40,7 +40,7 @@ Reason = tuple[str, str]  # code, message
 
 @dataclass(frozen=True)
 class WaveInterface:
-    """The registration of a VM on one network; `vm_status` is one of claims.imports.vm_status."""
+    """The registration of a VM on one network; `vm_status` is one of claims.imports.manifests."""
 
     network_id: int
     network: str

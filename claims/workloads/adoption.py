@@ -17,8 +17,7 @@ from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
 from claims.models import Entry, IPPool, Network, Workload
 from claims.models.ippools import EntrySource
-from claims.models.workload_comparisons import ComparisonResult
-from claims.models.workloads import WorkloadKind
+from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import results
 from pools.core import errors
 from pools.platform import events

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from claims.core import resources
-from claims.core.workloads import attachments, projection
+from claims.core.workloads import attachments, vm_objects
 from claims.core.workloads.attachments import Instance, Machine, Pod
 from claims.core.workloads.network_selection import DEFAULT_NETWORK, ignored_request
 from claims.models.workloads import WorkloadKind
@@ -34,7 +34,7 @@ class VirtualMachines(Handler):
         return attachments.parse_machine(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.project(manifest, projection.MACHINE)
+        return vm_objects.project(manifest, vm_objects.MACHINE)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         machines = {parsed_object.row.uid: parsed_object.parsed for parsed_object in parsed_objects}
@@ -59,7 +59,7 @@ class VirtualMachineInstances(Handler):
         return attachments.parse_instance(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.project(manifest, projection.INSTANCE)
+        return vm_objects.project(manifest, vm_objects.INSTANCE)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         running.update_workloads(
@@ -89,7 +89,7 @@ class Pods(Handler):
         return attachments.is_attached(manifest)
 
     def project(self, manifest: Manifest) -> Manifest:
-        return projection.project(manifest, projection.POD)
+        return vm_objects.project(manifest, vm_objects.POD)
 
     def parse(self, manifest: Manifest) -> Pod:
         return attachments.parse_pod(manifest)

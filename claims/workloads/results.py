@@ -25,8 +25,7 @@ from claims.models import (
     WorkloadComparison,
     WorkloadCounts,
 )
-from claims.models.workload_comparisons import ComparisonResult
-from claims.models.workloads import WorkloadKind
+from claims.models.workloads import ComparisonResult, WorkloadKind
 from pools.core.block_fields import format_time
 from pools.models.fields import Now
 from pools.platform import database

@@ -25,7 +25,7 @@ from claims.core.workloads.vm_addresses import (
 )
 from claims.models import NAD, IPAMClaim, Network, NetworkSettings
 from claims.models import Entry as EntryRow
-from claims.models.settings import Annotation
+from claims.models.networks import Annotation
 from pools.core import errors
 from pools.models import ObservedObject
 

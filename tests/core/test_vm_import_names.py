@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claims.core.vm_import import vm_names
+from claims.core.vm_import import vm_interface
 
 CASES = {
     "web-01": "web-01",
@@ -30,4 +30,4 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_name_becomes_what_forklift_makes_of_it(name: str) -> None:
-    assert vm_names.sanitize(name) == CASES[name]
+    assert vm_interface.sanitize(name) == CASES[name]

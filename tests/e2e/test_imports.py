@@ -10,8 +10,8 @@ import pytest
 from django.urls import reverse
 
 from claims.imports import drafts as import_drafts
+from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.imports.uploads import Upload
 from claims.models import NAD, Entry, Network, VMImport, Wave
 from claims.waves import waves
 from pools.platform.imports import states, worker

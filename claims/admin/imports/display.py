@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
-from claims.imports import vm_status
+from claims.imports import manifests
 from claims.models import ImportRow
 from pools.models.register_imports import ImportStatus as Status
 from pools.platform.admin import display
@@ -23,21 +23,21 @@ STATUS_LABELS: dict[str, StrOrPromise] = {
     Status.FAILED: _("failed"),
 }
 _VM_STATUS_BADGES = {
-    vm_status.PROVISIONED: (
+    manifests.PROVISIONED: (
         "pending",
         "○",
         _("provisioned"),
         _("registered, not yet seen in the cluster"),
     ),
-    vm_status.SEEN: ("open", "◔", _("seen in the cluster"), _("the VM exists but is not running")),
-    vm_status.RUNNING: ("ok", "●", _("running"), _("runs with its registered addresses")),
-    vm_status.DIFFERING: (
+    manifests.SEEN: ("open", "◔", _("seen in the cluster"), _("the VM exists but is not running")),
+    manifests.RUNNING: ("ok", "●", _("running"), _("runs with its registered addresses")),
+    manifests.DIFFERING: (
         "conflict",
         "≠",
         _("differing"),
         _("runs with another MAC or IP address"),
     ),
-    vm_status.GONE: ("refused", "✕", _("gone"), _("the entry or claim was deleted")),
+    manifests.GONE: ("refused", "✕", _("gone"), _("the entry or claim was deleted")),
 }
 FORMATS: dict[str, StrOrPromise] = {
     "rvtools-xlsx": _("RVTools, XLSX"),

@@ -26,10 +26,10 @@ from claims.core import entries as core
 from claims.core import macs
 from claims.entries import ippools
 from claims.imports import drafts
-from claims.imports import networks as import_networks
+from claims.imports import mapping as import_networks
+from claims.imports.drafts import Upload
 from claims.imports.files import formats
 from claims.imports.mapping import ImportOptions
-from claims.imports.uploads import Upload
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks

@@ -21,7 +21,7 @@ from claims.admin import scoped, tables
 from claims.admin.imports import display, mapping
 from claims.core import address_requests
 from claims.entries import ippools
-from claims.imports import corrections, drafts, vm_status
+from claims.imports import corrections, drafts, manifests
 from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import ImportTarget
 from claims.networks import networks
@@ -122,7 +122,7 @@ class VMImportPages(imports.ImportPages[VMImport]):
     def _lines(self, vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
         statuses: dict[int, str] = {}
         if vm_import.status == Status.COMMITTED:
-            statuses = vm_status.row_statuses(vm_import, [row.number for row in rows])
+            statuses = manifests.row_statuses(vm_import, [row.number for row in rows])
         for row in rows:
             vm_status_name = statuses.get(row.number)
             yield {
@@ -321,7 +321,7 @@ def _vm_statuses(vm_import: VMImport) -> list[tuple[SafeString, str]]:
         return []
     return [
         (display.vm_status_badge(name), admin_display.digits(number))
-        for name, number in vm_status.status_counts(vm_import).items()
+        for name, number in manifests.status_counts(vm_import).items()
         if number
     ]
 

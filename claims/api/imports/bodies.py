@@ -7,9 +7,9 @@ from typing import Any
 from rest_framework.request import Request
 
 from claims.api.imports.serializers import find_network, unknown_network
-from claims.imports import drafts, networks
+from claims.imports import drafts, mapping
+from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.imports.uploads import Upload
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform.rest import imports, parsing
@@ -56,7 +56,7 @@ def _target_cluster(request: Request, values: dict[str, Any]) -> Cluster | None:
 def _missing_target_error(request: Request, upload: Upload) -> errors.InvalidInput:
     """Return the error for a missing target; it proposes the only network that matches the addresses."""
     message = "name the target: the id of a network, a mapping of port groups, or a cluster"
-    network = networks.find_by_addresses(upload, request.user)
+    network = mapping.find_by_addresses(upload, request.user)
     if network is not None:
         message += (
             f"; the only network with static VM support whose subnets contain all addresses is"

@@ -25,7 +25,7 @@ from claims.api.imports.serializers import (
     VMImportSerializer,
     unknown_network,
 )
-from claims.imports import drafts, manifests, mapping, vm_status
+from claims.imports import drafts, manifests, mapping
 from claims.imports.files import formats
 from claims.models import ImportRow, VMImport
 from claims.models.imports import ImportTarget
@@ -92,7 +92,7 @@ class ImportView(_ImportView, generics.DetailView):
             is_committed = vm_import.status == ImportStatus.COMMITTED
             vm_import.port_groups = mapping.port_groups(vm_import)
             vm_import.vm_status_counts = (
-                vm_status.status_counts(vm_import) if is_committed else None
+                manifests.status_counts(vm_import) if is_committed else None
             )
 
     @extend_schema(request=ImportChangeSerializer)
@@ -123,7 +123,7 @@ class _ImportRowView(imports.ImportRowView):
     def load(self, rows: list[Any]) -> None:
         statuses: dict[int, str] = {}
         if self.parent.status == ImportStatus.COMMITTED:
-            statuses = vm_status.row_statuses(self.parent, [row.number for row in rows])
+            statuses = manifests.row_statuses(self.parent, [row.number for row in rows])
         for row in rows:
             row.vm_status = statuses.get(row.number)
 

@@ -9,10 +9,10 @@ from rest_framework.request import Request
 
 from claims.api import scoped
 from claims.core import entries
-from claims.imports import corrections, vm_status
+from claims.imports import corrections, manifests
 from claims.imports import mapping as import_mapping
+from claims.imports.drafts import Upload
 from claims.imports.files import formats
-from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network
 from claims.models.imports import ImportTarget
 from pools.core import errors, object_reader
@@ -137,7 +137,7 @@ class ImportRowSerializer(Representation):
     corrected = fields.FlagField()
     entry = fields.IntegerField(source="entry_id", allow_null=True)
     claim = fields.IntegerField(source="claim_id", allow_null=True)
-    vm_status = fields.ChoiceField(vm_status.STATUSES, allow_null=True)
+    manifests = fields.ChoiceField(manifests.STATUSES, allow_null=True)
 
 
 # --- fields of requests ---------------------------------------------------------------------------

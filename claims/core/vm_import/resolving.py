@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from claims.core import address_requests, entries
 from claims.core.ipamclaims import names
-from claims.core.vm_import import vm_names
+from claims.core.vm_import import vm_interface
 from claims.core.vm_import.vm_interface import VMInterface
 from pools.core import errors, holders
 
@@ -181,9 +181,9 @@ def _sentence(problem: errors.FieldProblem) -> str:
 def _vm(name: str, *, moved: bool) -> tuple[str, Reason | None]:
     if not name:
         return "", None
-    if _PLAIN_VM.fullmatch(name) and len(name) <= (vm_names.MAX_LENGTH if moved else 253):
+    if _PLAIN_VM.fullmatch(name) and len(name) <= (vm_interface.MAX_LENGTH if moved else 253):
         return name, None
-    cluster_name = vm_names.sanitize(name)
+    cluster_name = vm_interface.sanitize(name)
     if not cluster_name:
         message = (
             f"{errors.display_value(name)} cannot be converted to a valid VM name: enter a name."

@@ -1,7 +1,8 @@
-"""A network interface of a VM as read from a file of any format."""
+"""A network interface of a VM as read from a file of any format, and the name that MTV gives to the VM."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,3 +70,24 @@ def add_missing_problems(
     if not ips:
         all_problems = (*all_problems, NO_ADDRESS)
     return (all_problems, False) if mac else ((*all_problems, MAC_MISSING), True)
+
+
+MAX_LENGTH = 63
+_TO_DASH = str.maketrans(dict.fromkeys("_+* /\\", "-"))
+_FORBIDDEN = re.compile("[^a-z0-9-]")
+_DASHES = re.compile("-+")
+
+
+def sanitize(name: str) -> str:
+    """Return the name in the cluster, or "" if no character is left.
+
+    In that case Forklift generates `vm-` and four random characters.
+    """
+    parts = (_part(part) for part in name.lower().strip(".-").split("."))
+    joined = ".".join(part for part in parts if part)
+    return joined[:MAX_LENGTH].strip(".-")
+
+
+def _part(text: str) -> str:
+    text = _FORBIDDEN.sub("", text.translate(_TO_DASH))
+    return _DASHES.sub("-", text).strip("-")[:MAX_LENGTH].strip("-")

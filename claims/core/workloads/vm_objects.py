@@ -6,12 +6,14 @@ The API server may not have validated the objects yet: values of the wrong type 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from claims.core import macs
+from claims.core.workloads import attachments
 from claims.core.workloads.vm_addresses import Interface
 from pools.core import errors
+from pools.core.kubernetes.resources import Manifest
 
 LAUNCHER = ("kubevirt.io", "virt-launcher")  # a label
 DOMAIN = "kubevirt.io/domain"  # an annotation of launcher pods
@@ -108,3 +110,63 @@ def _mac(value: object) -> str | None:
     with contextlib.suppress(errors.InvalidInput):
         return macs.parse_mac(value)
     return None
+
+
+# The kept fields: a field as a whole (None), or some keys of it.
+_Parts = Mapping[str, Any]
+
+_METADATA = dict.fromkeys(
+    ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+     "ownerReferences", "finalizers")
+)  # fmt: skip
+_LABELS = ("kubevirt.io", "kubevirt.io/created-by", "kubevirt.io/domain", "vm.kubevirt.io/name")
+_ANNOTATIONS = (
+    attachments.POD_NETWORKS,
+    attachments.NETWORK_STATUS,
+    attachments.DOMAIN,
+    attachments.ADDRESSES,
+    "k8s.v1.cni.cncf.io/networks",
+    "v1.multus-cni.io/default-network",
+)
+_OBJECT = {"apiVersion": None, "kind": None}
+_KNOWN = {"labels": dict.fromkeys(_LABELS), "annotations": dict.fromkeys(_ANNOTATIONS)}
+_NICS = {
+    "networks": None,
+    "domain": {"devices": {"interfaces": None}},
+}
+
+POD = _OBJECT | {
+    "metadata": _METADATA | _KNOWN,
+    "spec": {"nodeName": None, "hostNetwork": None},
+    "status": {"phase": None, "podIP": None, "podIPs": None},
+}
+INSTANCE = _OBJECT | {
+    "metadata": _METADATA | _KNOWN,
+    "spec": _NICS,
+    "status": {"phase": None, "nodeName": None, "interfaces": None, "activePods": None,
+               "migrationState": None},
+}  # fmt: skip
+MACHINE = _OBJECT | {
+    "metadata": _METADATA | {"labels": None, "annotations": None},
+    "spec": {
+        "running": None,
+        "runStrategy": None,
+        "template": {"metadata": {"labels": None, "annotations": None}, "spec": _NICS},
+    },
+    "status": {"printableStatus": None, "ready": None, "created": None},
+}
+ROLE_BINDING = _OBJECT | {"metadata": _METADATA, "roleRef": None, "subjects": None}
+GROUP = _OBJECT | {"metadata": _METADATA, "users": None}
+
+
+def project(manifest: Manifest, parts: _Parts) -> Manifest:
+    """Return the parts of a manifest."""
+    projection: Manifest = {}
+    for key, subparts in parts.items():
+        if key in manifest:
+            value = manifest[key]
+            # A value of the wrong type is kept, so that the parser reports it.
+            projection[key] = (
+                project(value, subparts) if subparts and isinstance(value, dict) else value
+            )
+    return projection

@@ -12,8 +12,8 @@ from typing import Any
 from django.core.management import base
 
 from claims.imports import drafts
+from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
 from claims.models.imports import ImportTarget
 from pools.core import errors

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from claims.imports import drafts
+from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
 from tests.claims.worlds import BY
 

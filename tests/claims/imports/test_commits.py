@@ -8,7 +8,7 @@ import pytest
 
 from claims.entries import entries
 from claims.imports import drafts as import_drafts
-from claims.imports import vm_status
+from claims.imports import manifests
 from claims.models import Entry, ImportRow, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent, VMImportEvent
 from pools.core import errors
@@ -156,13 +156,13 @@ def test_the_status_of_each_vm() -> None:
     worlds.workload(network, "vm-1", mac(1), "10.0.0.11")
     worlds.workload(network, "vm-2", mac(2), "10.0.0.99")
     entries.delete([Entry.objects.get(mac=mac(3)).pk], author=BY)
-    assert vm_status.row_statuses(of, [1, 2, 3, 4]) == {
+    assert manifests.row_statuses(of, [1, 2, 3, 4]) == {
         1: "running",
         2: "differing",
         3: "gone",
         4: "provisioned",
     }
-    assert vm_status.status_counts(of)["running"] == 1
+    assert manifests.status_counts(of)["running"] == 1
 
 
 def test_the_log_of_events_tells_what_became_of_an_import() -> None:

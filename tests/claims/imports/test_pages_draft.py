@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.imports import drafts as import_drafts
+from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.imports.uploads import Upload
 from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
 from pools.models.register_imports import ImportStatus as Status
 from pools.platform.admin import related

@@ -9,8 +9,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from claims.imports import drafts
+from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.imports.uploads import Upload
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db

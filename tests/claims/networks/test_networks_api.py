@@ -9,8 +9,8 @@ import yaml
 
 from claims.api.networks_serializers import NetworkSerializer
 from claims.models import NAD, Membership, Network
-from claims.networks import names as network_names
 from claims.networks import networks
+from claims.networks import networks as network_names
 from pools.models import Cluster, Connection, PoolCIDR
 from pools.models.connections import Mode
 from pools.models.fields import Now

@@ -10,7 +10,7 @@ from claims.core import resources
 from claims.core.networks.rules import render_selector
 from claims.core.networks.udn import UDN
 from claims.models import Network
-from claims.networks import names, networks
+from claims.networks import networks
 from pools.core import errors
 from pools.models import AddressSpace, Pool
 from tests import factories
@@ -157,7 +157,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
 
 
 def test_names_are_free_once(ovn: Ovn) -> None:
-    network = names.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
+    network = networks.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
     assert make(ovn).pk == network.pk
     with pytest.raises(errors.AlreadyExists):
         make(ovn)

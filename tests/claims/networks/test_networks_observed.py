@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claims.models import Network
-from claims.networks import names, networks
+from claims.networks import networks
 from pools.models import Block, Event, Pool, PoolCIDR
 from pools.models.fields import Now
 from pools.register import pools
@@ -103,7 +103,7 @@ def test_udns_and_cudns_are_told_apart(ovn: Ovn) -> None:
 
 
 def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
-    network = names.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
+    network = networks.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
     ippool = worlds.ippool(network)
     worlds.entry(ippool, "00:1a:4b:00:00:01", "10.0.0.5/16", vm="one", namespace="blue")
     worlds.entry(ippool, "00:1a:4b:00:00:02", "10.0.0.1/16")

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Membership, Network
-from claims.networks import names, networks
+from claims.networks import networks
 from pools.models import Cluster, Connection
 from pools.models.connections import Mode
 from pools.models.fields import Now
@@ -70,7 +70,7 @@ def test_an_empty_list_says_what_to_do(browser: Client) -> None:
 def test_the_list(browser: Client) -> None:
     blue = network()
     network("red", lifecycle="")
-    names.get_or_create(worlds.cluster().pk, "only-mentioned")
+    networks.get_or_create(worlds.cluster().pk, "only-mentioned")
     NAD.objects.create(network=blue, namespace="shop", name="n", allow_persistent_ips=True)
     worlds.entry(worlds.ippool(blue), "00:1a:4b:00:00:01", "10.0.0.5/16")
     page = text(browser, LIST)
@@ -116,7 +116,7 @@ def test_one_network(browser: Client) -> None:
     page = text(browser, place)
     assert "Static addresses for VMs are not supported" in page
     assert "layer2 is required" in page
-    unknown = names.get_or_create(worlds.cluster().pk, "mentioned")
+    unknown = networks.get_or_create(worlds.cluster().pk, "mentioned")
     page = text(browser, reverse("admin:claims_network_change", args=[unknown.pk]))
     assert "not yet known" in page
 
