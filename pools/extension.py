@@ -17,16 +17,16 @@ from pools.admin import events as admin_events
 from pools.admin import find
 from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
-from pools.cilium import ciliumnodes, ciliumpodippools, pool_pending
+from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings
+from pools.cilium import configuration as cilium_operator
 from pools.cilium import drift as cilium_drift
-from pools.cilium import other_writer as cilium_operator
 from pools.cluster_api import claims as address_claims
 from pools.cluster_api import kinds
 from pools.cluster_api import leaks as cluster_api_leaks
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift, other_writers
 from pools.clusters import metrics as cluster_metrics
-from pools.clusters.reconcile import observers, registry
+from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
 from pools.models import (
@@ -35,8 +35,8 @@ from pools.models import (
     Pool,
     PoolCIDR,
 )
+from pools.observed import cidrs as observed_metrics
 from pools.observed import handlers as observed_kinds
-from pools.observed import metrics as observed_metrics
 from pools.platform import checks, events, schema_checks
 from pools.platform.admin import search_text
 from pools.platform.alerts import event_feed
@@ -77,7 +77,7 @@ class Extension:
     # Reconcile
     handlers: Sequence[Handler] = _part(registry.HANDLERS)
     drift_resolvers: Sequence[drift.DriftResolver] = _part(drift.RESOLVERS)
-    sync_observers: Sequence[observers.Observer] = _part(observers.OBSERVERS)
+    sync_observers: Sequence[registry.Observer] = _part(registry.OBSERVERS)
     other_writers: Sequence[other_writers.OtherWriter] = _part(other_writers.WRITERS)
     disconnect_observers: Sequence[Callable[[Cluster, events.Author], None]] = _part(
         connections.DISCONNECT_OBSERVERS
@@ -134,7 +134,7 @@ ADDRESS_SPACE = Extension(
     drift_resolvers=(cilium_drift.RESOLVER,),
     sync_observers=(detection.observe_full_sync,),
     other_writers=(cilium_operator.CILIUM_OPERATOR,),
-    disconnect_observers=(pool_pending.end_pending,),
+    disconnect_observers=(pool_findings.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
     leak_sources=(detection.NODES, detection.NODE_POOLS, cluster_api_leaks.CLAIMS),
     event_subjects={

@@ -12,7 +12,7 @@ from celery import shared_task
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from pools.cluster_api import waiting
+from pools.cluster_api import allocation
 from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
 from pools.platform import database, idempotency, login_limits, process_metrics, sessions
@@ -64,7 +64,7 @@ def end_cooldowns() -> int:
 
 @shared_task
 def nudge_waiting_claims() -> int:
-    return waiting.nudge_clusters()
+    return allocation.nudge_clusters()
 
 
 @shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)

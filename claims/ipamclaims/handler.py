@@ -25,7 +25,7 @@ from claims.models import IPAMClaim
 from pools.clusters import other_writers, recovery_mode
 from pools.clusters.other_writers import OtherWriter, Trace
 from pools.clusters.reconcile import ingest as reconcile_ingest
-from pools.clusters.reconcile import watch_positions
+from pools.clusters.reconcile import watchers
 from pools.clusters.reconcile.handler import (
     MANAGER,
     STATUS_MANAGER,
@@ -124,9 +124,7 @@ class IPAMClaimHandler(Handler):
             lambda: ipamclaim.dialect(context.client.schema(_resource(context)))
         )
         cluster_id = context.cluster.pk
-        pods_known = watch_positions.is_known(context, POD.kind) and watch_positions.is_known(
-            context, VMI.kind
-        )
+        pods_known = watchers.is_known(context, POD.kind) and watchers.is_known(context, VMI.kind)
         if not context.connection.manages(ManagedResource.CLAIMS):
             with context.transaction():
                 ingest.update_owner_pods(cluster_id, pods_known=pods_known)
@@ -162,11 +160,11 @@ class IPAMClaimHandler(Handler):
             )
 
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
-        knows_vms = watch_positions.is_known(context, VM.kind)
+        knows_vms = watchers.is_known(context, VM.kind)
         yield from ipamclaim_findings.cluster_findings(
             context,
             claims_managed=context.connection.manages(ManagedResource.CLAIMS),
-            owners=[VM.kind, *([VMI.kind] if watch_positions.is_known(context, VMI.kind) else [])]
+            owners=[VM.kind, *([VMI.kind] if watchers.is_known(context, VMI.kind) else [])]
             if knows_vms
             else [],
             unwritable=context.notes.get(self.kind, ()),
@@ -183,7 +181,7 @@ class IPAMClaimHandler(Handler):
             cluster=context.cluster, kind__in=[self.kind, *(resource.kind for resource in _RELATED)]
         )
         kinds = observed_rows.order_by().values_list("kind", flat=True).distinct()
-        return all(watch_positions.is_known(context, kind) for kind in kinds)
+        return all(watchers.is_known(context, kind) for kind in kinds)
 
 
 def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) -> None:

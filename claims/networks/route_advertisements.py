@@ -8,7 +8,7 @@ from claims.core import resources
 from claims.core.networks import route_advertisements
 from claims.models import Network
 from claims.models.networks import NetworkKind
-from pools.clusters.reconcile import watch_positions
+from pools.clusters.reconcile import watchers
 from pools.clusters.reconcile.handler import Handler
 from pools.core import errors
 from pools.core.kubernetes.resources import Manifest, Resource
@@ -31,7 +31,7 @@ def of_networks(
     read = {
         connection.cluster_id
         for connection in connections.only("cluster_id", "positions")
-        if watch_positions.read(connection.positions, _KIND)
+        if watchers.read(connection.positions, _KIND)
     }
     objects = _objects(read)
     labels = _labels([network for network in rows if objects.get(network.cluster_id)])

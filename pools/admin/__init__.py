@@ -9,7 +9,7 @@ from pools.admin import (
     users,
     webhook_targets,
 )
-from pools.admin.clusters import clusters, drift, observed, observed_cidrs, sync_runs
+from pools.admin.clusters import clusters, drift, observed, sync_runs
 from pools.admin.plan import containers
 from pools.admin.pools import blocks, cidrs, environments, leaks, pools, requests
 from pools.admin.register_imports import imports, sources

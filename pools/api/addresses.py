@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.api import lookups
-from pools.api.clusters.observed_cidrs import ObservedCIDRSerializer
+from pools.api.clusters.observed import ObservedCIDRSerializer
 from pools.api.history import TenureSerializer
 from pools.core import addresses, block_fields, errors
 from pools.models import Block, ObservedCIDR

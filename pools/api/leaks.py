@@ -16,7 +16,7 @@ from pools.core import block_fields
 from pools.models import Leak
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
-from pools.register.leaks import detection, listing, reclaim
+from pools.register.leaks import detection, reclaim, reports
 
 MOST = 1000  # blocks in one request
 _STATES = ("leaked", "suspected")
@@ -57,7 +57,7 @@ class LeakSerializer(Representation):
         return block_fields.host_address(str(leak.block.cidr))
 
     def get_why(self, leak: Leak) -> str:
-        return listing.describe_observation(leak)
+        return reports.describe_observation(leak)
 
 
 class ReclaimSerializer(Serializer):
@@ -141,7 +141,7 @@ class Leaks(generics.ListView):
         return detection.confirmed_leaks()
 
     def load(self, rows: list[Any]) -> None:
-        rows[:] = listing.load_blocks(rows)
+        rows[:] = reports.load_blocks(rows)
 
 
 class Reclaim(generics.GenericView):

@@ -24,7 +24,7 @@ from pools.api import (
     utilization,
     webhook_targets,
 )
-from pools.api.clusters import clusters, connections, drift, guides, observed, observed_cidrs
+from pools.api.clusters import clusters, connections, drift, guides, observed
 from pools.api.plan import address_plan, containers
 from pools.api.register_imports import imports as register_imports
 from pools.api.register_imports import netbox
@@ -93,10 +93,10 @@ urlpatterns = [
     *endpoints(
         "",
         ("address-plan/", address_plan.AddressPlan, "address-plan"),
-        ("observed-cidrs/", observed_cidrs.ObservedCIDRs, "observed-cidrs"),
+        ("observed-cidrs/", observed.ObservedCIDRs, "observed-cidrs"),
         (
             "observed-cidrs/<int:observed_cidr_id>/",
-            observed_cidrs.ObservedCIDRView,
+            observed.ObservedCIDRView,
             "observed-cidr",
         ),
         ("overlaps/", guides.Overlaps, "overlaps"),

@@ -21,7 +21,7 @@ from pools.platform import database
 from pools.platform.rest import fields, filters, generics, query, views
 from pools.platform.rest.serializers import Representation
 from pools.register import usage
-from pools.register.utilization import forecast_text, forecasts
+from pools.register.utilization import forecasts
 from pools.register.utilization import samples as utilization_samples
 
 MOST_DAYS = 400
@@ -231,7 +231,7 @@ def _family_forecast(
         "forecast": family_forecast,
         "usage": used,
         "per_day": round(family_forecast.per_day, 3),
-        "summary": forecast_text.describe(
+        "summary": forecasts.describe(
             family_forecast.state,
             today=today,
             missing=family_forecast.missing,

@@ -23,12 +23,12 @@ from dataclasses import dataclass, replace
 from django.db.models import Q
 
 from pools.cilium import node_allocation, node_blocks, node_findings, node_status
+from pools.cilium.configuration import CILIUM_OPERATOR
 from pools.cilium.node_allocation import BlockRequest
 from pools.cilium.node_status import HOLDER, NodeStatus
-from pools.cilium.other_writer import CILIUM_OPERATOR
 from pools.cilium.pod_pools import PodPools
 from pools.clusters import other_writers, recovery_mode
-from pools.clusters.reconcile import ingest, watch_positions
+from pools.clusters.reconcile import ingest, watchers
 from pools.clusters.reconcile.handler import (
     STATUS_MANAGER,
     Handler,
@@ -135,11 +135,11 @@ class CiliumNodes(Handler):
         """Return True if the register has all current nodes and pools.
 
         A full sync has listed the nodes. A watch continues from the position of a complete list without
-        a gap (pools.clusters.reconcile.watch_positions).
+        a gap (pools.clusters.reconcile.watchers).
         """
         pools = ObservedObject.objects.filter(cluster=context.cluster, kind=podippool.KIND)
         pools_complete = (
-            watch_positions.read(context.connection.positions, podippool.KIND) is not None
+            watchers.read(context.connection.positions, podippool.KIND) is not None
             if context.from_watch
             else podippool.KIND in context.complete
         )

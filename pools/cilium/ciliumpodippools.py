@@ -28,13 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from django.db import transaction
 from django.db.models import Q
 
-from pools.cilium import (
-    pool_findings,
-    pool_pending,
-    pool_shapes,
-    pool_sync,
-    pool_writes,
-)
+from pools.cilium import pool_findings, pool_sync, pool_writes
 from pools.clusters.reconcile import ingest as reconcile_ingest
 from pools.clusters.reconcile.handler import (
     Handler,
@@ -122,15 +116,15 @@ class CiliumPodIPPools(Handler):
             with reconcile_ingest.isolate_object(context, KIND, name), context.transaction():
                 yield
 
-        pool_pending.update_pending(context.cluster, author=context.author, isolated=isolated)
+        pool_findings.update_pending(context.cluster, author=context.author, isolated=isolated)
         with context.transaction():
             pool_sync.store_unregistered_cidrs(context.cluster)
         yield from context.notes.get(KIND, ())
-        yield from pool_pending.findings(context)
+        yield from pool_findings.findings(context)
         yield from pool_findings.find_orphans(context)
         yield from pool_findings.find_overlaps(context)
         yield from pool_findings.find_unmatched(context)
-        yield from pool_shapes.find_unreadable(context, self._shape(context))
+        yield from pool_findings.find_unreadable(context, self._shape(context))
 
 
 def is_register_authoritative(context: SyncContext, pool: Pool) -> bool:

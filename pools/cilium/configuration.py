@@ -1,27 +1,29 @@
-"""State of Cilium in a cluster: its pools, nodes and configuration.
-
-Pools are those of the register. Nodes are the observed CiliumNodes, or, without any, the nodes that
-hold blocks in the register. The configuration is read if the cluster permits it; it is optional.
-"""
+"""State of Cilium in a cluster: its pools, nodes and configuration, its operator, and its readiness for multi-pool mode."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 
 from django.core.cache import cache
 
+from pools.cilium import pool_sync
 from pools.clusters import connections
 from pools.clusters.client.api_client import ClusterClient
+from pools.clusters.other_writers import OtherWriter, Trace
 from pools.clusters.reconcile import sync
+from pools.clusters.reconcile.handler import MANAGER
 from pools.core import addresses, errors
-from pools.core.cilium import bgp, ciliumnode, configuration, multipool, podippool
-from pools.core.kubernetes import label_selector
-from pools.core.kubernetes.resources import CONFIG_MAP
+from pools.core.cilium import bgp, ciliumnode, configuration, multipool, podippool, preflight
+from pools.core.cilium.podippool import PodIPPool
+from pools.core.cilium.preflight import PreflightFinding, RuleResult
+from pools.core.kubernetes import label_selector, managed_fields
+from pools.core.kubernetes.resources import CILIUM_NODE, CONFIG_MAP, Manifest, lease
 from pools.models import Block, Cluster, Connection, ObservedObject, Pool
 from pools.models.blocks import BlockState
+from pools.models.connections import ManagedResource
 from pools.models.pools import Category
 from pools.platform.outbound import faults
 from pools.register import manifests as register_manifests
@@ -175,3 +177,88 @@ def usable_addresses(
             cidr, allow_first=allowed_edges[0], allow_last=allowed_edges[1]
         )
     return numbers
+
+
+_ALLOCATED = ("spec", "ipam", "pools", "allocated")
+
+
+def _is_written_by_operator(manifest: Manifest) -> bool:
+    return any(
+        owner.manager.startswith("cilium-operator") and owner.owns_within(_ALLOCATED)
+        for owner in managed_fields.parse(manifest)
+        if owner.manager != MANAGER
+    )
+
+
+CILIUM_OPERATOR = OtherWriter(
+    ManagedResource.POD_CIDRS,
+    "Cilium's operator",
+    lease("cilium-operator-resource-lock"),
+    (
+        Trace(
+            CILIUM_NODE,
+            _is_written_by_operator,
+            "it is the field manager of spec.ipam.pools.allocated of the CiliumNode {name}",
+            live_only=True,
+        ),
+    ),
+    "Both allocate PodCIDRs: the operator is faster, keeps no cooldown, and takes Cadastre's blocks for its own."
+    " Scale it down, or leave pod-cidrs off.",
+)
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """The findings and their basis; `why_not` says why cilium-config is unknown."""
+
+    findings: tuple[PreflightFinding, ...]
+    why_not: str
+    release: str
+    pools: int
+    nodes: int
+
+    @property
+    def result(self) -> RuleResult:
+        """The worst result of the findings; UNKNOWN is worse than OK."""
+        worst = (RuleResult.VIOLATED, RuleResult.WARNING, RuleResult.UNKNOWN)
+        results = {finding.result for finding in self.findings}
+        return next((result for result in worst if result in results), RuleResult.OK)
+
+
+def run_preflight(cluster: Cluster, *, release: str = "") -> Preflight:
+    """Run all checks; `release` is the version of Cilium if the cluster does not show it."""
+    config = read_config(cluster)
+    cilium_state = cilium_state(cluster, fresh=False, release=release)
+    cilium_state = replace(cilium_state, pools=_add_observed_pools(cluster, cilium_state.pools))
+    return Preflight(
+        findings=tuple(preflight.check(cilium_state)),
+        why_not=config.why_not,
+        release=cilium_state.release,
+        pools=len(cilium_state.pools),
+        nodes=len(cilium_state.nodes),
+    )
+
+
+def _add_observed_pools(cluster: Cluster, pools: Sequence[PodIPPool]) -> list[PodIPPool]:
+    """Return the register's pools, with additional pools and CIDRs of the cluster's objects."""
+    pools_by_name = {pool.name: pool for pool in pools}
+    rows = ObservedObject.objects.filter(cluster=cluster, kind=podippool.KIND).order_by("name")
+    for name, manifest in rows.values_list("name", "manifest"):
+        try:
+            observed = pool_sync.parse(manifest)
+        except errors.InvalidInput:
+            continue  # the problem of the object is reported with the object
+        pools_by_name[name] = (
+            _merge_cidrs(pools_by_name[name], observed) if name in pools_by_name else observed
+        )
+    return list(pools_by_name.values())
+
+
+def _merge_cidrs(pool: PodIPPool, observed: PodIPPool) -> PodIPPool:
+    families = dict(pool.families)
+    for number, part in observed.families.items():
+        family = families.get(number, replace(part, cidrs=()))
+        present = {entry.cidr for entry in family.cidrs}
+        added_entries = tuple(entry for entry in part.cidrs if entry.cidr not in present)
+        families[number] = replace(family, cidrs=family.cidrs + added_entries)
+    return replace(pool, families=families)

@@ -12,7 +12,7 @@ from ipaddress import ip_network
 from pools.cilium import node_blocks
 from pools.cilium.pod_pools import PodPool, PodPoolCIDR, PodPools
 from pools.core import addresses, blocks
-from pools.core.index_set import IndexSet
+from pools.core.blocks import IndexSet
 from pools.models import PoolCIDR
 from pools.platform import database
 from pools.register.allocator import window

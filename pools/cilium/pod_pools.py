@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from pools.core import addresses, blocks
+from pools.core.blocks import IndexSet
 from pools.core.cilium import ciliumnode, multipool
-from pools.core.index_set import IndexSet
 from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Category
 

@@ -1,19 +1,29 @@
-"""Findings about the pools of a cluster: orphans, overlaps, and pools or objects without counterpart."""
+"""Findings about the pools of a cluster: orphans, overlaps, missing counterparts, pending CIDRs, and shapes that the served CRD refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
 from pools.cilium import pool_sync, pool_writes
+from pools.cilium.pool_writes import ServedShape
 from pools.clusters.reconcile import ingest
-from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
+from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext
 from pools.core import errors
-from pools.core.cilium import podippool
-from pools.models import ObservedObject, Pool, PoolCIDR
+from pools.core.cilium import conversion, podippool
+from pools.core.cilium.podippool import Shape
+from pools.core.kubernetes import managed_fields
+from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, Manifest
+from pools.models import CIDRMigration, Cluster, ObservedObject, Pool, PoolCIDR
+from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.connections import ManagedResource
+from pools.models.fields import Now
 from pools.models.observed import Severity
-from pools.models.pools import Category
-from pools.register import pool_cidrs
+from pools.models.pools import Category, Pending
+from pools.platform import events
+from pools.register import cluster_cidrs, pool_cidrs, pools
 
 KIND = podippool.KIND
 _MAX_LISTED = 20  # holders in a message
@@ -137,3 +147,152 @@ def _not_in_register(row: ObservedObject) -> Iterator[ReconcileFinding]:
 def _not_in_cluster(pool: Pool) -> Iterator[ReconcileFinding]:
     message = f"The register has the pool {pool.name}, but the cluster has no such object."
     yield ReconcileFinding("pool_not_in_cluster", pool.name, message)
+
+
+def update_pending(
+    cluster: Cluster,
+    *,
+    author: events.Author,
+    isolated: Callable[[str], AbstractContextManager[None]] = lambda _: contextlib.nullcontext(),
+) -> None:
+    """End pending changes that the cluster has, and mark new ones, after a sync has written.
+
+    `isolated` opens the transaction of each change, given the name of its pool.
+    """
+    changes = cluster_cidrs.pending_changes(cluster)
+    rows = PoolCIDR.objects.filter(pk__in=[change.id for change in changes])
+    names = dict(rows.values_list("pk", "pool__name"))
+    for change in changes:
+        with isolated(names.get(change.id, "")):
+            if change.gone:
+                migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
+                migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=Now())
+                pools.complete_removal(change.id, author=author)
+            else:
+                pools.set_pending(change.id, change.pending, author=author)
+
+
+def end_pending(cluster: Cluster, author: events.Author) -> None:
+    """End all pending changes of a cluster that is no longer connected."""
+    update_pending(cluster, author=author)
+
+
+_ADDITION = (
+    "The register has {cidr} in the pool {pool}, but the cluster's object does not. No blocks are"
+    " allocated from it. {owner}"
+)
+_REMOVAL = (
+    "The register has removed {cidr} from the pool {pool}, but the cluster's object still has it. No"
+    " other pool can get it. {owner}"
+)
+
+
+def findings(context: SyncContext) -> Iterator[ReconcileFinding]:
+    """Yield a finding for each pending CIDR, with the managers of the object's list of CIDRs."""
+    cidrs = cluster_cidrs.pending_cidrs(context.cluster)
+    if not cidrs:
+        return
+    rows = ObservedObject.objects.filter(
+        cluster=context.cluster, kind=podippool.KIND, name__in={cidr.pool.name for cidr in cidrs}
+    )
+    manifests = dict(rows.values_list("name", "manifest"))
+    yield from ingest.find_each(
+        context,
+        podippool.KIND,
+        [
+            cidr for cidr in cidrs if manifests.get(cidr.pool.name)
+        ],  # else the whole pool is reported
+        lambda cidr: _finding(cidr, manifests[cidr.pool.name]),
+        name=lambda cidr: cidr.pool.name,
+    )
+
+
+def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Iterator[ReconcileFinding]:
+    path = ("spec", f"ipv{cidr.cidr.version}", "cidrs")
+    owners = {entry.manager for entry in managed_fields.parse(manifest) if entry.owns(path)}
+    other_managers = sorted(owners - {MANAGER})
+    owner = "The next sync writes the object."
+    if other_managers:
+        owner = f"{', '.join(other_managers)} owns spec.{path[1]}.cidrs: change it there, or take the field over."
+    addition = cidr.pending == Pending.ADDITION
+    message = (_ADDITION if addition else _REMOVAL).format(
+        cidr=cidr, pool=cidr.pool.name, owner=owner
+    )
+    details = {"pool": cidr.pool.name, "cidr": str(cidr), "managers": other_managers}
+    yield ReconcileFinding(
+        f"cidr_{cidr.pending}_pending", f"{cidr.pool.name} {cidr}", message, details=details
+    )
+
+
+CODE = "pool_unreadable"
+_FORMS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "strings"}
+
+
+def find_unreadable(
+    context: SyncContext, shape: Callable[[], ServedShape]
+) -> Iterator[ReconcileFinding]:
+    """Yield a finding for each unreadable object; `details.manifest` is the corrected manifest."""
+    if context.served.get(podippool.KIND) != CILIUM_POD_IP_POOL:
+        return
+    rows = ObservedObject.objects.filter(
+        cluster=context.cluster, kind=podippool.KIND, missed_at=None
+    ).order_by("name")
+    served = shape().shape if rows.exists() else None
+    if served is None:
+        return
+    yield from ingest.find_each(
+        context,
+        podippool.KIND,
+        rows.values_list("name", "manifest").iterator(chunk_size=500),
+        lambda pair: _find_unreadable(context, *pair, shape(), _FORMS[served]),
+        name=lambda pair: pair[0],
+    )
+
+
+def _find_unreadable(
+    context: SyncContext, name: str, manifest: Manifest, shape: ServedShape, expected: str
+) -> Iterator[ReconcileFinding]:
+    if _cidr_forms(manifest) - {expected}:
+        yield _pool_shapes_finding(
+            name, expected, _corrected_manifest(context, name, manifest, shape)
+        )
+
+
+def _cidr_forms(manifest: Manifest) -> set[str]:
+    """Return the notations of the CIDRs of both families: "strings", "objects"."""
+    spec = manifest.get("spec")
+    families = [spec.get(f"ipv{number}") for number in (4, 6)] if isinstance(spec, dict) else []
+    lists = [part.get("cidrs") for part in families if isinstance(part, dict)]
+    cidrs = [cidr for listed in lists if isinstance(listed, list) for cidr in listed]
+    return {"strings" if isinstance(cidr, str) else "objects" for cidr in cidrs}
+
+
+def _corrected_manifest(
+    context: SyncContext, name: str, manifest: Manifest, shape: ServedShape
+) -> Manifest | None:
+    """Return the object in the served shape; from the register if its CIDRs are hidden."""
+    objects = shape.shape is Shape.V2_PROPOSAL
+    with contextlib.suppress(errors.InvalidInput):
+        return conversion.convert(manifest, Shape.V2_PROPOSAL if objects else Shape.V2)
+    rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD, name=name)
+    with contextlib.suppress(errors.InvalidInput):
+        return next(
+            (
+                shape.render(registered_manifest)
+                for registered_manifest in pool_sync.registered_manifests(list(rows)).values()
+            ),
+            None,
+        )
+    return None
+
+
+def _pool_shapes_finding(name: str, expected: str, manifest: Manifest | None) -> ReconcileFinding:
+    written = "strings" if expected == "objects" else "objects"
+    details: dict[str, Any] = {"manifest": manifest} if manifest else {}
+    instruction = "replace it with the manifest of the details (kubectl replace -f)"
+    message = (
+        f"The object {name} has CIDRs as {written}, but the v2 of the cluster has {expected}: "
+        f"Cilium and other readers of v2 cannot read it. To correct it, "
+        f"{instruction if manifest else 'write it again in the shape of v2'}."
+    )
+    return ReconcileFinding(CODE, name, message, details=details)

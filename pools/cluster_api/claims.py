@@ -29,7 +29,7 @@ from pools.clusters.reconcile.handler import (
     Write,
 )
 from pools.core import errors
-from pools.core.cluster_api import conditions, contract, resources
+from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason
 from pools.core.cluster_api.contract import AddressClaim, ObjectName
 from pools.core.kubernetes.resources import Manifest, Resource
@@ -46,7 +46,7 @@ class IPAddressClaims(Handler):
     """The reconcile handler of IPAddressClaims; all of its state is in the database."""
 
     kind = contract.CLAIM_KIND
-    resources: Sequence[Resource] = resources.CLAIMS
+    resources: Sequence[Resource] = contract.CLAIMS
     prompt = True
     follows = (contract.CLUSTER_KIND, *contract.POOL_KINDS, contract.ADDRESS_KIND)
 
@@ -72,8 +72,8 @@ class IPAddressClaims(Handler):
     def desired(self, context: SyncContext) -> Iterator[Write]:
         if not context.connection.manages(ManagedResource.CLUSTER_API):
             return
-        claims = observed.served_resource(context, resources.CLAIMS)
-        addresses = observed.served_resource(context, resources.ADDRESSES)
+        claims = observed.served_resource(context, contract.CLAIMS)
+        addresses = observed.served_resource(context, contract.ADDRESSES)
         if claims is None or addresses is None:
             return  # nothing is concluded from a kind that could not be read
         observation = observed.read(context)
@@ -216,7 +216,7 @@ class _Answers:
         with self._context.transaction():
             events.record_allocation_failure(
                 binding.pool,
-                holder=(allocation.HOLDER_KIND, str(claim.name)),
+                holder=(contract.HOLDER_KIND, str(claim.name)),
                 org="",
                 env="",
                 code=error.code if isinstance(error, errors.IpamError) else "internal_error",

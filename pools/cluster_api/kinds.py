@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pools.clusters.reconcile.handler import Handler
-from pools.core.cluster_api import contract, resources
+from pools.core.cluster_api import contract
 from pools.core.cluster_api.contract import ObjectName
 from pools.core.kubernetes.resources import Manifest, Resource
 
@@ -23,7 +23,7 @@ class Clusters(Handler):
     """Clusters of Cluster API; only what may pause them is kept."""
 
     kind = contract.CLUSTER_KIND
-    resources: Sequence[Resource] = resources.CLUSTERS
+    resources: Sequence[Resource] = contract.CLUSTERS
 
     def project(self, manifest: Manifest) -> Manifest:
         metadata = contract.metadata(manifest)
@@ -47,7 +47,7 @@ class IPAddresses(Handler):
     """IPAddresses of our pools; the handler of claims writes them."""
 
     kind = contract.ADDRESS_KIND
-    resources: Sequence[Resource] = resources.ADDRESSES
+    resources: Sequence[Resource] = contract.ADDRESSES
 
     def is_relevant(self, manifest: Manifest) -> bool:
         return contract.pool_key(manifest) is not None

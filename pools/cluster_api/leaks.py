@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from pools.cluster_api.allocation import HOLDER_KIND
 from pools.core.cluster_api import contract
+from pools.core.cluster_api.contract import HOLDER_KIND
 from pools.register.leaks import detection
 
 _OBSERVED = """

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from pools.cluster_api.allocation import HOLDER_KIND
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Reason
-from pools.core.cluster_api.contract import PoolKey
+from pools.core.cluster_api.contract import HOLDER_KIND, PoolKey
 from pools.models import Block, Cluster, ObservedObject
 from pools.models.blocks import BlockState
 

@@ -10,12 +10,17 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
-from pools.cluster_api.allocation import HOLDER_KIND
-from pools.clusters.reconcile import watch_positions
+from pools.clusters.reconcile import watchers
 from pools.clusters.reconcile.handler import ObjectKey, SyncContext
 from pools.core import errors
 from pools.core.cluster_api import contract
-from pools.core.cluster_api.contract import AddressClaim, ObjectName, PoolKey, PoolObject
+from pools.core.cluster_api.contract import (
+    HOLDER_KIND,
+    AddressClaim,
+    ObjectName,
+    PoolKey,
+    PoolObject,
+)
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Block, Cluster, Connection, ObservedObject
 from pools.models.blocks import BlockState
@@ -76,7 +81,7 @@ def read(context: SyncContext) -> Observation:
     changed = context.changed_keys if context.from_watch else None
     observation = read_rows(context.cluster, absent, changed=changed)
     unknown = frozenset(
-        kind for kind in KINDS if kind not in absent and not watch_positions.is_known(context, kind)
+        kind for kind in KINDS if kind not in absent and not watchers.is_known(context, kind)
     )
     return replace(observation, unknown=unknown)
 
@@ -189,7 +194,7 @@ def served_resource(context: SyncContext, resources: Iterable[Resource]) -> Reso
     """Return the version of a kind that this sync reads; None if its objects are not known."""
     for resource in resources:
         if context.from_watch:
-            position = watch_positions.read(context.connection.positions, resource.kind)
+            position = watchers.read(context.connection.positions, resource.kind)
             is_read = position is not None and position.api_version == resource.api_version
         else:
             is_read = context.served.get(resource.kind) == resource

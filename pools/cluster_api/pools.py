@@ -17,7 +17,7 @@ from pools.clusters.reconcile.handler import (
     Write,
 )
 from pools.core import errors
-from pools.core.cluster_api import conditions, contract, resources
+from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason
 from pools.core.cluster_api.contract import PoolKey, PoolObject
 from pools.core.kubernetes import differences
@@ -38,7 +38,7 @@ class CadastrePools(Handler):
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.resources: Sequence[Resource] = (resources.POOLS[kind],)
+        self.resources: Sequence[Resource] = (contract.POOLS[kind],)
 
     def parse(self, manifest: Manifest) -> PoolObject:
         return contract.parse_pool(manifest)
@@ -56,7 +56,7 @@ class CadastrePools(Handler):
         bound = {b.pool.pk: b.pool for b in bindings.values() if isinstance(b, PoolBinding)}
         usages = usage.usage_by_pool(bound.values())
         now = database.now()
-        resource = resources.POOLS[self.kind]
+        resource = contract.POOLS[self.kind]
         for key, manifest in manifests.items():
             if contract.has_paused_annotation(manifest):
                 continue
@@ -122,7 +122,7 @@ def _protected(current: Manifest | None) -> Manifest | None:
 
 def _unprotected(current: Manifest | None, context: SyncContext, key: PoolKey) -> Manifest | None:
     """Return the pool without its finalizer once the cluster has no IPAddress of it."""
-    addresses = observed.served_resource(context, resources.ADDRESSES)
+    addresses = observed.served_resource(context, contract.ADDRESSES)
     is_absent = observed.is_absent(context.connection, contract.ADDRESS_KIND)
     if current is None or not (addresses or is_absent):
         return None

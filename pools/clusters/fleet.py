@@ -8,10 +8,43 @@ from datetime import datetime
 
 from django.db.models import Count, Model, Q
 
-from pools.clusters import connections, other_writers, served_kinds_text
+from pools.clusters import connections, other_writers
 from pools.core.kubernetes.connection_status import ConnectionStatus
 from pools.models import Connection, Drift, Finding, ObservedObject
 from pools.platform import database
+
+_NOT_KNOWN = "The served kinds are known after the first full sync."
+_NOTHING = (
+    "The cluster serves none of the kinds that Cadastre reads. Only data of the register is shown."
+)
+
+
+def served_versions(connection: Connection) -> dict[str, str] | None:
+    """Return the apiVersion of each kind that the cluster serves; None before the first full sync."""
+    if connection.served is None:
+        return None
+    return {
+        kind: read["api_version"] for kind, read in connection.served.items() if read["api_version"]
+    }
+
+
+def describe(connection: Connection) -> str:
+    """Return the line for the pages of the cluster."""
+    if connection.served is None:
+        return _NOT_KNOWN
+    shown: dict[str, list[str]] = {}
+    absent: dict[str, None] = {}
+    for kind, read in connection.served.items():
+        if read["api_version"]:
+            version = read["api_version"].rpartition("/")[2]
+            shown.setdefault(read["shows"], []).append(f"{kind} {version}")
+        else:
+            absent[read["shows"]] = None
+    if not shown:
+        return _NOTHING
+    listed = "; ".join(f"{subject} ({', '.join(kinds)})" for subject, kinds in shown.items())
+    missing = ", ".join(subject for subject in absent if subject not in shown)
+    return f"Shown: {listed}." + (f" Not served, so not shown: {missing}." if missing else "")
 
 
 @dataclass(frozen=True)
@@ -28,12 +61,12 @@ class ConnectionSummary:
     @property
     def shows(self) -> str:
         """One line on the kinds that the cluster serves, and the data that is shown."""
-        return served_kinds_text.describe(self.connection)
+        return describe(self.connection)
 
     @property
     def served(self) -> dict[str, str] | None:
         """The apiVersion of each kind that the cluster serves; None before the first full sync."""
-        return served_kinds_text.served_versions(self.connection)
+        return served_versions(self.connection)
 
     @property
     def writers(self) -> list[other_writers.ResourceWriters]:

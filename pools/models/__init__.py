@@ -20,7 +20,7 @@ from pools.models.audit import (
 )
 from pools.models.blocks import Block, FreeSpan, Window
 from pools.models.cidr_migrations import CIDRMigration
-from pools.models.clusters import AddressSpace, Cluster
+from pools.models.clusters import AddressSpace, Cluster, Recovery
 from pools.models.connections import Connection, Watcher
 from pools.models.containers import Container
 from pools.models.dns_names import DNSName
@@ -52,7 +52,6 @@ from pools.models.measures import CountedUntil, Measure
 from pools.models.observed import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.preferences import ListColumns, SavedFilter
-from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.register_imports import (
     NetBoxSource,

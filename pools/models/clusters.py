@@ -1,4 +1,4 @@
-"""Clusters and their address spaces."""
+"""Clusters and their address spaces, and recovery mode, in which nothing is allocated until they were listed."""
 
 from __future__ import annotations
 
@@ -67,3 +67,33 @@ class AddressSpace(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster}/{self.name}" if self.name else str(self.cluster)
+
+
+class Recovery(models.Model):
+    """A period in which nothing is allocated, until every connected cluster was listed once.
+
+    Only a full sync run with an id above `after_run` counts.
+    """
+
+    since = models.DateTimeField()
+    after_run = models.BigIntegerField()
+    reason = models.CharField(max_length=500)
+    actor = models.CharField(max_length=150, blank=True, default="")
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.CharField(max_length=150, blank=True, default="")
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = _("recoveries")
+        permissions = [("recover", "Can begin and end recovery mode")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["ended_at"],
+                condition=Q(ended_at=None),
+                nulls_distinct=False,
+                name="one_recovery_at_a_time",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"recovery since {self.since}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+from django.db.models import Count, Q
 
 from pools.core.observed.uses import ObservedUses
 from pools.models import AddressSpace, Cluster, ObservedCIDR, ObservedObject
+from pools.observed.findings import CLASH
+from pools.platform.metrics.registry import Value, value
 
 _BATCH = 2000  # rows in one statement
 INVALID = "observed_object_invalid"  # problem code of an object of which a part cannot be read
@@ -66,3 +70,15 @@ def forget(cluster: Cluster, kind: str, rows: Iterable[ObservedObject]) -> None:
         kind=kind,
         uid__in=[row.uid for row in rows],
     ).delete()
+
+
+def values() -> Iterator[Value]:
+    """Yield the observed CIDRs by cluster and kind, and the clashes of each cluster."""
+    cidrs = ObservedCIDR.objects.order_by().values_list("space__cluster__name", "kind")
+    for cluster, kind, count in cidrs.annotate(count=Count("pk")):
+        yield value("ipam_observed_cidrs", count, cluster=cluster, kind=kind)
+    clashes = Count("findings", filter=Q(findings__code=CLASH))
+    for cluster, count in (
+        Cluster.objects.order_by().annotate(count=clashes).values_list("name", "count")
+    ):
+        yield value("ipam_address_clashes_detected", count, cluster=cluster)

@@ -13,12 +13,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.core.observed import (
-    calico,
-    cluster_networks,
-    external_addresses,
-    secondary_networks,
-)
+from pools.core.observed import cluster_networks, external_addresses, secondary_networks
 from pools.core.observed.uses import ObservedUses
 from pools.models import ObservedObject
 from pools.observed import cidrs, findings
@@ -173,10 +168,12 @@ ALL: Sequence[Handler] = (
         resources.CILIUM_EGRESS_GATEWAY_POLICY,
         parser=external_addresses.parse_egress_gateway_policy,
     ),
-    ObservedKind(resources.CALICO_IP_POOL, resources.CALICO_IP_POOL_V3, parser=calico.parse),
+    ObservedKind(
+        resources.CALICO_IP_POOL, resources.CALICO_IP_POOL_V3, parser=cluster_networks.parse
+    ),
     ObservedKind(
         resources.CALICO_IP_RESERVATION,
         resources.CALICO_IP_RESERVATION_V3,
-        parser=calico.parse_reservation,
+        parser=cluster_networks.parse_reservation,
     ),
 )

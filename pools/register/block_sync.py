@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from pools.core import blocks
-from pools.core.index_set import IndexSet
+from pools.core.blocks import IndexSet
 from pools.models import Pool, PoolCIDR
 from pools.models.blocks import BlockState
 from pools.platform import database

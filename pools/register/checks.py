@@ -11,8 +11,7 @@ from typing import Any
 import pghistory
 
 from pools.core import blocks, errors
-from pools.core.blocks import Span
-from pools.core.index_set import IndexSet
+from pools.core.blocks import IndexSet, Span
 from pools.models import BlockEvent, Pool, PoolCIDR
 from pools.platform import checks, events
 from pools.register import usage

@@ -3,7 +3,7 @@
 Pools never overlap inside an address space, because a constraint forbids it. Across address spaces they may,
 and it can be intended as long as nothing routes between the networks. What objects of a cluster use
 (`ObservedCIDR`) clashes with pools and other objects of its cluster unless the pair is intended
-(`pools.core.observed.clashes`).
+(`pools.core.observed.uses`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from django.db import connection
 
 from pools.core import addresses, overlaps
-from pools.core.observed import clashes
+from pools.core.observed import uses
 from pools.core.observed.uses import Role
 from pools.models import AddressSpace, Cluster, Pool
 from pools.models.pools import Category
@@ -64,8 +64,8 @@ class NetworkOwner:
     uid: str = ""
 
     @property
-    def use(self) -> clashes.Use:
-        return clashes.Use(self.category, self.kind, self.uid)
+    def use(self) -> uses.Use:
+        return uses.Use(self.category, self.kind, self.uid)
 
     def __str__(self) -> str:
         if self.kind:
@@ -235,10 +235,10 @@ def clashing_pairs(networks: Iterable[Owned]) -> Iterator[tuple[Owned, Owned]]:
     The number of pairs that are compared is bounded: equal uses of a kind that never clash have one that stands for all.
     """
     distinct = list(_distinct(networks))
-    reserved = [cidr for cidr, owner in distinct if owner.kind == clashes.CALICO_RESERVATION]
+    reserved = [cidr for cidr, owner in distinct if owner.kind == uses.CALICO_RESERVATION]
     for outer, inner in overlaps.nested_pairs(distinct):
-        if clashes.is_clash(outer[1].use, inner[1].use) and not (
-            outer[1].kind == clashes.CALICO_POOL
+        if uses.is_clash(outer[1].use, inner[1].use) and not (
+            outer[1].kind == uses.CALICO_POOL
             and any(overlaps.contains(cidr, inner[0]) for cidr in reserved)
         ):
             yield outer, inner
@@ -254,16 +254,16 @@ def _distinct(networks: Iterable[Owned]) -> Iterator[Owned]:
     ranges = [
         (int(cidr.network_address), int(cidr.broadcast_address), cidr.version)
         for cidr, owner in networks
-        if owner.category == Role.LOAD_BALANCER and owner.kind != clashes.SERVICE
+        if owner.category == Role.LOAD_BALANCER and owner.kind != uses.SERVICE
     ]
     for network, owner in networks:
-        if owner.kind == clashes.SERVICE or owner.category == Role.SECONDARY:
+        if owner.kind == uses.SERVICE or owner.category == Role.SECONDARY:
             key = owner.category, network
             if key in seen:
                 continue
             seen.add(key)
             number = int(network.network_address)
-            if owner.kind == clashes.SERVICE and any(
+            if owner.kind == uses.SERVICE and any(
                 first <= number <= last and version == network.version
                 for first, last, version in ranges
             ):
@@ -331,7 +331,7 @@ def find_new_overlaps(network: addresses.Network, owner: NetworkOwner) -> list[O
     return [
         (other, present)
         for other, present in found
-        if (present.cluster_id, present.space) != space or clashes.is_clash(owner.use, present.use)
+        if (present.cluster_id, present.space) != space or uses.is_clash(owner.use, present.use)
     ]
 
 

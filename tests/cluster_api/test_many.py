@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.cluster_api import claim_writes
-from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.core.cluster_api import contract
 from pools.models import Block
 from pools.register.allocator import window
@@ -24,7 +24,7 @@ def _ingest(world: World, kind: str, *events: tuple[str, Any]) -> None:
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
     world.connection.refresh_from_db()
-    position = watch_positions.read(world.connection.positions, kind)
+    position = watchers.read(world.connection.positions, kind)
     assert position is not None
     run = watch_events.ingest_events(
         lease, HANDLERS, kind, events, position=position, to=position,  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pools.core.cluster_api import contract, resources
+from pools.core.cluster_api import contract
 from tests.cluster_api.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,7 +45,7 @@ def _annotate_pool(world: World, *, paused: bool) -> None:
     pool = world.pool_object()
     assert pool is not None
     world.client.patch(
-        resources.POOLS[contract.POOL_KIND],
+        contract.POOLS[contract.POOL_KIND],
         pool,
         {"/metadata/annotations": PAUSED if paused else {}},
         manager="user",
@@ -105,8 +105,8 @@ def test_a_cluster_that_is_not_there(world: World) -> None:
     world.put_cluster("prod")
     world.sync()
     assert world.address_text("early") == "10.0.0.1"
-    cluster = world.client.get(resources.CLUSTERS[0], "prod", "blue")
-    world.delete(cluster, resources.CLUSTERS[0])
+    cluster = world.client.get(contract.CLUSTERS[0], "prod", "blue")
+    world.delete(cluster, contract.CLUSTERS[0])
     world.delete_claim("early")
     world.sync_until_missed()
     assert world.claim("early") is None
@@ -122,9 +122,9 @@ def test_another_change_of_a_paused_cluster_is_no_end_of_its_pause(
     world.put_cluster("prod", annotated=True, paused=paused)
     world.put_claim("test", labels={contract.CLUSTER_NAME: "prod"})
     world.sync()
-    cluster = world.client.get(resources.CLUSTERS[0], "prod", "blue")
+    cluster = world.client.get(contract.CLUSTERS[0], "prod", "blue")
     world.client.patch(
-        resources.CLUSTERS[0],
+        contract.CLUSTERS[0],
         cluster,
         {"/metadata/annotations": {**PAUSED, "superficial": "change"}},
         manager="user",

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pools.cluster_api import leaks, waiting
-from pools.core.cluster_api import contract, resources
+from pools.cluster_api import allocation, leaks
+from pools.core.cluster_api import contract
 from pools.models import Block, Connection
 from pools.models.connections import ManagedResource
 from pools.platform import database
@@ -82,7 +82,7 @@ def test_a_claim_that_goes_with_its_cluster_is_released_at_once(world: World) ->
     world.put_claim("test", cluster="prod")
     world.sync()
     assert world.address_text("test") == "10.0.0.1"
-    world.delete(world.client.get(resources.CLUSTERS[0], "prod", "blue"), resources.CLUSTERS[0])
+    world.delete(world.client.get(contract.CLUSTERS[0], "prod", "blue"), contract.CLUSTERS[0])
     world.delete_claim("test")
     world.sync()
     assert world.claim("test") is None
@@ -134,7 +134,7 @@ def test_a_pool_with_addresses_is_protected(world: World) -> None:
     world.put_pool("pool")
     world.put_claim("test")
     world.sync()
-    world.delete(world.pool_object(), resources.POOLS[contract.POOL_KIND])
+    world.delete(world.pool_object(), contract.POOLS[contract.POOL_KIND])
     world.sync()
     assert world.pool_object() is not None
     world.put_claim("late")
@@ -154,7 +154,7 @@ def test_a_claim_is_released_when_its_pool_is_gone(world: World) -> None:
     world.put_pool("pool")
     world.put_claim("test")
     world.sync()
-    world.strip(world.pool_object(), resources.POOLS[contract.POOL_KIND])
+    world.strip(world.pool_object(), contract.POOLS[contract.POOL_KIND])
     world.delete_claim("test")
     world.sync()
     assert world.claim("test") is None
@@ -188,14 +188,14 @@ def test_a_cluster_is_woken_when_a_waiting_claim_can_be_served(world: World) -> 
     world.sync()
     world.put_claim("second")
     world.sync()
-    assert waiting.nudge_clusters() == 0, "nothing is free"
+    assert allocation.nudge_clusters() == 0, "nothing is free"
     pools.add_cidr(pool.pk, factories.entry("10.0.0.8/32"), author=factories.BY)
-    assert waiting.nudge_clusters() == 1
+    assert allocation.nudge_clusters() == 1
     world.connection.refresh_from_db()
     assert world.connection.nudged_at is not None
     world.sync()
     assert world.address_text("second") == "10.0.0.8"
-    assert waiting.nudge_clusters() == 0
+    assert allocation.nudge_clusters() == 0
 
 
 @pytest.mark.exhaustive

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pools.core.cluster_api import contract, resources
+from pools.core.cluster_api import contract
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from tests.cluster_api.conftest import ADDRESSES, CLAIMS, CLUSTERS, OLD, POOLS
@@ -82,7 +82,7 @@ def test_a_claim_made_in_v1beta1_is_answered_in_v1beta2(world: World) -> None:
     """As an infrastructure provider of an older release makes it, while both versions are served."""
     world.pool("10.0.0.0/24")
     world.put_pool("pool")
-    old_claims, old_addresses = resources.CLAIMS[1], resources.ADDRESSES[1]
+    old_claims, old_addresses = contract.CLAIMS[1], contract.ADDRESSES[1]
     reference = {"apiGroup": contract.GROUP, "kind": contract.POOL_KIND, "name": "pool"}
     world.client.apply(
         old_claims,

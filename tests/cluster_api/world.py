@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import F
 
-from pools.cluster_api import allocation
 from pools.cluster_api.claims import IPAddressClaims
 from pools.cluster_api.kinds import Clusters, IPAddresses
 from pools.cluster_api.pools import CadastrePools
 from pools.clusters.client import api_client, kubeconfig
 from pools.clusters.reconcile import comparison
-from pools.core.cluster_api import contract, resources
+from pools.core.cluster_api import contract
 from pools.models import Block, Connection, Finding, ObservedObject, Pool, SyncRun
 from pools.models.connections import ManagedResource
 from pools.models.fields import Now
@@ -65,12 +64,12 @@ class World:
         self.connection = small.connect(server, managed_resources=resources_)  # type: ignore[arg-type]
         self.cluster = self.connection.cluster
         self.client = gateways.to(server)
-        served = self.client.served(resources.CLAIMS)
-        first = next((one for one in resources.CLAIMS if one in served), resources.CLAIMS[0])
+        served = self.client.served(contract.CLAIMS)
+        first = next((one for one in contract.CLAIMS if one in served), contract.CLAIMS[0])
         self.version = first.version
         self.claims, self.addresses = (
             next(one for one in versions if one.version == self.version)
-            for versions in (resources.CLAIMS, resources.ADDRESSES)
+            for versions in (contract.CLAIMS, contract.ADDRESSES)
         )
         for namespace in (BLUE, GREEN):
             server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
@@ -114,7 +113,7 @@ class World:
 
     def held(self) -> dict[str, str]:
         """Holder -> address, of claims."""
-        rows = Block.objects.filter(holder_kind=allocation.HOLDER_KIND, state="held")
+        rows = Block.objects.filter(holder_kind=contract.HOLDER_KIND, state="held")
         return {row.holder_id: str(row.cidr.network_address) for row in rows}
 
     def findings(self) -> set[str]:
@@ -133,7 +132,7 @@ class World:
     def _put_pool(self, kind: str, name: str, namespace: str, of: str, spec: Any) -> Manifest:
         metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
         return self.client.apply(
-            resources.POOLS[kind],
+            contract.POOLS[kind],
             {
                 "apiVersion": contract.API_VERSION,
                 "kind": kind,
@@ -171,12 +170,12 @@ class World:
         if annotated:
             metadata["annotations"] = {contract.PAUSED: ""}
         manifest = {
-            "apiVersion": resources.CLUSTERS[0].api_version,
+            "apiVersion": contract.CLUSTERS[0].api_version,
             "kind": contract.CLUSTER_KIND,
             "metadata": metadata,
             "spec": {"paused": paused},
         }
-        self.client.apply(resources.CLUSTERS[0], manifest, manager=USER, force=True)
+        self.client.apply(contract.CLUSTERS[0], manifest, manager=USER, force=True)
 
     def claim(self, name: str, namespace: str = BLUE) -> Manifest | None:
         return self._get(self.claims, name, namespace)
@@ -186,7 +185,7 @@ class World:
 
     def pool_object(self, name: str = "pool", namespace: str = BLUE) -> Manifest | None:
         kind = contract.POOL_KIND if namespace else contract.GLOBAL_POOL_KIND
-        return self._get(resources.POOLS[kind], name, namespace)
+        return self._get(contract.POOLS[kind], name, namespace)
 
     def _get(self, resource: Resource, name: str, namespace: str) -> Manifest | None:
         try:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pools.core import errors
-from pools.core.cilium import auto_create, ciliumnode, conversion, multipool
+from pools.core.cilium import ciliumnode, configuration, conversion, multipool
 from pools.core.cilium.podippool import Shape
 from pools.core.kubernetes import differences, label_selector
 
@@ -52,7 +52,7 @@ READERS: list[Callable[[Any], object]] = [
     conversion.check_written_shape,
     label_selector.parse,
     multipool.parse_pre_allocation,
-    auto_create.parse,
+    configuration.parse,
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pools.core import errors
-from pools.core.cilium import auto_create
+from pools.core.cilium import configuration
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from pools.core.cilium import auto_create
     ],
 )
 def test_pools(text: str, pools: list) -> None:
-    pod_ippools = auto_create.parse(text)
+    pod_ippools = configuration.parse(text)
     assert [
         (
             pool.name,
@@ -61,6 +61,6 @@ def test_pools(text: str, pools: list) -> None:
 )
 def test_refused(text: object, code: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
-        auto_create.parse(text)
+        configuration.parse(text)
     assert caught.value.code == code
     assert caught.value.problems[0].field.startswith("auto-create-cilium-pod-ip-pools")

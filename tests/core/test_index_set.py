@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pools.core import blocks
-from pools.core.index_set import IndexSet
+from pools.core.blocks import IndexSet
 
 SPANS = st.tuples(st.integers(0, 30), st.integers(0, 6)).map(
     lambda pair: blocks.Span(pair[0], pair[0] + pair[1])

@@ -14,7 +14,7 @@ from claims.core.resources import IPAM_CLAIM
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import leases, registry, sync
 from pools.core.cilium import bgp
-from pools.core.cluster_api import resources as cluster_api
+from pools.core.cluster_api import contract as cluster_api
 from pools.core.kubernetes import permissions, resources
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection

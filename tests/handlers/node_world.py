@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pools.cilium.ciliumnodes import CiliumNodes
-from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
+from pools.clusters.reconcile import leases, sync, watch_events, watchers
 from pools.models import Block, Connection, Finding, ObservedObject, SyncRun
 from pools.models.connections import Mode
 from pools.models.fields import Now
@@ -77,7 +77,7 @@ class World:
         lease = leases.borrow(self.connection.pk, "watcher")
         assert lease is not None
         self.connection.refresh_from_db()
-        at = watch_positions.read(self.connection.positions, CiliumNodes.kind)
+        at = watchers.read(self.connection.positions, CiliumNodes.kind)
         assert at is not None
         return watch_events.ingest_events(
             lease, [self.handler], CiliumNodes.kind, told, position=at, to=at,

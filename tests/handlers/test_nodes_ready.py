@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.cilium.ciliumnodes import CiliumNodes
-from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.models import Connection, ObservedObject
 from pools.models.connections import Mode
 from pools.models.fields import Now
@@ -44,9 +44,9 @@ def test_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -> N
     """After a 410 the kind has no position until it was listed again."""
     world.passed()
     world.connection.refresh_from_db()
-    at = watch_positions.read(world.connection.positions, CiliumNodes.kind)
+    at = watchers.read(world.connection.positions, CiliumNodes.kind)
     assert at is not None
-    assert watch_positions.move(world.connection.pk, CiliumNodes.kind, at, None)
+    assert watchers.move(world.connection.pk, CiliumNodes.kind, at, None)
     asking = world.node("n1", demands={"a": 8})
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None

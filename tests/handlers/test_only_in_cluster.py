@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.clusters import drift
-from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.core.cilium import ciliumnode, podippool
 from pools.models import Block, Finding, ObservedCIDR, Pool, PoolCIDR
 from pools.models.connections import Mode
@@ -99,7 +99,7 @@ def _tell_node(world: CiliumWorld, *told: tuple[str, dict[str, Any]]) -> None:
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
     world.connection.refresh_from_db()
-    at = watch_positions.read(world.connection.positions, ciliumnode.KIND)
+    at = watchers.read(world.connection.positions, ciliumnode.KIND)
     assert at is not None
     watch_events.ingest_events(
         lease, [world.pools, world.handler], ciliumnode.KIND, told, position=at, to=at,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
-from pools.clusters.reconcile import leases, watch_events, watch_positions
-from pools.clusters.reconcile.watch_positions import Position
+from pools.clusters.reconcile import leases, watch_events, watchers
+from pools.clusters.reconcile.watchers import Position
 from pools.core.cilium import podippool
 from pools.models import Block, Pool
 from pools.models.connections import ManagedResource
@@ -65,7 +65,7 @@ def _watched(fleet: Fleet, clock: Clock, new: Manifest) -> None:
 
 def _told(fleet: Fleet, type_: str, told: Manifest) -> None:
     fleet.connection.refresh_from_db()
-    position = watch_positions.read(fleet.connection.positions, podippool.KIND)
+    position = watchers.read(fleet.connection.positions, podippool.KIND)
     lease = leases.borrow(fleet.connection.pk, "watcher")
     assert position is not None
     assert lease is not None

@@ -12,7 +12,7 @@ import pytest
 from django.db import transaction
 
 from pools.cilium.ciliumnodes import CiliumNodes
-from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.models import Connection
 from tests import factories
 from tests.handlers.cilium_world import CiliumWorld
@@ -107,11 +107,11 @@ def test_pools_that_changed_since(world: CiliumWorld) -> None:
 def test_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
     """Its events are those that the register forgot: told before anybody is served."""
     world.connection.refresh_from_db()
-    at = watch_positions.read(world.connection.positions, CiliumNodes.kind)
+    at = watchers.read(world.connection.positions, CiliumNodes.kind)
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
     assert at is not None
-    assert watch_positions.is_current(world.connection.pk, CiliumNodes.kind, at)
+    assert watchers.is_current(world.connection.pk, CiliumNodes.kind, at)
     asks = world.node("n4", demands={"a": 8})
     with gateways.to(world.fake) as gateway:
         told = [
@@ -131,12 +131,12 @@ def test_when_the_older_position_is_gone_the_nodes_are_listed_first(
     world: CiliumWorld,
 ) -> None:
     world.connection.refresh_from_db()
-    at = watch_positions.read(world.connection.positions, CiliumNodes.kind)
+    at = watchers.read(world.connection.positions, CiliumNodes.kind)
     assert at is not None
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
     # What the watcher does after a 410.
-    assert watch_positions.move(world.connection.pk, CiliumNodes.kind, at, None)
+    assert watchers.move(world.connection.pk, CiliumNodes.kind, at, None)
     asks = world.node("n4", demands={"a": 8})
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pools.models import Block, Leak
-from pools.register.leaks import detection, listing, reclaim
+from pools.register.leaks import detection, reclaim, reports
 from tests import factories, stale
 from tests.leaks.feeds import Feed
 from tests.pools.conftest import Clock
@@ -40,7 +40,7 @@ def test_the_reports(feed: Feed) -> None:
 def test_the_list_and_taking_them_back(feed: Feed) -> None:
     feed.twice("i-0")
     before = _read()
-    listed = list(listing.iterate_leaks(detection.confirmed_leaks()))
+    listed = list(reports.iterate_leaks(detection.confirmed_leaks()))
     assert len(listed) == HELD - 1
     assert _read() - before < TIMES * HELD
     taken = listed[: reclaim.BATCH]

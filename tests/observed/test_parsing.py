@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from pools.core.observed import (
-    calico,
-    cluster_networks,
-    external_addresses,
-    secondary_networks,
-)
+from pools.core.observed import cluster_networks, external_addresses, secondary_networks
 from pools.core.observed.uses import MOST
 from pools.observed.handlers import (
     parse_eks_kube_proxy_config,
@@ -336,12 +331,12 @@ CASES = {
         ["egress 192.168.1.110/32", "egress 192.168.1.111/32"],
     ),
     "Calico": (
-        calico.parse,
+        cluster_networks.parse,
         {"spec": {"cidr": "10.48.0.0/16", "blockSize": 26, "disabled": True}},
         ["pod-pool 10.48.0.0/16 blocks of /26, disabled"],
     ),
     "Calico's reservation": (
-        calico.parse_reservation,
+        cluster_networks.parse_reservation,
         {"spec": {"reservedCIDRs": ["10.48.0.0/24", "10.48.1.7/32", "fd00:48::/120"]}},
         [
             "pod-pool 10.48.0.0/24 reserved",
@@ -350,7 +345,7 @@ CASES = {
         ],
     ),
     "Calico for load balancers": (
-        calico.parse,
+        cluster_networks.parse,
         {"spec": {"cidr": "203.0.113.0/28", "allowedUses": ["LoadBalancer"]}},
         ["load-balancer 203.0.113.0/28"],
     ),
@@ -618,7 +613,7 @@ ODD = {
         ],
     ),
     "all addresses": (
-        calico.parse,
+        cluster_networks.parse,
         {"spec": {"cidr": "0.0.0.0/0"}},
         0,
         ["spec.cidr prefix_too_short"],

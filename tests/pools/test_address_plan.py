@@ -13,7 +13,7 @@ from django.urls import reverse
 from pools.core import addresses, errors, free_prefixes
 from pools.models import AddressSpace, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
 from pools.register import usage
-from pools.register.plan import containers, free_space, next_prefix, scopes, tree
+from pools.register.plan import containers, free_space, next_prefix, tree
 from tests import factories, people
 from tests.edges import api as apis
 
@@ -34,7 +34,7 @@ def test_levels_by_containment_with_free_parts() -> None:
     factories.pool("10.0.1.0/24", name="a")
     factories.pool("10.0.3.0/25", name="b")
     factories.pool("192.168.0.0/16", name="c")
-    scope = scopes.fleet_scope()
+    scope = free_space.fleet_scope()
     assert _shown(tree.read_level(scope)) == ["10.0.0.0/8", "192.168.0.0/16"]
     inner = tree.read_level(scope, ip_network("10.0.0.0/22"))
     assert _shown(inner) == [
@@ -54,7 +54,7 @@ def test_pages_add_up_to_the_level(limit: int) -> None:
     _container("10.0.0.0/22")
     for number, text in enumerate(("10.0.0.64/26", "10.0.1.0/24", "10.0.3.0/25")):
         factories.pool(text, name=f"p{number}")
-    scope, parent = scopes.fleet_scope(), ip_network("10.0.0.0/22")
+    scope, parent = free_space.fleet_scope(), ip_network("10.0.0.0/22")
     whole = _shown(tree.read_level(scope, parent))
     rows, behind = [], None
     while True:
@@ -71,9 +71,9 @@ def test_clusters_with_the_same_cidr_share_a_row_of_the_fleet() -> None:
     first, second = factories.cluster(), factories.cluster()
     for cluster in (first, second):
         factories.pool("10.0.0.0/24", within=cluster, name="p")
-    (row,) = tree.read_level(scopes.fleet_scope()).rows
+    (row,) = tree.read_level(free_space.fleet_scope()).rows
     assert [cidr.pool.cluster for cidr in row.pool_cidrs] == [first, second]
-    own = scopes.scope_of_space(AddressSpace.objects.get(cluster=first))
+    own = free_space.scope_of_space(AddressSpace.objects.get(cluster=first))
     (row,) = tree.read_level(own).rows
     assert [cidr.pool.cluster for cidr in row.pool_cidrs] == [first]
 
@@ -85,9 +85,11 @@ def test_a_cluster_is_shown_with_the_containers_around_it() -> None:
     factories.pool("10.0.0.0/24", within=first, name="p")
     factories.pool("10.1.0.0/24", within=second, name="p")
     chosen = tree.LevelFilter(cluster=first)
-    level = tree.read_level(scopes.fleet_scope(), level_filter=chosen)
+    level = tree.read_level(free_space.fleet_scope(), level_filter=chosen)
     assert _shown(level) == ["10.0.0.0/16"]
-    level = tree.read_level(scopes.fleet_scope(), ip_network("10.0.0.0/16"), level_filter=chosen)
+    level = tree.read_level(
+        free_space.fleet_scope(), ip_network("10.0.0.0/16"), level_filter=chosen
+    )
     assert _shown(level) == ["10.0.0.0/24"]
 
 
@@ -113,7 +115,7 @@ def test_first_fit_and_best_fit() -> None:
     factories.pool("10.0.192.0/20", name="b")
 
     def find(order: free_space.Order, limit: int) -> list[str]:
-        scope = scopes.scope_of(container)
+        scope = free_space.scope_of(container)
         prefixes = free_space.find_prefixes(container.cidr, 20, scope, order=order, limit=limit)
         return [str(prefix) for prefix in prefixes]
 
@@ -228,7 +230,7 @@ def _addresses(cluster: Cluster, *texts: str, role: str = "node-address") -> Non
 
 def _grouped(parent: str = "", **options: Any) -> list[str]:
     network = ip_network(parent) if parent else None
-    level = tree.read_level(scopes.fleet_scope(), network, group_addresses=True, **options)
+    level = tree.read_level(free_space.fleet_scope(), network, group_addresses=True, **options)
     return [f"{row.cidr} grouped" if row.grouped else str(row.cidr) for row in level.rows]
 
 
@@ -244,7 +246,7 @@ def test_single_addresses_are_grouped_where_nothing_else_is() -> None:
     outermost = ["10.0.1.0/24 grouped", *three, *beside, "2001:db8::/64 grouped"]
     assert _grouped() == outermost
     assert _grouped("10.0.1.0/24") == [f"10.0.1.{number}/32" for number in range(7, 11)]
-    assert _shown(tree.read_level(scopes.fleet_scope()))[:2] == ["10.0.1.7/32", "10.0.1.8/32"]
+    assert _shown(tree.read_level(free_space.fleet_scope()))[:2] == ["10.0.1.7/32", "10.0.1.8/32"]
     pages = [_grouped(limit=1), _grouped(limit=1, behind=ip_address("10.0.1.255"))]
     assert pages == [outermost[:1], outermost[1:2]]
 
@@ -255,7 +257,9 @@ def test_a_group_says_what_uses_its_addresses_and_is_not_free() -> None:
     _addresses(first, *(f"10.0.1.{number}" for number in range(1, 4)))
     _addresses(second, "10.0.1.3", role="egress")
     _addresses(second, "10.0.1.9", role="egress")
-    level = tree.read_level(scopes.fleet_scope(), ip_network("10.0.0.0/22"), group_addresses=True)
+    level = tree.read_level(
+        free_space.fleet_scope(), ip_network("10.0.0.0/22"), group_addresses=True
+    )
     assert _shown(level) == ["10.0.0.0/24 free", "10.0.1.0/24", "10.0.2.0/23 free"]
     row = level.rows[1]
     counts = [(count.role, count.cluster, count.count) for count in row.address_counts]
@@ -291,7 +295,7 @@ def test_the_page_reads_the_first_pools_and_objects_of_a_cidr() -> None:
     text = page.content.decode()
     assert "2 more pools" in text
     assert "2 more objects" in text
-    (row,) = tree.read_level(scopes.fleet_scope()).rows  # as REST reads it
+    (row,) = tree.read_level(free_space.fleet_scope()).rows  # as REST reads it
     assert (len(row.pool_cidrs), row.more_pool_cidrs) == (7, 0)
     last = {"cluster": made[-1].cluster_id}
     (row,) = people.browser().get(reverse("admin:plan"), last).context["level"].rows

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.core.cluster_api import contract, resources
+from pools.core.cluster_api import contract
 from pools.models import Block, Watcher
 from tests import eventually
 from tests.cluster_api.conftest import BOTH
@@ -87,7 +87,7 @@ def test_a_pause_that_ends_and_a_pool_that_comes_late(world: World) -> None:
         world.put_pool("late", of="machines")
         _within_seconds(lambda: world.ready("early") == ready)
         pool = world.pool_object("late")
-        world.delete(pool, resources.POOLS[contract.POOL_KIND])
+        world.delete(pool, contract.POOLS[contract.POOL_KIND])
         world.delete_claim("early")
         _within_seconds(lambda: world.pool_object("late") is None)
         world.strip(world.address("paused"), world.addresses)

@@ -9,7 +9,7 @@ from django.db import IntegrityError, connection, transaction
 
 from pools.cidr_migrations import migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
-from pools.cilium import preflights
+from pools.cilium import configuration
 from pools.core import addresses, errors
 from pools.models import CIDRMigration, PoolCIDR
 from pools.models.connections import ManagedResource
@@ -136,7 +136,7 @@ def test_preflight_looks_at_what_the_cluster_has(owned: Owned) -> None:
     owned.passed()
     (overlap,) = [
         one
-        for one in preflights.run_preflight(owned.cluster).findings
+        for one in configuration.run_preflight(owned.cluster).findings
         if one.rule == "overlapping-pools"
     ]
     assert "10.0.3.0/24 of blue in 10.0.0.0/16 of green" in overlap.observation

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pools.clusters.reconcile import connecting, watch_positions
+from pools.clusters.reconcile import connecting, watchers
 from pools.clusters.reconcile.streams import Stream
-from pools.clusters.reconcile.watch_positions import Position
+from pools.clusters.reconcile.watchers import Position
 from pools.models import Connection, SyncRun
 from tests import eventually
 from tests.kube.fake import FakeCluster
@@ -22,7 +22,7 @@ def at(fake: FakeCluster, connection: Connection, nodes: small.Small) -> Positio
     """Where a list left the kind."""
     fake.put(small.node("a"))
     small.reconcile(connection, nodes)
-    found = watch_positions.read(Connection.objects.get().positions, nodes.kind)
+    found = watchers.read(Connection.objects.get().positions, nodes.kind)
     assert found is not None
     return found
 
@@ -75,7 +75,7 @@ def test_a_bookmark_moves_the_position_and_no_object(
     told, to = _moved(fake, stream)
     assert told == []
     assert to.version != at.version
-    assert watch_positions.move(connection.pk, "CiliumNode", at, to)
+    assert watchers.move(connection.pk, "CiliumNode", at, to)
     assert (SyncRun.objects.count(), small.rows(connection)) == (runs, before)
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.clusters.reconcile.handler import Handler
 from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection
@@ -42,7 +42,7 @@ def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) 
 
 def tell(connection: Connection, nodes: Handler, *told: tuple[str, Manifest]) -> None:
     connection.refresh_from_db()
-    at = watch_positions.read(connection.positions, nodes.kind)
+    at = watchers.read(connection.positions, nodes.kind)
     lease = leases.borrow(connection.pk, leases.worker_name())
     assert at is not None
     assert lease is not None

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.clusters.reconcile.handler import SyncContext
-from pools.clusters.reconcile.watch_positions import Position
+from pools.clusters.reconcile.watchers import Position
 from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection, SyncRun
 from pools.models.observed import Trigger
@@ -18,7 +18,7 @@ from tests.reconcile import small
 
 def at(connection: Connection, kind: str = "CiliumNode") -> Position:
     connection.refresh_from_db()
-    found = watch_positions.read(connection.positions, kind)
+    found = watchers.read(connection.positions, kind)
     assert found is not None
     return found
 

@@ -137,7 +137,7 @@ class ImportRowSerializer(Representation):
     corrected = fields.FlagField()
     entry = fields.IntegerField(source="entry_id", allow_null=True)
     claim = fields.IntegerField(source="claim_id", allow_null=True)
-    manifests = fields.ChoiceField(manifests.STATUSES, allow_null=True)
+    vm_status = fields.ChoiceField(manifests.STATUSES, allow_null=True)
 
 
 # --- fields of requests ---------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.cilium import node_demand, pod_choice, preflights
+from pools.cilium import configuration, node_demand, pod_choice
 from pools.core import errors
 from pools.core.cilium import multipool, pod_pool
 from pools.core.cilium.preflight import PreflightFinding
@@ -203,7 +203,7 @@ def preflight(request: HttpRequest) -> HttpResponse:
     result = cluster = None
     if form.is_bound and form.is_valid():
         cluster = form.cleaned_data["cluster"]
-        result = preflights.run_preflight(cluster, release=form.cleaned_data["release"])
+        result = configuration.run_preflight(cluster, release=form.cleaned_data["release"])
     return pages.page(
         request,
         "preflight.html",

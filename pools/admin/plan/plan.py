@@ -18,7 +18,7 @@ from pools.core import addresses, errors, overlaps
 from pools.models import Container
 from pools.platform.admin import forms as fields
 from pools.platform.admin import lists, pages, search_text
-from pools.register.plan import free_space, scopes, tree
+from pools.register.plan import free_space, tree
 
 FLEET = _("Fleet")
 DEEPEST = 12  # levels that are indented
@@ -54,7 +54,7 @@ def view(request: HttpRequest) -> HttpResponse:
     form = PlanForm(request.GET)
     form.is_valid()
     chosen = form.cleaned_data
-    scope = replace(scopes.scope_of_space(chosen.get("space")), most=MOST_OWNERS)
+    scope = replace(free_space.scope_of_space(chosen.get("space")), most=MOST_OWNERS)
     level_filter = tree.LevelFilter(int(chosen.get("family") or 0) or None, chosen.get("cluster"))
     parent = _parse_network(request.GET.get("parent", ""))
     behind = _parse_network(request.GET.get("behind", ""))
@@ -128,7 +128,7 @@ def free_prefixes(request: HttpRequest, container: Container) -> HttpResponse:
             prefixes = free_space.find_prefixes(
                 container.cidr,
                 form.cleaned_data["length"],
-                scopes.scope_of(container),
+                free_space.scope_of(container),
                 order=order,
             )
         except errors.InvalidInput as error:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters import guides
 from pools.admin.plan import overlap_warning
 from pools.cidr_migrations import forecast as cidr_migration_forecast
-from pools.cidr_migrations import manifests, migrations
+from pools.cidr_migrations import migrations
 from pools.cidr_migrations import progress as cidr_migration_progress
 from pools.cidr_migrations.progress import (
     MigrationProgress,
@@ -349,6 +349,6 @@ def _manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
     if not progress.by_cluster:
         return ""
     try:
-        return manifests.next_manifest(migration, progress)
+        return migrations.next_manifest(migration, progress)
     except errors.InvalidInput as error:
         return f"# {error.message}\n"

@@ -13,13 +13,13 @@ from django.utils.translation import gettext
 from pools.core import forecast
 from pools.core.forecast import ForecastState
 from pools.platform.admin import display
-from pools.register.utilization import forecast_text
+from pools.register.utilization import forecasts
 from pools.register.utilization.forecasts import DatedForecast
 
 
 def sentence(dated: DatedForecast) -> str:
     """Return the forecast as a text with its range of dates."""
-    return forecast_text.describe(
+    return forecasts.describe(
         dated.state,
         today=timezone.now().date(),
         missing=dated.missing,
@@ -30,7 +30,7 @@ def sentence(dated: DatedForecast) -> str:
 
 
 def short(dated: DatedForecast) -> str:
-    return forecast_text.summarize(dated.state, today=timezone.now().date(), day=dated.day)
+    return forecasts.summarize(dated.state, today=timezone.now().date(), day=dated.day)
 
 
 def column(by_family: Mapping[int, DatedForecast]) -> SafeString:

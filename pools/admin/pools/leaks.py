@@ -20,7 +20,7 @@ from pools.platform.admin import columns, display, filters, lists, pages, relate
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.register.leaks import detection, listing
+from pools.register.leaks import detection, reports
 from pools.register.leaks import reclaim as leak_reclaim
 
 MOST = 100  # blocks on one page
@@ -47,7 +47,7 @@ def _page(request: HttpRequest, row: Leak) -> HttpResponse:
         "leak.html",
         row,
         title=display.plain_cidr(row.block.cidr),
-        why=listing.describe_observation(row),
+        why=reports.describe_observation(row),
         state=state(row),
         call=f"leaks/?holder_kind={row.holder_kind}&holder_id={row.holder_id}",
     )
@@ -172,7 +172,7 @@ class LeakAdmin(lists.ListAdmin[Leak]):
         columns.related("block.pool", _("pool"), text="name"),
         columns.related("cluster", _("cluster")),
         columns.text("source", _("source")),
-        Column("reason", _("reason"), listing.describe_observation),
+        Column("reason", _("reason"), reports.describe_observation),
     )
     more_columns = (
         columns.text("holder_uid", _("holder UID")),

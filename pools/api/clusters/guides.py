@@ -19,7 +19,7 @@ from pools.api.clusters.guides_serializers import (
     PodDescriptionSerializer,
     PreflightSerializer,
 )
-from pools.cilium import configuration, exports, node_demand, pod_choice, preflights
+from pools.cilium import configuration, exports, node_demand, pod_choice
 from pools.core import addresses
 from pools.core.cilium import pod_pool, podippool
 from pools.platform.rest import generics, query, views
@@ -112,7 +112,7 @@ class Preflight(generics.GenericView):
         release = self.parameters.text("release") or ""
         self.parameters.raise_problems()
         cluster_row = clusters.get(cluster)
-        preflight = preflights.run_preflight(cluster_row, release=release)
+        preflight = configuration.run_preflight(cluster_row, release=release)
         return self.respond({"cluster": cluster_row.name, "preflight": preflight})
 
 

@@ -20,7 +20,7 @@ from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, generics, query, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import overlaps as owners
-from pools.register.plan import free_space, next_prefix, scopes, tree
+from pools.register.plan import free_space, next_prefix, tree
 
 _ORDERS = tuple(order.value for order in free_space.Order)
 _PURPOSES = ("container", "pool", "cluster_prefix")
@@ -141,7 +141,7 @@ class AddressPlan(generics.GenericView):
         _check_place(parameters.report, parent, version, behind)
         parameters.raise_problems()
         level = tree.read_level(
-            scopes.scope_of_space(space),
+            free_space.scope_of_space(space),
             parent,
             level_filter=tree.LevelFilter(version, cluster),
             behind=behind,
@@ -202,7 +202,7 @@ class AvailablePrefixes(containers_api.ContainerView):
         prefixes = free_space.find_prefixes(
             container.cidr,
             length or 0,
-            scopes.scope_of(container),
+            free_space.scope_of(container),
             order=free_space.Order(order or "first_fit"),
             limit=limit or free_space.MOST,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pools.clusters.client.api_client import Discovery
-from pools.clusters.reconcile import differences, watch_positions
+from pools.clusters.reconcile import differences, watchers
 from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncContext
 from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.core.kubernetes import permissions
@@ -36,7 +36,7 @@ def store_served_kinds(
         return
     absent = sorted(kind for kind, read in served.items() if not read["api_version"])
     with context.transaction():
-        watch_positions.drop(context.connection.pk, absent)
+        watchers.drop(context.connection.pk, absent)
         Connection.objects.filter(pk=context.connection.pk).update(served=served)
     context.connection.served = served
 

@@ -12,7 +12,7 @@ from typing import Any
 from pools.clusters.client.api_client import ClusterClient, WatchEvent
 from pools.clusters.reconcile import comparison, connecting
 from pools.clusters.reconcile.handler import BUGS
-from pools.clusters.reconcile.watch_positions import Position
+from pools.clusters.reconcile.watchers import Position
 from pools.core import errors
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Connection

@@ -25,10 +25,10 @@ from pools.clusters.reconcile import (
     differences,
     ingest,
     leases,
-    observers,
+    registry,
     served_kinds,
     sync_runs,
-    watch_positions,
+    watchers,
 )
 from pools.clusters.reconcile.connecting import (
     IdentityChanged,
@@ -119,7 +119,7 @@ def run(
             with isolate_kind(
                 KindCounts(), "the observers"
             ):  # their failure is not that of the sync
-                observers.notify(context, counts, record.started_at)
+                registry.notify(context, counts, record.started_at)
     return record
 
 
@@ -343,7 +343,7 @@ def _record_forbidden(
 def _ingest_all(
     context: SyncContext, listed: Sequence[_ListedKind], counts: dict[str, KindCounts]
 ) -> None:
-    positions: dict[str, watch_positions.Position] = {}
+    positions: dict[str, watchers.Position] = {}
     for listed_kind in listed:
         kind = listed_kind.handler.kind
         with isolate_kind(counts[kind], kind):
@@ -351,10 +351,10 @@ def _ingest_all(
             if not listed_kind.handler.watched:
                 continue
             version = listed_kind.listing.resource_version
-            positions[kind] = watch_positions.Position(listed_kind.read.api_version, version)
+            positions[kind] = watchers.Position(listed_kind.read.api_version, version)
     if positions:
         with context.transaction():
-            watch_positions.store(context.connection.pk, positions)
+            watchers.store(context.connection.pk, positions)
 
 
 def _ingest(context: SyncContext, listed_kind: _ListedKind, kind_counts: KindCounts) -> None:

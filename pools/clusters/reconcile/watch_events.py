@@ -16,11 +16,11 @@ from pools.clusters.reconcile import (
     leases,
     sync,
     sync_runs,
-    watch_positions,
+    watchers,
 )
 from pools.clusters.reconcile.handler import Handler, SyncContext, projection_for
 from pools.clusters.reconcile.sync_runs import KindCounts
-from pools.clusters.reconcile.watch_positions import Position
+from pools.clusters.reconcile.watchers import Position
 from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection, ObservedObject, SyncRun
 from pools.platform import database
@@ -49,7 +49,7 @@ def ingest_events(
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.watch_run(connection.cluster, database.now())
-    if not watch_positions.is_current(connection.pk, kind, position):
+    if not watchers.is_current(connection.pk, kind, position):
         leases.release(lease)
         record.error_code = OVERTAKEN
         return record
@@ -70,7 +70,7 @@ def ingest_events(
                 _apply_each(context, _followers(context, kind, handlers), counts)
         if not counts[kind].code:
             with context.transaction():
-                watch_positions.move(connection.pk, kind, position, to)
+                watchers.move(connection.pk, kind, position, to)
     return record
 
 
@@ -243,7 +243,7 @@ def _apply_each(
     context: SyncContext, handlers: Sequence[Handler], counts: dict[str, KindCounts]
 ) -> None:
     for handler in handlers:
-        position = watch_positions.read(context.connection.positions, handler.kind)
+        position = watchers.read(context.connection.positions, handler.kind)
         if _mark_served(context, handler, position):
             kind_counts = counts[handler.kind] = KindCounts()
             with sync.isolate_kind(kind_counts, handler.kind):

@@ -21,18 +21,10 @@ from dataclasses import dataclass, field
 
 from django.db import close_old_connections, connection
 
-from pools.clusters.reconcile import (
-    connecting,
-    ingest,
-    leases,
-    sync,
-    watch_events,
-    watch_positions,
-    watchers,
-)
+from pools.clusters.reconcile import connecting, ingest, leases, sync, watch_events, watchers
 from pools.clusters.reconcile.handler import Handler
 from pools.clusters.reconcile.streams import Stream
-from pools.clusters.reconcile.watch_positions import Position
+from pools.clusters.reconcile.watchers import Position
 from pools.core import errors
 from pools.models import Connection
 from pools.platform.outbound import faults
@@ -156,7 +148,7 @@ class Watcher:
     def _update_streams(self, watched: _WatchedCluster, share: watchers.Share) -> None:
         """Start a stream from the position of each kind; replace ended and overtaken streams."""
         for handler in self._handlers:
-            kind, position = handler.kind, watch_positions.read(share.positions, handler.kind)
+            kind, position = handler.kind, watchers.read(share.positions, handler.kind)
             stream = watched.streams.get(kind)
             if stream is not None and stream.ended and stream.waiting:
                 continue  # its events are ingested first
@@ -193,7 +185,7 @@ class Watcher:
         log.info("the watch of %s of %s: %s", kind, stream.connection.cluster, fault.code)
         self._back_off(watched, kind, stream)
         if isinstance(fault, faults.Gone):
-            watch_positions.move(watched.share.connection_id, kind, stream.stored, None)
+            watchers.move(watched.share.connection_id, kind, stream.stored, None)
         if isinstance(fault, faults.Gone) or watched.failures[kind] == 1:
             leases.nudge(stream.connection.cluster_id, patient=True)
 
@@ -301,7 +293,7 @@ class Watcher:
         events, to = batch
         if not events and to == stream.stored:
             return
-        if events or not watch_positions.move(connection_id, kind, stream.stored, to):
+        if events or not watchers.move(connection_id, kind, stream.stored, to):
             stream.stop()
         else:
             stream.stored = to

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pools.core import addresses, blocks
+from pools.core.blocks import IndexSet
 from pools.core.cilium import multipool, podippool
-from pools.core.index_set import IndexSet
 
 
 class CidrBlocks:

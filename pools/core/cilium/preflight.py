@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pools.core import errors, overlaps
-from pools.core.cilium import auto_create, bgp, multipool, podippool
+from pools.core.cilium import bgp, configuration, multipool, podippool
 from pools.core.cilium.configuration import SKIP_MASQUERADE, CiliumState, Release
 
 SHOWN = 5  # names or networks in one message
@@ -219,11 +219,11 @@ def _default_pool(cilium_state: CiliumState) -> _RuleAnswer:
 
 
 def _auto_create(cilium_state: CiliumState) -> _RuleAnswer:
-    text = cilium_state.text(auto_create.KEY)
+    text = cilium_state.text(configuration.KEY)
     try:
-        declared = auto_create.parse(text)
+        declared = configuration.parse(text)
     except errors.InvalidInput as error:
-        return RuleResult.VIOLATED, f"{auto_create.KEY}: {text}", str(error)
+        return RuleResult.VIOLATED, f"{configuration.KEY}: {text}", str(error)
     if not declared:
         return _ok("the operator creates no pools")
     observation = f"created by the operator: {_join_names([pool.name for pool in declared])}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pools.core import addresses, errors, holders, object_reader
+from pools.core.kubernetes.resources import Resource
 
 GROUP = "ipam.cadastre.dev"  # of the pool objects that deploy/crds ships
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -21,6 +22,7 @@ POOL_KINDS = (POOL_KIND, GLOBAL_POOL_KIND)
 CLAIM_KIND = "IPAddressClaim"
 ADDRESS_KIND = "IPAddress"
 CLUSTER_KIND = "Cluster"
+HOLDER_KIND = "ipaddressclaim"  # of blocks that claims hold
 
 RELEASE_FINALIZER = "ipam.cluster.x-k8s.io/ReleaseAddress"  # on claims
 PROTECT_FINALIZER = "ipam.cluster.x-k8s.io/ProtectAddress"  # on addresses
@@ -211,3 +213,38 @@ def belongs_to(address: Manifest, claim: AddressClaim) -> bool:
         and reference.get("name") == claim.name.name
         and pool_key(address) == claim.pool
     )
+
+
+_IPAM_GROUP = "ipam.cluster.x-k8s.io"
+_SHOWS = "addresses of Cluster API"
+
+
+def _resource(group: str, version: str, plural: str, kind: str, *, namespaced: bool) -> Resource:
+    return Resource(
+        group, version, plural, kind, namespaced=namespaced, shows=_SHOWS, reads_for=_SHOWS
+    )
+
+
+# The version that is preferred first.
+CLAIMS = tuple(
+    _resource(_IPAM_GROUP, version, "ipaddressclaims", CLAIM_KIND, namespaced=True)
+    for version in ("v1beta2", "v1beta1")
+)
+ADDRESSES = tuple(
+    _resource(_IPAM_GROUP, version, "ipaddresses", ADDRESS_KIND, namespaced=True)
+    for version in ("v1beta2", "v1beta1")
+)
+CLUSTERS = tuple(
+    _resource("cluster.x-k8s.io", version, "clusters", CLUSTER_KIND, namespaced=True)
+    for version in ("v1beta2", "v1beta1")
+)
+POOLS = {
+    POOL_KIND: _resource(GROUP, "v1alpha1", "cadastrepools", POOL_KIND, namespaced=True),
+    GLOBAL_POOL_KIND: _resource(
+        GROUP,
+        "v1alpha1",
+        "globalcadastrepools",
+        GLOBAL_POOL_KIND,
+        namespaced=False,
+    ),
+}

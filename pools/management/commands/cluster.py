@@ -18,7 +18,7 @@ from typing import Any
 from django.core.management import base
 
 from pools.api.clusters.connections import ConnectionSerializer, ConnectionTestSerializer
-from pools.clusters import connection_test, connections, fleet, served_kinds_text
+from pools.clusters import connection_test, connections, fleet
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import registry
 from pools.core import addresses, errors, holders
@@ -170,7 +170,7 @@ class Command(base.BaseCommand):
         writes = ", ".join(row.managed_resources) or "nothing"
         self.stdout.write(f"  connected to {row.server} {row.version}, {row.mode}, writes {writes}")
         if row.served is not None:
-            self.stdout.write(f"  {served_kinds_text.describe(row)}")
+            self.stdout.write(f"  {fleet.describe(row)}")
 
     def _write_warnings(self, source: connections.ConnectionSource) -> None:
         for warning in source.warnings:

@@ -13,7 +13,7 @@ from pools.core import errors
 from pools.management import output
 from pools.models import Cluster, PoolForecast
 from pools.platform import database
-from pools.register.utilization import forecast_text, forecasts
+from pools.register.utilization import forecasts
 
 HELP = "Forecast when pools will be full (status 3 when a pool is full within --within days)."
 _COLUMNS = (
@@ -71,7 +71,7 @@ def _rows(rows: QuerySet[PoolForecast], today: date) -> Iterator[dict[str, Any]]
             "earliest": dated.earliest,
             "latest": dated.latest,
             "per_day": round(dated.per_day, 3),
-            "forecast": forecast_text.describe(
+            "forecast": forecasts.describe(
                 dated.state,
                 today=today,
                 missing=dated.missing,

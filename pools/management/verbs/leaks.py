@@ -11,7 +11,7 @@ from pools.api.leaks import LeakSerializer
 from pools.core import errors
 from pools.management import output
 from pools.models import Leak
-from pools.register.leaks import detection, listing
+from pools.register.leaks import detection, reports
 
 HELP = "List leaked blocks (status 3 when there are any)."
 # `ipam reclaim --from-report` reads these columns.
@@ -46,7 +46,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
         rows = rows.filter(holder_kind=options["holder_kind"])
     form = options["output"]
     columns = _SHOWN if form == "table" else COLUMNS
-    count = output.write(_rows(listing.iterate_leaks(rows)), columns, form, out)
+    count = output.write(_rows(reports.iterate_leaks(rows)), columns, form, out)
     return output.FOUND if count else output.DONE
 
 

@@ -23,7 +23,7 @@ from pools.models.requests import RequestState
 from pools.platform import database
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register import draining, overlaps, usage
-from pools.register.utilization import forecast_text, forecasts
+from pools.register.utilization import forecasts
 from pools.sql import statements
 
 NEARLY_FULL = "pool_nearly_full"
@@ -127,8 +127,8 @@ def _forecast_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     today = database.now().date()
     for row in rows.exclude(state=ForecastState.FULL)[:_MOST]:
         forecast = forecasts.to_dated(row)
-        summary = forecast_text.summarize(forecast.state, today=today, day=forecast.day)
-        interval = forecast_text.describe_range(forecast.earliest, forecast.latest, today)
+        summary = forecasts.summarize(forecast.state, today=today, day=forecast.day)
+        interval = forecasts.describe_range(forecast.earliest, forecast.latest, today)
         yield ActiveCondition(
             FULL_SOON,
             f"pool/{row.pool_id}/ipv{row.family}",

@@ -18,7 +18,7 @@ from django.db.models import F, Max
 
 from pools.core import blocks
 from pools.core.addresses import LONGEST_PREFIX, AddressRange
-from pools.core.index_set import IndexSet
+from pools.core.blocks import IndexSet
 from pools.core.register_import.attributes import Definitions
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
 from pools.models import (

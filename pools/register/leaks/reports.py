@@ -6,15 +6,18 @@ import csv
 import io
 import pathlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import ngettext
 
 from pools.core import addresses, errors, spreadsheet_cells
-from pools.models import AddressSpace, Block, Cluster
+from pools.models import AddressSpace, Block, Cluster, Leak
 from pools.platform import documents
+from pools.register.leaks import detection
 from pools.register.leaks.reclaim import ReclaimTarget
 
 LARGEST = 256 * 1024 * 1024  # bytes: half a million leaks
@@ -134,3 +137,40 @@ def _find_target(block_name: str, rows: QuerySet[Block]) -> ReclaimTarget:
         block.org,
         block.allocated_at,
     )
+
+
+CHUNK = 2000
+
+
+def describe_observation(leak: Leak) -> str:
+    """Return a sentence that says which observations missed the holder."""
+    holder = f"{leak.holder_kind} {leak.holder_id}"
+    count = leak.observations
+    if leak.source == detection.TOOLING:
+        return ngettext(
+            "%(holder)s is missing from the last inventory report.",
+            "%(holder)s is missing from the last %(count)d inventory reports.",
+            count,
+        ) % {"holder": holder, "count": count}
+    return ngettext(
+        "%(holder)s is missing from the last complete list of %(source)s.",
+        "%(holder)s is missing from the last %(count)d complete lists of %(source)s.",
+        count,
+    ) % {"holder": holder, "source": leak.source, "count": count}
+
+
+def load_blocks(leaks: Sequence[Leak]) -> list[Leak]:
+    """Read the blocks of leaks with one query; leaks whose block is gone are left out."""
+    block_rows = Block.objects.filter(pk__in={leak.block_id for leak in leaks})
+    blocks = {block.pk: block for block in block_rows.select_related("pool__cluster")}
+    loaded = [leak for leak in leaks if leak.block_id in blocks]
+    for leak in loaded:
+        leak.block = blocks[leak.block_id]
+    return loaded
+
+
+def iterate_leaks(rows: QuerySet[Leak]) -> Iterator[Leak]:
+    """Yield all leaks of a queryset with their blocks, read in chunks."""
+    leaks = rows.order_by("id").iterator(chunk_size=CHUNK)
+    while chunk := list(islice(leaks, CHUNK)):
+        yield from load_blocks(chunk)

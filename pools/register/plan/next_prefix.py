@@ -16,7 +16,7 @@ from pools.models import Cluster, Container, Pool
 from pools.platform import events
 from pools.register import clusters, pools
 from pools.register.plan import containers, free_space
-from pools.register.plan.scopes import scope_of
+from pools.register.plan.free_space import scope_of
 
 Created = TypeVar("Created")
 

@@ -26,7 +26,7 @@ from pools.platform import database
 from pools.register import overlaps as register_overlaps
 from pools.register import usage
 from pools.register.plan import free_space
-from pools.register.plan.scopes import Scope
+from pools.register.plan.free_space import Scope
 from pools.sql import statements
 
 MOST = 100  # rows of a page

@@ -10,7 +10,7 @@ from typing import Any
 from claims.core.resources import IPAM_CLAIM, VM
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import IPAMClaim, Network
-from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
+from pools.clusters.reconcile import leases, sync, watch_events, watchers
 from pools.clusters.reconcile.handler import Handler
 from pools.models import Block, Connection, Finding, SyncRun
 from pools.models.connections import ManagedResource, Mode
@@ -163,7 +163,7 @@ class World:
         lease = leases.borrow(self.connection.pk, "watcher")
         assert lease is not None
         self.connection.refresh_from_db()
-        at = watch_positions.read(self.connection.positions, IPAM_CLAIM.kind)
+        at = watchers.read(self.connection.positions, IPAM_CLAIM.kind)
         assert at is not None
         return watch_events.ingest_events(
             lease, [Machines(), self.handler], IPAM_CLAIM.kind, told, position=at, to=at,

@@ -12,7 +12,7 @@ from claims.access import handlers as access_handlers
 from claims.access import namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
-from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
+from pools.clusters.reconcile import leases, sync, watch_events, watchers
 from pools.models import Finding, ObservedObject, SyncRun
 from tests.claims.networks.ovn import Manifest, Ovn, nad
 from tests.kube import gateways
@@ -53,7 +53,7 @@ def tell(ovn: Ovn, *events: tuple[str, Manifest]) -> None:
     """What a watch of RoleBindings says."""
     ovn.connection.refresh_from_db()
     kind = access_handlers.RoleBindings.kind
-    at = watch_positions.read(ovn.connection.positions, kind)
+    at = watchers.read(ovn.connection.positions, kind)
     lease = leases.borrow(ovn.connection.pk, leases.worker_name())
     assert at is not None
     assert lease is not None

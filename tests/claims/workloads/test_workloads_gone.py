@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
+from pools.clusters.reconcile import leases, sync, watch_events, watchers
 from pools.models import Block
 from pools.models.blocks import BlockState
 from tests.claims.workloads import kubevirt
@@ -19,7 +19,7 @@ FIVE = "10.0.0.5/16"
 def tell(cluster: KubeVirt, kind: str, *told: tuple[str, kubevirt.Manifest]) -> None:
     """What a watch told, between two passes."""
     cluster.connection.refresh_from_db()
-    at = watch_positions.read(cluster.connection.positions, kind)
+    at = watchers.read(cluster.connection.positions, kind)
     lease = leases.borrow(cluster.connection.pk, "watcher")
     assert at is not None
     assert lease is not None
