@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext_lazy as _
 
 from claims.access import cluster_owners, namespaces
-from claims.access.handlers import Groups, RoleBindings
+from claims.access.cluster_owners import Groups, RoleBindings
 from claims.admin import find, start
 from claims.core import resources
 from claims.entries import ippools

@@ -20,8 +20,8 @@ from pools.admin.overview import overview
 from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings
 from pools.cilium import configuration as cilium_operator
 from pools.cilium import drift as cilium_drift
+from pools.cluster_api import claims
 from pools.cluster_api import claims as address_claims
-from pools.cluster_api import kinds
 from pools.cluster_api import leaks as cluster_api_leaks
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift, other_writers
@@ -126,8 +126,8 @@ ADDRESS_SPACE = Extension(
         ciliumpodippools.CiliumPodIPPools(),
         ciliumnodes.CiliumNodes(),
         *observed_kinds.ALL,
-        kinds.Clusters(),
-        kinds.IPAddresses(),
+        claims.Clusters(),
+        claims.IPAddresses(),
         address_claims.IPAddressClaims(),
         *(cadastre_pools.CadastrePools(kind) for kind in contract.POOL_KINDS),
     ),

@@ -1,8 +1,15 @@
 """VM owners from clusters: users and groups in RoleBindings to the roles in IPAM_VM_OWNER_ROLES.
 
+Beside it: handlers of RoleBindings and of OpenShift's groups, which define VM owners of a cluster's
+namespaces.
+
 A connected cluster defines VM owners of its own namespaces. They get no other role, and nothing is
 written to users and groups here. Permissions are computed for each request, so that they begin and end
 with the binding, in whatever order users, groups and bindings are created.
+
+Both kinds are only read, and only in clusters that serve NADs. The rows of a cluster are computed from
+all observed objects: a binding that is missing in one complete list grants nothing any more. If
+Cadastre may not read the objects, the rows stay as they are.
 """
 
 from __future__ import annotations
@@ -14,10 +21,13 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.expressions import RawSQL
 
-from claims.core import role_bindings
+from claims.core import resources, role_bindings
+from claims.core.workloads import vm_objects
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.models.cluster_owners import Role, SubjectKind
 from pools.clusters.reconcile import ingest
+from pools.clusters.reconcile.handler import Handler, SyncContext, Write
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Connection, ObservedObject
 from pools.models.fields import Now
 from pools.platform import database
@@ -163,3 +173,45 @@ def _observed_manifests(
     if names is not None:
         rows = rows.filter(name__in=names)
     return rows.order_by("uid").values_list("uid", "manifest")
+
+
+class RoleBindings(Handler):
+    """RoleBindings to roles that make VM owners."""
+
+    kind = resources.ROLE_BINDING.kind
+    resources: Sequence[Resource] = (resources.ROLE_BINDING,)
+
+    def is_relevant(self, manifest: Manifest) -> bool:
+        return role_bindings.grants_role(manifest, roles())
+
+    def project(self, manifest: Manifest) -> Manifest:
+        return vm_objects.project(manifest, vm_objects.ROLE_BINDING)
+
+    def parse(self, manifest: Manifest) -> Any:
+        return role_bindings.parse_binding(manifest)
+
+    def desired(self, context: SyncContext) -> Iterable[Write]:
+        with context.transaction():
+            for owner, error in follow_bindings(context.connection, self.kind):
+                name = f"{owner.namespace}/{owner.binding}"
+                ingest.record_failure(context, self.kind, name, error)
+        return ()
+
+
+class Groups(Handler):
+    """Groups of user.openshift.io; members are stored for groups that a RoleBinding names."""
+
+    kind = resources.GROUP.kind
+    follows = (resources.ROLE_BINDING.kind,)
+    resources: Sequence[Resource] = (resources.GROUP,)
+
+    def project(self, manifest: Manifest) -> Manifest:
+        return vm_objects.project(manifest, vm_objects.GROUP)
+
+    def parse(self, manifest: Manifest) -> Any:
+        return role_bindings.parse_group(manifest)
+
+    def desired(self, context: SyncContext) -> Iterable[Write]:
+        with context.transaction():
+            follow_groups(context.connection, self.kind)
+        return ()

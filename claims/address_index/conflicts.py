@@ -1,5 +1,8 @@
 """Conflicts in the address index: index entries of one network that name the same MAC or address.
 
+Beside it: the MACs and addresses that a change of index entries affects; their conflicts are checked
+again.
+
 Index entries with the same MAC conflict if they are two MAC entries, two claims that are not known to
 belong to one VM, or two different VMs or pods. A MAC also conflicts with those of the network's gateway
 and management port.

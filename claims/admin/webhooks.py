@@ -16,8 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
 from claims.models import Decision, NetworkSettings
-from claims.models.decisions import SEARCHED
-from claims.models.networks import Annotation
+from claims.models.networks import SEARCHED, Annotation
 from claims.networks import settings
 from pools.core import addresses, holders
 from pools.models import Cluster

@@ -1,5 +1,7 @@
 """IPPools, at most one for each network of a cluster, and their conditions.
 
+Beside it: resolution of an IPPool's drift: keep the register or adopt the object (pools/clusters/drift).
+
 An IPPool that was observed in a cluster follows its object. In a managed cluster with the managed
 resource `ippool-status` the register decides from the first change here on; in any other cluster the
 object decides, and changes here are refused.

@@ -1,5 +1,7 @@
 """Imports of VMs: a file, list or form becomes a stored draft, which users correct and commit.
 
+Beside it: uploads of imports; a large one is stored for a worker.
+
 pools/platform/imports/lifecycle.py has what all imports share.
 """
 

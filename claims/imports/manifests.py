@@ -1,4 +1,10 @@
-"""A committed import: its Kubernetes manifests, and the status of its VMs on their way into the cluster."""
+"""A committed import: its Kubernetes manifests, and the status of its VMs on their way into the cluster.
+
+`provisioned`: registered, not yet in the cluster; `seen`: the VM exists and does not run on the network;
+`running`: it runs with the registered values; `differing`: it runs with other values; `gone`: the entry or
+claim was deleted. As in claims/sql/workload_comparison.sql, unknown values of a workload differ from nothing. The
+statements use indexes only, so that the cost of a page does not grow with the register.
+"""
 
 from __future__ import annotations
 

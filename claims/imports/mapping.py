@@ -1,4 +1,8 @@
-"""Network mapping of an import: the network and the namespace of each port group."""
+"""Network mapping of an import: the network and the namespace of each port group.
+
+Beside it: choice of the network for an import without one: the only network whose subnets contain all
+addresses.
+"""
 
 from __future__ import annotations
 

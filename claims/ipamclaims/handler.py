@@ -1,5 +1,8 @@
 """Reconcile handler of IPAMClaims: it records them, or allocates addresses (managed resource `claims`).
 
+Beside it: OVN-Kubernetes, which answers IPAMClaims where Cadastre does not
+(pools/clusters/other_writers.py).
+
 The register grants addresses in one transaction before the cluster sees them. The status is then applied by
 its own field manager, never with force. Claims that could not be granted are retried by every sync run, and
 after each change of a related object. The handler creates and changes objects, and never deletes them.

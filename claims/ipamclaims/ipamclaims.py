@@ -1,5 +1,7 @@
 """IPAMClaims created, changed and deleted by users of the register.
 
+Beside it: names of IPAMClaims, for every entry point that creates claims: form, REST API and imports.
+
 If the cluster's connection manages `claims`, the next sync run writes the object and grants the addresses.
 Otherwise the claim is only recorded, and its manifest can be downloaded. An object that exists in the
 cluster has to be deleted there.

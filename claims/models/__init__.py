@@ -1,7 +1,6 @@
 """Tables of VM networks. Constraints of the models enforce the rules; the packages beside this one make the decisions."""
 
 from claims.models.cluster_owners import AnyMembership, ClusterGroupMember, ClusterOwner, Membership
-from claims.models.decisions import Decision
 from claims.models.history import (
     EntryEvent,
     IPAMClaimEvent,
@@ -16,7 +15,7 @@ from claims.models.imports import ImportFile, ImportRow, PortGroup, VMImport, Wa
 from claims.models.index_entries import IndexEntry
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
-from claims.models.networks import NAD, Network, NetworkSettings
+from claims.models.networks import NAD, Decision, Network, NetworkSettings
 from claims.models.workloads import (
     NamespaceWorkloadComparison,
     Workload,

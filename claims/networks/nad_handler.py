@@ -35,7 +35,7 @@ from pools.core.observed import secondary_networks
 from pools.core.observed.uses import ObservedUses
 from pools.models import ObservedObject
 from pools.observed import cidrs
-from pools.observed import findings as observed_findings
+from pools.observed import cidrs as observed_findings
 
 
 class ParsedNAD(NamedTuple):

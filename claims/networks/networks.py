@@ -1,5 +1,7 @@
 """Logical networks: those observed in clusters, and those created here.
 
+Beside it: lookup of networks by logical name, as IPPools and claims refer to them.
+
 The row of an observed network mirrors its object. A network that is created here documents one that is
 created in the cluster by other means, or (`applied`) is written to a managed cluster.
 """

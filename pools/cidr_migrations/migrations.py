@@ -1,5 +1,8 @@
 """Migrate a CIDR: reserve it, let it drain, remove it.
 
+Beside it: the manifest to apply for the next step of a migration, in a cluster whose pools the register
+does not write.
+
 A row stores the intended migration; its status is derived from the register (migration_progress), so
 that a step that was done elsewhere, manually or in a manifest, counts as done. No step frees blocks in
 use. The pool's lock is taken before the row of a migration, as in the removal of a CIDR.
@@ -22,9 +25,8 @@ from pools.cilium import configuration, exports
 from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Shape
 from pools.models import CIDRMigration, Pool, PoolCIDR, ReservedRange
-from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.fields import Now
-from pools.models.pools import Pending
+from pools.models.pools import MigrationOutcome, Pending
 from pools.platform import database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import window

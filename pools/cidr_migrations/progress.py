@@ -13,9 +13,8 @@ from pools.core import addresses, blocks
 from pools.core.cilium import podippool
 from pools.models import CIDRMigration, Connection, Drift, Pool, PoolCIDR
 from pools.models.blocks import BlockState
-from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.connections import ManagedResource
-from pools.models.pools import Category, Pending
+from pools.models.pools import Category, MigrationOutcome, Pending
 from pools.register import pool_cidrs
 from pools.register.allocator import window
 

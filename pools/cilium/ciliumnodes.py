@@ -45,7 +45,7 @@ from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from pools.observed import cidrs as observed_cidrs
-from pools.observed import findings as observed_findings
+from pools.observed import cidrs as observed_findings
 from pools.platform.outbound import faults
 
 # A node may request 2^63 addresses, and an object of a cluster has at most about 1.5 MB.

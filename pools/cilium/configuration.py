@@ -1,4 +1,8 @@
-"""State of Cilium in a cluster: its pools, nodes and configuration, its operator, and its readiness for multi-pool mode."""
+"""State of Cilium in a cluster: its pools, nodes and configuration, its operator, and its readiness for multi-pool mode.
+
+Pools are those of the register. Nodes are the observed CiliumNodes, or, without any, the nodes that
+hold blocks in the register. The configuration is read if the cluster permits it; it is optional.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from pools.clusters.other_writers import OtherWriter, Trace
 from pools.clusters.reconcile import sync
 from pools.clusters.reconcile.handler import MANAGER
 from pools.core import addresses, errors
-from pools.core.cilium import bgp, ciliumnode, configuration, multipool, podippool, preflight
+from pools.core.cilium import ciliumnode, configuration, multipool, podippool, preflight
 from pools.core.cilium.podippool import PodIPPool
 from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.core.kubernetes import label_selector, managed_fields
@@ -30,7 +34,11 @@ from pools.register import manifests as register_manifests
 from pools.register import pool_cidrs
 
 CONFIG = ("cilium-config", "kube-system")
-_BGP = (bgp.PEERING_POLICY, bgp.ADVERTISEMENT_V2ALPHA1, bgp.ADVERTISEMENT)
+_BGP = (
+    configuration.PEERING_POLICY,
+    configuration.ADVERTISEMENT_V2ALPHA1,
+    configuration.ADVERTISEMENT,
+)
 CACHE_SECONDS = 60  # seconds for which a configuration is cached
 _LABELS = ("app.kubernetes.io/version", "helm.sh/chart")
 _RELEASE = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}")
@@ -86,7 +94,7 @@ def _fetch_announced(client: ClusterClient) -> tuple[label_selector.Selector, ..
         manifests = [manifest for kind in kinds.values() for manifest in client.list(kind).items]
     except errors.IpamError:
         return None
-    return tuple(bgp.pool_selectors(manifests))
+    return tuple(configuration.pool_selectors(manifests))
 
 
 def _release(labels: Mapping[str, object]) -> str:

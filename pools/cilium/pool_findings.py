@@ -1,4 +1,10 @@
-"""Findings about the pools of a cluster: orphans, overlaps, missing counterparts, pending CIDRs, and shapes that the served CRD refuses."""
+"""Findings about the pools of a cluster: orphans, overlaps, missing counterparts, pending CIDRs, and shapes that the served CRD refuses.
+
+A CRD stores an object once, as it was written: strings in `cidrs` by v2alpha1 and by the shipped v2,
+objects by the v2 of the proposal (CFP-42466). An API server returns the strings through a v2 with
+objects, where no reader can decode them, and hides objects from a version with strings (`cidrs: [{}]`;
+tests/real/test_unreadable_pools.py). The manager that applied the object has to write it again.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +23,10 @@ from pools.core.cilium.podippool import Shape
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, Manifest
 from pools.models import CIDRMigration, Cluster, ObservedObject, Pool, PoolCIDR
-from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.connections import ManagedResource
 from pools.models.fields import Now
 from pools.models.observed import Severity
-from pools.models.pools import Category, Pending
+from pools.models.pools import Category, MigrationOutcome, Pending
 from pools.platform import events
 from pools.register import cluster_cidrs, pool_cidrs, pools
 

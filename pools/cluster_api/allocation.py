@@ -1,5 +1,7 @@
 """The addresses of claims in the register: blocks whose holder is the claim, by its uid.
 
+Beside it: claims that wait for a free address: their clusters are woken when there is one.
+
 The register decides before the cluster sees anything: a block that was allocated and not written yet is
 found again by the claim's uid, and an address that an IPAddress has already is adopted (a claim that
 clusterctl moved, a restored cluster), so that neither a crash nor a move gives a machine a second address.

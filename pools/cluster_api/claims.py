@@ -1,5 +1,8 @@
 """The handler of IPAddressClaims: answers claims of our pools (managed resource `cluster-api`).
 
+Beside it: the handlers of kinds that are read for claims only: Clusters, which may be paused, and
+IPAddresses.
+
 The contract of Cluster API v1beta1 and v1beta2 for IPAM providers. Claims of other providers are no objects
 of this handler. A paused claim, pool or Cluster stops everything, the release too (rule
 `paused-means-nothing`); a Cluster that is not known is taken for a paused one, except for a deletion. A
@@ -267,3 +270,50 @@ def _outcome(claim: AddressClaim, error: Exception) -> Outcome:
         return Outcome(Reason.ALLOCATION_FAILED, error.message)
     log.error("no address could be allocated for the claim %s", claim.name, exc_info=error)
     return Outcome(Reason.ALLOCATION_FAILED, _INTERNAL_ERROR)
+
+
+_METADATA = (
+    "namespace",
+    "name",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+)
+
+
+class Clusters(Handler):
+    """Clusters of Cluster API; only what may pause them is kept."""
+
+    kind = contract.CLUSTER_KIND
+    resources: Sequence[Resource] = contract.CLUSTERS
+
+    def project(self, manifest: Manifest) -> Manifest:
+        metadata = contract.metadata(manifest)
+        kept = {name: metadata[name] for name in _METADATA if name in metadata}
+        annotations = contract.section(metadata, "annotations")
+        if contract.PAUSED in annotations:
+            kept["annotations"] = {contract.PAUSED: annotations[contract.PAUSED]}
+        paused = contract.section(manifest, "spec").get("paused") is True
+        return {
+            "apiVersion": manifest.get("apiVersion"),
+            "kind": manifest.get("kind"),
+            "metadata": kept,
+            "spec": {"paused": paused},
+        }
+
+    def parse(self, manifest: Manifest) -> ObjectName:
+        return contract.object_name(manifest)
+
+
+class IPAddresses(Handler):
+    """IPAddresses of our pools; the handler of claims writes them."""
+
+    kind = contract.ADDRESS_KIND
+    resources: Sequence[Resource] = contract.ADDRESSES
+
+    def is_relevant(self, manifest: Manifest) -> bool:
+        return contract.pool_key(manifest) is not None
+
+    def parse(self, manifest: Manifest) -> ObjectName:
+        return contract.object_name(manifest)

@@ -1,4 +1,7 @@
-"""Summaries of the connected clusters for lists, pages, the API and commands."""
+"""Summaries of the connected clusters for lists, pages, the API and commands.
+
+Beside it: one line on the kinds that a cluster serves, and the data that is shown because of them.
+"""
 
 from __future__ import annotations
 

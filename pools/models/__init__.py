@@ -19,7 +19,6 @@ from pools.models.audit import (
     SegmentTally,
 )
 from pools.models.blocks import Block, FreeSpan, Window
-from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster, Recovery
 from pools.models.connections import Connection, Watcher
 from pools.models.containers import Container
@@ -50,7 +49,7 @@ from pools.models.history import (
 from pools.models.journal import JournalEntry
 from pools.models.measures import CountedUntil, Measure
 from pools.models.observed import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
-from pools.models.pools import Pool, PoolCIDR, ReservedRange
+from pools.models.pools import CIDRMigration, Pool, PoolCIDR, ReservedRange
 from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.register_imports import (

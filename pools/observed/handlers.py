@@ -16,7 +16,7 @@ from pools.core.kubernetes.resources import Manifest, Resource
 from pools.core.observed import cluster_networks, external_addresses, secondary_networks
 from pools.core.observed.uses import ObservedUses
 from pools.models import ObservedObject
-from pools.observed import cidrs, findings
+from pools.observed import cidrs
 from pools.platform import documents
 
 Parser = Callable[[Manifest], ObservedUses]
@@ -68,8 +68,8 @@ class ObservedKind(Handler):
         cidrs.forget(context.cluster, self.kind, rows)
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from findings.find_problems(context, self.kind)
-        yield from findings.find_clashes(context, self.kind)
+        yield from cidrs.find_problems(context, self.kind)
+        yield from cidrs.find_clashes(context, self.kind)
 
 
 def parse_kubeadm_config(manifest: Manifest) -> ObservedUses:

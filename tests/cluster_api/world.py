@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import F
 
-from pools.cluster_api.claims import IPAddressClaims
-from pools.cluster_api.kinds import Clusters, IPAddresses
+from pools.cluster_api.claims import Clusters, IPAddressClaims, IPAddresses
 from pools.cluster_api.pools import CadastrePools
 from pools.clusters.client import api_client, kubeconfig
 from pools.clusters.reconcile import comparison

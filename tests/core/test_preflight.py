@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pools.core.cilium import bgp, preflight
+from pools.core.cilium import configuration, preflight
 from pools.core.cilium.configuration import CiliumState
 from pools.core.cilium.preflight import PreflightFinding
 from tests.core.pod_cidrs import node, pool
@@ -229,7 +229,7 @@ def test_without_the_config() -> None:
 def test_pools_that_bgp_announces(manifests: list[Any], silent: str, direct: str) -> None:
     changes: dict[str, str | None] = BGP | {"auto-direct-node-routes": direct}
     pools = [replace(DEFAULT, labels={"tier": "front"}), OTHER]
-    announced = bgp.pool_selectors(manifests)
+    announced = configuration.pool_selectors(manifests)
     preflight_finding = _found("pod-cidr-routes", changes, pools=pools, announced=announced)
     assert preflight_finding.result.value == ("warning" if silent else "ok")
     assert preflight_finding.observation.endswith(

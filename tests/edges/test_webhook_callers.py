@@ -12,7 +12,7 @@ from django.test import Client
 from ipam_site import logs
 from pools.core import redaction
 from pools.models import Cluster, Event
-from pools.webhooks import callers, keys
+from pools.webhooks import callers
 from tests import factories
 from tests.edges.webhooks import Door, manifest, path, review
 
@@ -64,7 +64,7 @@ def test_unknown_callers() -> None:
 
 def test_a_new_key_ends_the_one_before() -> None:
     door = Door(factories.cluster())
-    fresh = keys.make(door.cluster, author=factories.BY)
+    fresh = callers.make(door.cluster, author=factories.BY)
     assert _status(door.path) == 403
     assert _status(path(door.cluster.name, fresh)) == 200
 

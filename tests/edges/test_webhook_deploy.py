@@ -13,7 +13,7 @@ import yaml
 from claims.core.resources import IPAM_CLAIM
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import leases, registry, sync
-from pools.core.cilium import bgp
+from pools.core.cilium import configuration as cilium
 from pools.core.cluster_api import contract as cluster_api
 from pools.core.kubernetes import permissions, resources
 from pools.core.kubernetes.resources import Resource
@@ -96,7 +96,7 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
         "ciliumpodippools",
         "ciliumnodes",
     }
-    plurals |= {bgp.ADVERTISEMENT.plural, bgp.PEERING_POLICY.plural}
+    plurals |= {cilium.ADVERTISEMENT.plural, cilium.PEERING_POLICY.plural}
     with FakeCluster() as running:
         for path in sorted([*CRDS.glob("*.yaml"), *(FOLDER.parent / "crds").glob("*.yaml")]):
             if path.stem.endswith(("proposal", "v2alpha1")):
@@ -144,7 +144,7 @@ def _look_closer(gateway: Any, reads: list[Resource]) -> None:
     """What single steps of passes, the watcher and the pages read."""
     gateway.identity()
     gateway.get(resources.CONFIG_MAP, *_CONFIG)
-    for resource in (bgp.ADVERTISEMENT, bgp.PEERING_POLICY):
+    for resource in (cilium.ADVERTISEMENT, cilium.PEERING_POLICY):
         gateway.list(resource)
     assert gateway.schema(resources.CILIUM_POD_IP_POOL)
     for resource in reads:

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from pools.models import Pool, PoolCIDR
-from pools.register import draining
+from pools.register import orphans
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -29,15 +29,15 @@ def test_the_cidrs_that_ranges_cover_are_found(monkeypatch: pytest.MonkeyPatch) 
     factories.pool("fd00::/120", name="v6", reserved=["fd00::-fd00::ff"])
     factories.pool("fd01::/120", name="v6 in part", reserved=["fd01::-fd01::7"])
     rows = PoolCIDR.objects.order_by("pool_id").select_related("pool")
-    covered = [cidr.pool.name for cidr in rows if draining.is_reserved(cidr)]
+    covered = [cidr.pool.name for cidr in rows if orphans.is_reserved(cidr)]
     assert {"an address of each block", "all usable", "one", "v6"} <= {*covered}
-    assert [cidr.pool.name for cidr in draining.draining_cidrs()] == covered
+    assert [cidr.pool.name for cidr in orphans.draining_cidrs()] == covered
     pools = {pool.name: pool.pk for pool in Pool.objects.all()}
-    assert draining.draining_pools(pools.values()) == {pools[name] for name in covered}
-    assert draining.draining_pools([pools["few"], pools["one"]]) == {pools["one"]}
-    assert draining.draining_pools([]) == set()
-    monkeypatch.setattr(draining, "MOST", 1)  # not that of the few reserved addresses
-    assert [cidr.pool.name for cidr in draining.draining_cidrs()] == covered[:1]
+    assert orphans.draining_pools(pools.values()) == {pools[name] for name in covered}
+    assert orphans.draining_pools([pools["few"], pools["one"]]) == {pools["one"]}
+    assert orphans.draining_pools([]) == set()
+    monkeypatch.setattr(orphans, "MOST", 1)  # not that of the few reserved addresses
+    assert [cidr.pool.name for cidr in orphans.draining_cidrs()] == covered[:1]
 
 
 def test_lists_of_pools_read_the_ranges_of_few() -> None:

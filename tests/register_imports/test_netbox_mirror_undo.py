@@ -23,7 +23,8 @@ from pools.models import (
 from pools.platform.imports import states, worker
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import drafts, restoration, sources, vanished
+from pools.register.imports import drafts, sources, vanished
+from pools.register.imports import undo as imports_undo
 from tests import factories, people
 from tests.edges import api as apis
 from tests.register_imports import netbox_server
@@ -223,7 +224,7 @@ def test_an_undo_that_crashes_can_be_repeated(server: NetBox, monkeypatch: Any) 
     _, second = released(server)
     before = state()
     with monkeypatch.context() as broken:
-        broken.setattr(restoration, "Count", crash)  # after all rows were written
+        broken.setattr(imports_undo, "Count", crash)  # after all rows were written
         with pytest.raises(RuntimeError, match="crash"):
             undo(second)
     second.refresh_from_db()

@@ -31,7 +31,7 @@ from pools.platform.alerts import outbox, targets
 from pools.register import environments, journal
 from pools.register.imports import drafts as register_drafts
 from pools.register.imports import sources as netbox_sources
-from pools.webhooks import keys
+from pools.webhooks import callers
 from tests import factories
 from tests.claims import worlds
 from tests.claims.access import two_worlds
@@ -185,7 +185,7 @@ def _of_clusters(made: Everything, api: apis.Api) -> None:
     bound = worlds.bound(cluster, "bound-ns", "bound-user")
     made.values |= {
         "cluster": "prod", "object_id": seen.pk, "drift_id": drift.pk, "decision": "ignore",
-        "observed_cidr_id": observed.pk, "cluster_id": cluster.pk, "key": keys.make(cluster, author=factories.BY),
+        "observed_cidr_id": observed.pk, "cluster_id": cluster.pk, "key": callers.make(cluster, author=factories.BY),
     }  # fmt: skip
     made.rows |= {
         "pools.cluster": cluster.pk, "pools.observedobject": seen.pk, "pools.drift": drift.pk,

@@ -1,4 +1,7 @@
-"""Endpoints of imports: drafts of files, their rows and corrections, commit and undo."""
+"""Endpoints of imports: drafts of files, their rows and corrections, commit and undo.
+
+Beside it: requests of imports: forms, and the target of a new import.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from rest_framework.response import Response
 
 from claims import tasks
 from claims.api import scoped
-from claims.api.imports import bodies
 from claims.api.imports.serializers import (
     ImportBodySerializer,
     ImportChangeSerializer,
@@ -23,14 +25,70 @@ from claims.api.imports.serializers import (
     ImportRowSerializer,
     VMImportDetailSerializer,
     VMImportSerializer,
+    find_network,
     unknown_network,
 )
 from claims.imports import drafts, manifests, mapping
+from claims.imports.drafts import Upload
 from claims.imports.files import formats
+from claims.imports.mapping import ImportOptions
 from claims.models import ImportRow, VMImport
 from claims.models.imports import ImportTarget
+from pools.core import errors
+from pools.models import Cluster
 from pools.models.register_imports import ImportStatus
 from pools.platform.rest import filters, generics, imports, parsing, query, views
+
+
+def is_empty_form(request: Request) -> bool:
+    """Return True for an empty multipart form, which some clients send instead of no body."""
+    form = request._request
+    return parsing.media_type(request) == imports.FORM and not (form.POST or form.FILES)
+
+
+def form_identity(request: Request, upload: Upload) -> bytes:
+    """Return what an Idempotency-Key is bound to: the boundary of a form differs in each request."""
+    return repr(sorted(request._request.POST.items())).encode() + b"\0" + upload.to_bytes()
+
+
+def import_options(request: Request, upload: Upload, values: dict[str, Any]) -> ImportOptions:
+    """Return the options of an import; they name its cluster, its network or both.
+
+    Raises InvalidInput unknown_network, required; NotAllowed.
+    """
+    cluster = _target_cluster(request, values)
+    if cluster is None:
+        raise _missing_target_error(request, upload)
+    limited = drafts.is_limited(request.user, values["target"])
+    options = {**values, "cluster": cluster, "user": request.user, "limited": limited}
+    return ImportOptions(**options)
+
+
+def _target_cluster(request: Request, values: dict[str, Any]) -> Cluster | None:
+    network = values.get("network")
+    cluster: Cluster | None = values.get("cluster") or (network.cluster if network else None)
+    if network is not None and cluster is not None and network.cluster_id != cluster.pk:
+        raise unknown_network("network", network.pk)
+    for name, destination in values.get("mapping", {}).items():
+        if cluster is None and destination.get("network") is not None:
+            try:
+                cluster = find_network(request, destination["network"]).cluster
+            except errors.InvalidInput as error:
+                raise error.under(f"mapping.{errors.display_value(name)}.network") from error
+    return cluster
+
+
+def _missing_target_error(request: Request, upload: Upload) -> errors.InvalidInput:
+    """Return the error for a missing target; it proposes the only network that matches the addresses."""
+    message = "name the target: the id of a network, a mapping of port groups, or a cluster"
+    network = mapping.find_by_addresses(upload, request.user)
+    if network is not None:
+        message += (
+            f"; the only network with static VM support whose subnets contain all addresses is"
+            f" {network.name} ({network.pk})"
+        )
+    return errors.InvalidInput.for_field("network", "required", message)
+
 
 _VIEW = ("claims.view_vmimport",)
 _CHANGE = ("claims.change_vmimport",)
@@ -71,10 +129,10 @@ class Imports(_ImportView, imports.NewImportView):
         self.parameters.raise_problems()
         values = self.read_import(request)
         upload = values.pop("upload")
-        options = bodies.import_options(request, upload, values)
+        options = import_options(request, upload, values)
         identity = None
         if upload.kind == "file" and "HTTP_IDEMPOTENCY_KEY" in request.META:
-            identity = bodies.form_identity(request, upload)
+            identity = form_identity(request, upload)
         author = views.author(request)
         return self.create_import(
             request, lambda: drafts.create(upload, options, author=author), body=identity
@@ -161,7 +219,7 @@ class ImportCommit(_ImportView, imports.CommitView):
     commit_serializer = ImportCommitSerializer
 
     def read_commit(self, request: Request) -> dict[str, Any]:
-        return {} if bodies.is_empty_form(request) else super().read_commit(request)
+        return {} if is_empty_form(request) else super().read_commit(request)
 
 
 class ImportCheck(_ImportView, imports.CheckView):

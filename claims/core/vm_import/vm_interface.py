@@ -1,4 +1,8 @@
-"""A network interface of a VM as read from a file of any format, and the name that MTV gives to the VM."""
+"""A network interface of a VM as read from a file of any format, and the name that MTV gives to the VM.
+
+The rules are those of Forklift's util.ChangeVmName (pkg/controller/plan/util): the length of a DNS
+label, lower case, characters that DNS-1123 forbids removed from each part.
+"""
 
 from __future__ import annotations
 

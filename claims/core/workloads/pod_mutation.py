@@ -1,5 +1,7 @@
 """Mutation of virt-launcher pods: adds the addresses of the VM, following the enhancement proposal.
 
+Beside it: RFC 6902 patches that set annotations.
+
 The multus default-network element requests MAC and addresses from OVN-Kubernetes. The owner of the VM
 may write it too (KubeVirt copies the annotation from VM to pod), and so does kubevirt/ipam-extensions,
 with MAC and IPAMClaim. Existing values are kept; missing values are added.
@@ -9,13 +11,40 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from claims.core.address_requests import DeclinedError
-from claims.core.workloads import json_patch, network_selection, vm_addresses, vm_objects
+from claims.core.workloads import network_selection, vm_addresses, vm_objects
 from claims.core.workloads.network_selection import DEFAULT_NETWORK, Element
 from claims.core.workloads.vm_addresses import VM, AddressChoice, Registrations
 from pools.core import errors
+
+Patch = list[dict[str, Any]]
+
+
+def set_annotation(manifest: object, metadata_path: Sequence[str], name: str, value: str) -> Patch:
+    """Return a patch that sets an annotation of the metadata at `metadata_path` of the manifest.
+
+    The patch first adds objects of the path that are absent or null. It replaces only the annotation.
+    """
+    patch: Patch = []
+    path = ""
+    section = manifest
+    for key in (*metadata_path, "annotations"):
+        path += f"/{_escaped(key)}"
+        section = section.get(key) if isinstance(section, dict) else None
+        if section is None:
+            patch.append({"op": "add", "path": path, "value": {}})
+            section = {}
+    patch.append({"op": "add", "path": f"{path}/{_escaped(name)}", "value": value})
+    return patch
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 
@@ -39,7 +68,7 @@ class MutationOutcome:
     code: str
     message: str = ""
     warnings: tuple[str, ...] = ()
-    patch: json_patch.Patch | None = None
+    patch: Patch | None = None
     network: str = ""
 
 
@@ -125,7 +154,7 @@ def merge_element(
             )
     message = f"{verb} {_request_text(desired)} by {choice.because}"
     text = network_selection.render([value])
-    patch = json_patch.set_annotation(manifest, metadata_path, DEFAULT_NETWORK, text)
+    patch = set_annotation(manifest, metadata_path, DEFAULT_NETWORK, text)
     return explained_outcome(code, message, choice, patch)
 
 
@@ -133,7 +162,7 @@ def explained_outcome(
     code: str,
     message: str,
     choice: AddressChoice | None = None,
-    patch: json_patch.Patch | None = None,
+    patch: Patch | None = None,
     answer: str = "",
 ) -> MutationOutcome:
     """Return an outcome whose message is also a warning, unless the code is in `QUIET`.

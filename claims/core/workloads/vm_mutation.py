@@ -9,13 +9,7 @@ KubeVirt creates each VMI.
 from __future__ import annotations
 
 from claims.core.address_requests import DeclinedError
-from claims.core.workloads import (
-    json_patch,
-    network_selection,
-    pod_mutation,
-    vm_addresses,
-    vm_objects,
-)
+from claims.core.workloads import network_selection, pod_mutation, vm_addresses, vm_objects
 from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK, Element
 from claims.core.workloads.pod_mutation import CREATE, MutationOutcome, Settings, explained_outcome
 from claims.core.workloads.vm_addresses import VM, AddressChoice, Registrations
@@ -83,7 +77,7 @@ def _with_addresses(
         )
     else:
         value = network_selection.render_addresses({**present, name: hosts})
-        patch = json_patch.set_annotation(manifest, metadata_path, ADDRESSES, value)
+        patch = pod_mutation.set_annotation(manifest, metadata_path, ADDRESSES, value)
         message = f"{name} gets {', '.join(hosts)} by {choice.because}"
         outcome = explained_outcome("completed" if present else "patched", message, choice, patch)
     return MutationOutcome(

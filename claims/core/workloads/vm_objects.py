@@ -1,5 +1,7 @@
 """Accessors for VirtualMachines, VirtualMachineInstances and virt-launcher pods (kubevirt.io/v1).
 
+Beside it: projections of objects to the fields that are read here; a pod may have a hundred kilobytes.
+
 The API server may not have validated the objects yet: values of the wrong type are ignored.
 """
 

@@ -37,7 +37,7 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
-from pools.register import clusters, draining, event_filters, overlaps, usage
+from pools.register import clusters, event_filters, orphans, overlaps, usage
 
 SHOWN_CIDRS = 50
 
@@ -137,7 +137,7 @@ def _add(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     pools = list(Pool.objects.filter(cluster=cluster).prefetch_related("cidrs"))
     families = usage.usage_by_pool(pools)
-    drained = draining.draining_pools(families)
+    drained = orphans.draining_pools(families)
     rows = [
         (pool, families[pool.pk], page.pool_state(families[pool.pk], draining=pool.pk in drained))
         for pool in pools

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.register import draining, usage
+from pools.register import orphans, usage
 from pools.register.utilization import series
 
 
@@ -57,7 +57,7 @@ class ClusterSummary:
 def summarize() -> PoolSummary:
     """Measure all pools. The cost grows with the number of pools, not of blocks."""
     measurement = series.measure_pools()
-    drained = {cidr.pool_id for cidr in draining.draining_cidrs()}
+    drained = {cidr.pool_id for cidr in orphans.draining_cidrs()}
     pools = [
         MeasuredPool(pool, families, _pool_state(families, draining=pool.pk in drained))
         for pool, families in measurement.pools

@@ -21,7 +21,7 @@ from pools.models.blocks import LIVE
 from pools.models.pools import Pending
 from pools.platform.admin import display, pages
 from pools.platform.alerts import open_alerts
-from pools.register import block_lists, draining, event_filters, occupancy, usage
+from pools.register import block_lists, event_filters, occupancy, orphans, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
@@ -84,7 +84,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         pool,
         title=pool.name,
         families=families,
-        state=pool_state(families, draining=any(map(draining.is_reserved, cidrs))),
+        state=pool_state(families, draining=any(map(orphans.is_reserved, cidrs))),
         forecasts={
             family: pool_forecasts.sentence(forecast)
             for family, forecast in forecasts.forecast_pool(pool, families).items()
@@ -132,7 +132,7 @@ def cidr_state(cidr: PoolCIDR) -> str:
             if cidr.pending == Pending.ADDITION
             else gettext("removal pending")
         )
-    return "draining" if draining.is_reserved(cidr) else "active"
+    return "draining" if orphans.is_reserved(cidr) else "active"
 
 
 # --- maps -----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _withheld_ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
     """Return the reserved ranges; all of a CIDR from which nothing is allocated (usage.py counts it so, too)."""
     if cidr.orphaned_at or cidr.pending:
         return [addresses.AddressRange(cidr.cidr.network_address, cidr.cidr.broadcast_address)]
-    return draining.reserved_ranges(cidr)
+    return orphans.reserved_ranges(cidr)
 
 
 def _parents(whole: addresses.Network, network: addresses.Network) -> list[addresses.Network]:

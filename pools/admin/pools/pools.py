@@ -31,7 +31,7 @@ from pools.platform.admin import (
 from pools.platform.admin import pages as admin_pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.register import draining, usage
+from pools.register import orphans, usage
 from pools.register.utilization import forecasts
 
 CIDRS_SHOWN = 3
@@ -45,7 +45,7 @@ class PoolList(large_tables.BoundedList):
 
 def _by_state(_request: HttpRequest, rows: QuerySet[Pool], state: str) -> QuerySet[Pool]:
     families = usage.usage_by_pool(rows.select_related(None).only(*usage.FIELDS))
-    drained = draining.draining_pools(families)
+    drained = orphans.draining_pools(families)
     matching = [pk for pk in families if state in _states(families[pk], draining=pk in drained)]
     return rows.filter(pk__in=matching)
 
@@ -146,7 +146,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
     def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
         families = usage.usage_by_pool(rows)
         stored = forecasts.stored_forecasts(pool.pk for pool in rows)
-        drained = draining.draining_pools(families)
+        drained = orphans.draining_pools(families)
         for pool in rows:
             pool.shown_forecasts = stored.get(pool.pk, {})
             pool.shown_usage = families[pool.pk]

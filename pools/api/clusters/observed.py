@@ -1,4 +1,7 @@
-"""clusters/{}/runs/, objects/, findings/, drift/: sync runs, and what they observed and planned."""
+"""clusters/{}/runs/, objects/, findings/, drift/: sync runs, and what they observed and planned.
+
+Beside it: observed-cidrs/: the addresses that objects of clusters use besides pools; read-only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The handlers of this installation, in the order in which a sync calls them, and the observers of its full syncs."""
+"""The handlers of this installation, in the order in which a sync calls them, and the observers of its full syncs.
+
+Syncs of watch events and dry runs do not notify observers. A kind whose list was incomplete, or could not
+be ingested, permits no conclusion (rule `unknown-is-not-absent`) and is not passed to observers.
+"""
 
 from __future__ import annotations
 

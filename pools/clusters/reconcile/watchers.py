@@ -1,4 +1,12 @@
-"""Watchers: which clusters each watches, without a leader, and up to which resource version it ingested their events."""
+"""Watchers: which clusters each watches, without a leader, and up to which resource version it ingested their events.
+
+Each live watcher has an equal share of the clusters. A watcher without a recent heartbeat is dead; the
+others take its clusters over. Two watchers may watch one cluster for a moment, without harm
+(pools.clusters.reconcile.watch_positions).
+
+A position changes by compare-and-set. A watcher that started from an older position drops its events,
+because a list or another watcher has overtaken them.
+"""
 
 from __future__ import annotations
 

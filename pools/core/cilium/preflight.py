@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pools.core import errors, overlaps
-from pools.core.cilium import bgp, configuration, multipool, podippool
+from pools.core.cilium import configuration, multipool, podippool
 from pools.core.cilium.configuration import SKIP_MASQUERADE, CiliumState, Release
 
 SHOWN = 5  # names or networks in one message
@@ -116,7 +116,7 @@ def _pod_cidr_routes(cilium_state: CiliumState) -> _RuleAnswer:
     silent = [
         pool.name
         for pool in cilium_state.pools
-        if not bgp.is_announced(pool, cilium_state.announced)
+        if not configuration.is_announced(pool, cilium_state.announced)
     ]
     if not silent:
         return _ok(f"{observation}, all pools are announced")

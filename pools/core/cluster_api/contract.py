@@ -1,5 +1,8 @@
 """The objects of Cluster API's contract for IPAM providers, as values; names are those of the contract.
 
+Beside it: the kinds of Cluster API that are read and written, in both versions of its contract, and our
+pools.
+
 Source: the IPAM provider contract in the book of kubernetes-sigs/cluster-api. The finalizers are those of its
 reference provider (cluster-api-ipam-provider-in-cluster, pkg/ipamutil), so that a claim that clusterctl
 moved is released by whoever serves it then.

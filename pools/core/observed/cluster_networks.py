@@ -1,5 +1,8 @@
 """Parsers of what a cluster says about itself: Service CIDRs, nodes, kubeadm, the control plane, k3s, OpenShift.
 
+Beside it: parsers of Calico (crd.projectcalico.org/v1, projectcalico.org/v3): pools of its IPAM, and
+what it leaves out.
+
 Kubernetes: `ServiceCIDR` of networking.k8s.io (`spec.cidrs`), `Node` (`spec.podCIDRs`,
 `status.addresses`), the arguments `--service-cluster-ip-range` and `--cluster-cidr` of kube-apiserver,
 kube-controller-manager and kube-proxy, `clusterCIDR` of KubeProxyConfiguration (of kubeadm and of EKS); kubeadm: `networking` of its

@@ -1,4 +1,8 @@
-"""The addresses that an object of a cluster uses, and the reader with which all kinds are parsed."""
+"""The addresses that an object of a cluster uses, and the reader with which all kinds are parsed.
+
+Beside it: which uses of the same addresses inside one cluster are intended (docs/reference/observed-
+cidrs.md).
+"""
 
 from __future__ import annotations
 

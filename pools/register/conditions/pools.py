@@ -22,7 +22,7 @@ from pools.models.alerts import Level
 from pools.models.requests import RequestState
 from pools.platform import database
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
-from pools.register import draining, overlaps, usage
+from pools.register import orphans, overlaps, usage
 from pools.register.utilization import forecasts
 from pools.sql import statements
 
@@ -206,7 +206,7 @@ def _degraded_environments(_levels: OpenLevels) -> Iterator[ActiveCondition]:
 
 def _draining_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     cidrs_by_pool: dict[Pool, list[PoolCIDR]] = defaultdict(list)
-    for cidr in draining.draining_cidrs():
+    for cidr in orphans.draining_cidrs():
         cidrs_by_pool[cidr.pool].append(cidr)
     for pool, cidrs in cidrs_by_pool.items():
         title = ngettext(

@@ -1,14 +1,19 @@
 """Undo a committed import: remove what it created, and restore what it changed or, as a mirror, released.
 
+Beside it: restore what a mirror run has released, when the run is undone.
+
 The undo is refused as a whole if somebody else holds addresses in a pool that the import created, or got one that it
 held. Descriptions, tags, owners and custom fields that were changed since stay as they are.
+
+The run keeps a row of each object that it releases. The undo validates these rows as an import would, and writes
+those whose addresses nobody has by then; the others stay as they are, with the reason in their row.
 """
 
 from __future__ import annotations
 
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
 
-from pools.models import Container, Pool, PoolCIDR, RegisterImport, ReservedRange
+from pools.models import Container, Pool, PoolCIDR, RegisterImport, RegisterRow, ReservedRange
 from pools.models.attributes import ATTRIBUTES
 from pools.models.register_imports import RegisterTarget, RowStatus
 from pools.platform import database, events
@@ -16,9 +21,42 @@ from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import attributes, division, restoration
+from pools.register.imports import attributes, commit, division, topology, validation
+from pools.register.imports import rows as import_rows
 from pools.register.plan import containers
 from pools.sql import statements
+
+
+def locate_rows(register_import: RegisterImport) -> list[RegisterRow]:
+    """Return the rows of released objects, each with the pool that its addresses would lie in now."""
+    rows = list(register_import.rows.filter(status=RowStatus.RELEASED).order_by("number"))
+    topology.resolve(rows)
+    return rows
+
+
+def restore(register_import: RegisterImport, step: Step) -> None:
+    """Restore what the run has released, in the transaction of its undo, and count what cannot be restored.
+
+    The locks of `commit.write` are held.
+    """
+    rows = locate_rows(register_import)
+    if not rows:
+        return
+    former = {row.number: row.object_id or 0 for row in rows}
+    import_rows.save(rows)
+    validation.validate(register_import, [row.number for row in rows])
+    commit.write_rows(register_import, step)
+    values = {"numbers": [*former], "objects": [*former.values()]}
+    database.fetch(_FOLLOW, {"import": register_import.pk, **values})
+    kept = register_import.rows.filter(number__gte=rows[0].number)
+    kept.filter(status=RowStatus.NEW).update(status=RowStatus.RELEASED)
+    others = kept.exclude(status=RowStatus.RELEASED).order_by().values_list("status")
+    for status, number in others.annotate(number=Count("*")):
+        register_import.counts[status] += number
+        register_import.counts["released"] -= number
+
+
+_FOLLOW = statements.read("pools/follow_restored_objects")
 
 
 def take_back(register_import: RegisterImport, *, author: events.Author, step: Step) -> None:
@@ -29,7 +67,7 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     own = new.filter(target=RegisterTarget.POOL).values("object_id")
     created = PoolCIDR.objects.filter(pk__in=own)
     touched = written.exclude(pool_cidr_id=None).values("pool_cidr_id")
-    released = {row.pool_cidr_id for row in restoration.locate_rows(register_import)}
+    released = {row.pool_cidr_id for row in locate_rows(register_import)}
     cidrs = PoolCIDR.objects.filter(Q(pk__in=touched) | Q(pk__in=released)) | created
     divided = division.pools_of_divided(register_import)
     for pool_id in sorted({*cidrs.values_list("pool_id", flat=True), *divided}):
@@ -46,7 +84,7 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     Container.objects.filter(pk__in=added).delete()
     database.fetch(_FORGET, {"import": register_import.pk})
     division.merge_cidrs(register_import)
-    restoration.restore(register_import, step)
+    restore(register_import, step)
     written.update(written=False)
 
 

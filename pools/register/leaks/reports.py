@@ -1,4 +1,7 @@
-"""Read the blocks to reclaim from a stored report, or find them by id, CIDR or address."""
+"""Read the blocks to reclaim from a stored report, or find them by id, CIDR or address.
+
+Beside it: leaks with their blocks for lists, reports and exports, and the reason of each in words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Forecast when pools will be exhausted, from their samples and today's counts (pools.core.forecast)."""
+"""Forecast when pools will be exhausted, from their samples and today's counts (pools.core.forecast).
+
+Beside it: forecasts as translated text: `full in about 5 weeks, between 2026-12-12 and 2027-02-03`.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from claims.access import handlers as access_handlers
+from claims.access import cluster_owners as access_handlers
 from claims.access import namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
