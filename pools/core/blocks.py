@@ -1,6 +1,6 @@
 """Block arithmetic: which blocks a CIDR has, and which of them can be allocated.
 
-Beside it: A set of block indexes, stored as spans: 2^64 blocks cost as little as ten.
+Beside it: a set of block indexes, stored as spans: 2^64 blocks cost as little as ten.
 
 A block is identified by its index in its CIDR, from 0. A set of blocks is a list of index spans, so
 that an IPv6 /16 costs no more than an IPv4 /30. Every function is O(n log n) in the number of spans

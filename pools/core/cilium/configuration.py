@@ -1,7 +1,7 @@
 """State of Cilium in a cluster: its ConfigMap, pools, nodes and release.
 
 Beside it: parser of `auto-create-cilium-pod-ip-pools`: the pools that Cilium's operator creates at its
-start. the pod pools that Cilium's BGP control plane announces to routers.
+start. The pod pools that Cilium's BGP control plane announces to routers.
 
 The keys are those of the ConfigMap kube-system/cilium-config (pkg/option/config.go of
 cilium/cilium); older releases had other names for some.
