@@ -38,3 +38,14 @@ def test_rows_name_the_registered_pool_and_lead_to_what_was_written() -> None:
     assert 'href="/admin/find/?q=10.70.1.0%2F24"' in page
     assert 'href="/admin/find/?q=10.64.0.0%2F20"' in page
     assert "/admin/find/?q=10.70.300" not in page
+
+
+def test_a_new_prefix_names_what_it_overlaps_elsewhere() -> None:
+    cluster = factories.cluster()
+    factories.pool("10.70.0.0/16", name="edge")  # of another cluster
+    prefixes = [(cidr, "active", "", "", "", "") for cidr in ("10.70.1.0/24", "10.80.1.0/24")]
+    draft = sources.draft(sources.table(sources.IMPORT_PREFIX, prefixes), cluster=cluster)
+    page = _page(draft)
+    assert page.count("Overlaps 10.70.0.0/16 of pool edge in") == 1
+    drafts.IMPORTS.commit(draft.pk, author=sources.BY)
+    assert "Overlaps 10.70" not in _page(draft)

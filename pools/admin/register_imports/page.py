@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from django.contrib import messages
@@ -15,10 +16,11 @@ from django_stubs_ext import StrOrPromise
 from pools import tasks
 from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
-from pools.models import PoolCIDR, RegisterImport, RegisterRow
+from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
 from pools.models.register_imports import RowStatus
 from pools.platform import versions
 from pools.platform.admin import display, imports, pages
+from pools.register import overlaps
 from pools.register.imports import drafts
 from pools.register.imports import rows as import_rows
 
@@ -46,7 +48,13 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
 
     def lines(self, row: RegisterImport, rows: list[RegisterRow]) -> dict[str, Any]:
         pools = _registered_pools(rows)
-        return {"rows": [_line(line, pools) for line in rows]}
+        clusters = Cluster.objects.in_bulk({line.cluster_id for line in rows if line.cluster_id})
+        return {
+            "rows": [
+                {**_line(line, pools), "overlaps": list(_new_overlaps(line, clusters))}
+                for line in rows
+            ]
+        }
 
     def undo_effects(self, row: RegisterImport, effect: dict[str, int]) -> list[str]:
         effects = []
@@ -135,6 +143,17 @@ def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
         "attributes": list(_attributes(row)),
         "differences": list(_differences(row)),
     }
+
+
+def _new_overlaps(
+    row: RegisterRow, clusters: Mapping[int, Cluster]
+) -> Iterator[tuple[IPv4Network | IPv6Network, overlaps.NetworkOwner]]:
+    """Yield what the prefix of a row, that nothing was written of yet, overlaps in the register."""
+    cluster = clusters.get(row.cluster_id or 0)
+    if row.status != RowStatus.NEW or row.kind != "prefix" or row.written or cluster is None:
+        return
+    owner = overlaps.owner_of_new_network(cluster, row.space_name)
+    yield from overlaps.find_new_overlaps(ip_network(row.cidr), owner)
 
 
 def _place(row: RegisterRow) -> str:
