@@ -236,14 +236,14 @@ class Preflight:
 def run_preflight(cluster: Cluster, *, release: str = "") -> Preflight:
     """Run all checks; `release` is the version of Cilium if the cluster does not show it."""
     config = read_config(cluster)
-    cilium_state = cilium_state(cluster, fresh=False, release=release)
-    cilium_state = replace(cilium_state, pools=_add_observed_pools(cluster, cilium_state.pools))
+    state = cilium_state(cluster, fresh=False, release=release)
+    state = replace(state, pools=_add_observed_pools(cluster, state.pools))
     return Preflight(
-        findings=tuple(preflight.check(cilium_state)),
+        findings=tuple(preflight.check(state)),
         why_not=config.why_not,
-        release=cilium_state.release,
-        pools=len(cilium_state.pools),
-        nodes=len(cilium_state.nodes),
+        release=state.release,
+        pools=len(state.pools),
+        nodes=len(state.nodes),
     )
 
 
