@@ -12,5 +12,5 @@ from pools.platform import database
 
 
 def moment() -> datetime:
-    found: datetime = database.call("SELECT ipam_clock()", [])
-    return found
+    answer: datetime = database.call("SELECT ipam_clock()", [])
+    return answer

@@ -48,11 +48,11 @@ def families(
 ) -> dict[int, Family]:
     """What a spec says of these CIDRs; blocks are host-sized unless `mask` says otherwise."""
     entries = [entry(cidr, *reserved) for cidr in cidrs]
-    versions = sorted({one.cidr.version for one in entries})
+    versions = sorted({item.cidr.version for item in entries})
     sizes = mask if isinstance(mask, dict) else dict.fromkeys(versions, mask)
     return {
         version: Family(
-            tuple(one for one in entries if one.cidr.version == version),
+            tuple(item for item in entries if item.cidr.version == version),
             sizes.get(version) or HOST_SIZED[version],
         )
         for version in versions
@@ -83,15 +83,15 @@ def pool(
 def cidr(of: Pool, text: str | None = None) -> PoolCIDR:
     """A CIDR of a pool, by default its first."""
     rows = of.cidrs.order_by("position")
-    found = rows.get(cidr=text) if text else rows.first()
-    assert found is not None
-    return found
+    result = rows.get(cidr=text) if text else rows.first()
+    assert result is not None
+    return result
 
 
 def reserve(of: Pool, span: str) -> int:
     """Withhold a range of a pool; the range's id."""
     parsed = addresses.parse_range(span)
-    parent = next(one for one in of.cidrs.all() if parsed.first in one.cidr)
+    parent = next(item for item in of.cidrs.all() if parsed.first in item.cidr)
     return pool_services.reserve(parent.pk, parsed, author=BY).pk
 
 

@@ -87,8 +87,8 @@ def migrated(url: str) -> str:
     name = "cadastre_migrated"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(4243)")
-        made = "SELECT true FROM pg_database WHERE datname = %s AND datistemplate"
-        if connection.execute(made, [name]).fetchone():
+        text = "SELECT true FROM pg_database WHERE datname = %s AND datistemplate"
+        if connection.execute(text, [name]).fetchone():
             return name
         drop(connection, name)
         connection.execute(f"CREATE DATABASE {name}")

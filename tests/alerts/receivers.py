@@ -31,8 +31,8 @@ class Received:
 
     @property
     def event(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.body)
-        return found
+        result: dict[str, Any] = json.loads(self.body)
+        return result
 
 
 @dataclass

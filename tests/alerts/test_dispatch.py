@@ -20,18 +20,18 @@ def test_more_receivers_than_threads_all_get_their_turn(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatch, "RECEIVERS", 2)
-    made = [receiver.target(name)[0] for name in "abc"]
+    created = [receiver.target(name)[0] for name in "abc"]
     dispatcher = dispatch.Dispatcher()
 
     def turn() -> set[str]:
         """Each has a message: the names of those that are served."""
         pending = Delivery.objects.filter(state="pending")
-        for target in made:
+        for target in created:
             if not pending.filter(target=target).exists():
                 outbox.write_test(target)
         dispatcher.send_due()
         futures.wait(list(dispatcher._sending.values()))
-        return {target.name for target in made} - {row.target.name for row in pending}
+        return {target.name for target in created} - {row.target.name for row in pending}
 
     assert [turn(), turn(), turn()] == [{"a", "b"}, {"a", "c"}, {"b", "a"}]
 

@@ -26,9 +26,9 @@ def opened(code: str = "") -> list[Alert]:
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The registry holds nothing but what the test puts there."""
-    kept: list[Condition] = []
-    monkeypatch.setattr(registry, "CONDITIONS", kept)
-    return kept
+    stored: list[Condition] = []
+    monkeypatch.setattr(registry, "CONDITIONS", stored)
+    return stored
 
 
 @pytest.mark.exhaustive
@@ -45,16 +45,16 @@ def test_a_pool_over_80_per_cent_warns_and_over_95_is_an_error_and_ends_below() 
     evaluation.evaluate()
     assert not opened()  # 80 % is not over 80 %
     blocks.append(factories.take(pool))
-    assert [one.level for one in evaluation.evaluate().opened] == ["warning"]
+    assert [item.level for item in evaluation.evaluate().opened] == ["warning"]
     blocks += [factories.take(pool) for _ in range(4)]
     outcome = evaluation.evaluate()
-    assert (len(outcome.opened), [one.level for one in outcome.changed]) == (0, ["error"])
+    assert (len(outcome.opened), [item.level for item in outcome.changed]) == (0, ["error"])
     (alert,) = opened("pool_nearly_full")
     assert alert.title == f"Pool {pool} is 96 % full"
     assert alert.url == f"/admin/pools/pool/{pool.pk}/change/"
     for block in blocks:
         factories.give_back(block)
-    assert [one.pk for one in evaluation.evaluate().ended] == [alert.pk]
+    assert [item.pk for item in evaluation.evaluate().ended] == [alert.pk]
     alert.refresh_from_db()
     assert alert.ended_at is not None
 
@@ -66,7 +66,7 @@ def test_a_share_that_wavers_about_the_threshold_does_not_flap() -> None:
     for _ in range(3):
         factories.give_back(blocks.pop())
         outcome = evaluation.evaluate()  # 80 %, 76.7 %, 73.3 %
-    assert [one.code for one in outcome.ended] == ["pool_nearly_full"]
+    assert [item.code for item in outcome.ended] == ["pool_nearly_full"]
     blocks.append(factories.take(pool))
     assert not evaluation.evaluate().opened
 
@@ -77,7 +77,7 @@ def test_thresholds_are_settings(settings: Any) -> None:
     for _ in range(4):
         factories.take(pool)
     evaluation.evaluate()
-    assert [one.level for one in opened()] == ["warning"]
+    assert [item.level for item in opened()] == ["warning"]
 
 
 def test_a_pool_full_of_cooling_blocks_is_told_as_such() -> None:
@@ -85,13 +85,13 @@ def test_a_pool_full_of_cooling_blocks_is_told_as_such() -> None:
     for block in [factories.take(pool) for _ in range(5)]:
         factories.give_back(block)
     evaluation.evaluate()
-    assert sorted(one.code for one in opened()) == ["cooldown_queue_long", "pool_nearly_full"]
+    assert sorted(item.code for item in opened()) == ["cooldown_queue_long", "pool_nearly_full"]
 
 
 def test_refused_allocations_are_told_and_the_environment() -> None:
     pool = factories.pool("10.0.0.0/30")
     factories.drain(pool, env="shop")
-    codes = {one.code for one in evaluation.evaluate().opened}
+    codes = {item.code for item in evaluation.evaluate().opened}
     assert codes == {"pool_nearly_full", "allocation_failing", "environment_degraded"}
     (alert,) = opened("allocation_failing")
     assert "refused within 5 minutes" in alert.detail
@@ -114,11 +114,11 @@ def test_refusals_of_long_ago_are_over() -> None:
 def test_evaluating_again_changes_nothing() -> None:
     factories.drain(factories.pool("10.0.0.0/30"), env="shop")
     first = evaluation.evaluate()
-    since = {one.pk: one.since for one in opened()}
+    since = {item.pk: item.since for item in opened()}
     again = evaluation.evaluate()
     assert len(first.opened) == 3
     assert (again.opened, again.changed, again.ended) == ([], [], [])
-    assert {one.pk: one.since for one in opened()} == since
+    assert {item.pk: item.since for item in opened()} == since
 
 
 def test_a_condition_that_breaks_leaves_its_alerts_and_the_others(only: Any) -> None:
@@ -137,10 +137,10 @@ def test_a_condition_that_breaks_leaves_its_alerts_and_the_others(only: Any) -> 
         Condition({"b": ""}, lambda _k: [ActiveCondition("b", "2", Level.ERROR, "two")]),
     ]
     outcome = evaluation.evaluate()
-    assert [one.code for one in outcome.opened] == ["b"]
+    assert [item.code for item in outcome.opened] == ["b"]
     assert not outcome.ended
     only[:] = [Condition({"b": ""}, lambda _k: [])]
-    assert {one.code for one in evaluation.evaluate().ended} == {"a", "b"}
+    assert {item.code for item in evaluation.evaluate().ended} == {"a", "b"}
 
 
 def test_of_very_many_subjects_some_are_named_and_the_others_counted(only: Any) -> None:
@@ -154,7 +154,7 @@ def test_of_very_many_subjects_some_are_named_and_the_others_counted(only: Any) 
     evaluation.evaluate()
     rows = opened()
     assert len(rows) == evaluation.MOST + 1
-    assert [one.title for one in rows if one.subject == "more"] == ["300 more like “thing 299”"]
+    assert [row.title for row in rows if row.subject == "more"] == ["300 more like “thing 299”"]
     again = evaluation.evaluate()
     assert (again.opened, again.ended) == ([], [])
 
@@ -190,4 +190,4 @@ def test_every_code_is_registered_and_tidying_keeps_what_is_open() -> None:
     Alert.objects.filter(code="allocation_failing").update(ended_at="2020-01-01T00:00:00Z")
     assert evaluation.tidy(90) == 1
     assert evaluation.tidy(0) == 0
-    assert [one.code for one in opened()] == ["pool_nearly_full"]
+    assert [item.code for item in opened()] == ["pool_nearly_full"]

@@ -41,7 +41,8 @@ def test_two_who_evaluate_open_one_alert_and_write_one_message(condition: Webhoo
     outcomes = threads.together([evaluation.evaluate] * 4)
     assert not threads.failures(outcomes)
     assert (
-        sum(len(one.opened) for one in outcomes if isinstance(one, evaluation.Outcome)) == 2
+        sum(len(outcome.opened) for outcome in outcomes if isinstance(outcome, evaluation.Outcome))
+        == 2
     )  # the pool is full, and it refused
     assert Alert.objects.filter(code="pool_nearly_full").count() == 1
     assert Delivery.objects.count() == 1
@@ -60,7 +61,7 @@ def test_without_the_lock_the_constraint_holds(
     monkeypatch.setattr(evaluation, "_lock", lambda **_: True)
     monkeypatch.setattr(registry, "CONDITIONS", [*pools.ALL, Condition({"late": ""}, find)])
     outcomes = threads.together([evaluation.evaluate] * 2)
-    assert sorted(type(one).__name__ for one in outcomes) == ["IntegrityError", "Outcome"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["IntegrityError", "Outcome"]
     assert (Alert.objects.count(), Delivery.objects.count()) == (2, 1)
 
 

@@ -38,7 +38,11 @@ def test_open_alerts_come_first_and_the_menu_counts_them() -> None:
     Alert.objects.filter(code="allocation_failing").update(ended_at="2026-01-01T00:00:00Z")
     client = people.browser(["view_alert"])
     answer = client.get(reverse(ALERTS))
-    assert [one.ended_at is None for one in answer.context["cl"].result_list] == [True, True, False]
+    assert [item.ended_at is None for item in answer.context["cl"].result_list] == [
+        True,
+        True,
+        False,
+    ]
     text = answer.content.decode()
     assert alert.title in text
     assert "<b>evil</b>" not in text

@@ -35,8 +35,8 @@ def verified() -> Verify:
     (source,) = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
     space: dict[str, Any] = {}
     exec(compile(source, "docs/reference/alerts.md", "exec"), space)  # noqa: S102
-    found: Verify = space["verified"]
-    return found
+    result: Verify = space["verified"]
+    return result
 
 
 @pytest.fixture

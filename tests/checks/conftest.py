@@ -45,9 +45,9 @@ RULES = {"constraints", "triggers", "row_history"}
 
 def check(*only: str) -> Found:
     """The violations, as (check, text)."""
-    found = list(checks.run(only))
-    assert not [text for _, text in found if text.startswith("The check failed")], found
-    return found
+    result = list(checks.run(only))
+    assert not [text for _, text in result if text.startswith("The check failed")], result
+    return result
 
 
 def check_rows() -> Found:

@@ -89,11 +89,11 @@ def test_a_broken_block_is_seen(broken: Break, psql: Callable[..., None]) -> Non
     for statement in broken.statement.split(";"):
         psql(statement.format(**ids))
     run = check_rows()
-    seen = wrong(run)
-    assert broken.code in seen, (seen, texts(run))
+    observed = wrong(run)
+    assert broken.code in observed, (observed, texts(run))
     assert broken.says in texts(run)
     # What changes a row against its rules contradicts its history too, or leaves its place free.
-    assert set(seen) - {broken.code} <= _ALSO.get(broken.says, set()), texts(run)
+    assert set(observed) - {broken.code} <= _ALSO.get(broken.says, set()), texts(run)
 
 
 _ALSO = {"another address space": {"free_space"}, "it has no holder": {"history"}}

@@ -22,11 +22,11 @@ A, B, C = "00:1a:4b:00:00:0a", "00:1a:4b:00:00:0b", "00:1a:4b:00:00:0c"
 
 
 def _flags(**owner: int) -> set[str]:
-    found = set()
+    result = set()
     for index_entry in IndexEntry.objects.filter(**owner):
-        found |= {"mac"} if index_entry.duplicate_mac else set()
-        found |= {"ip"} if index_entry.duplicate_ip else set()
-    return found
+        result |= {"mac"} if index_entry.duplicate_mac else set()
+        result |= {"ip"} if index_entry.duplicate_ip else set()
+    return result
 
 
 def _held() -> dict[str, tuple[str, str]]:
@@ -51,8 +51,8 @@ def test_one_address_of_two_macs() -> None:
     second = worlds.entry(ippool, B, "10.0.0.5/24", vm="two", namespace="blue")
     assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"ip"}
     assert conflicts.entry_duplicates(ippool) == ([], [("10.0.0.5", [A, B])])
-    (found,) = duplicates.of_entries([first])[first.pk]
-    assert found.as_json() == {
+    (result,) = duplicates.of_entries([first])[first.pk]
+    assert result.as_json() == {
         "kind": "ip",
         "value": "10.0.0.5",
         "with": [
@@ -96,11 +96,11 @@ def test_an_entry_and_a_claim(
     entry: dict[str, str], claim: dict[str, str], expected: set[str]
 ) -> None:
     network = worlds.network()
-    made = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24", **entry)
+    created = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24", **entry)
     other = worlds.claim(network, "one", "10.0.0.5/24", **claim)
-    assert _flags(entry=made.pk) == _flags(claim=other.pk) == expected
-    assert {one.kind for one in duplicates.of_entries([made])[made.pk]} == expected
-    assert {one.kind for one in duplicates.of_claims([other])[other.pk]} == expected
+    assert _flags(entry=created.pk) == _flags(claim=other.pk) == expected
+    assert {item.kind for item in duplicates.of_entries([created])[created.pk]} == expected
+    assert {item.kind for item in duplicates.of_claims([other])[other.pk]} == expected
 
 
 def test_an_entry_and_what_runs() -> None:
@@ -138,9 +138,9 @@ def test_what_the_network_uses_itself(
     network = worlds.network(**more)
     entry = worlds.entry(worlds.ippool(network), A, f"{address}/24")
     assert _flags(entry=entry.pk) == ({"ip"} if flagged else set())
-    (found,) = duplicates.of_entries([entry])[entry.pk]
-    assert [occurrence.type for occurrence in found.occurrences] == [type_]
-    assert found.note is not flagged
+    (result,) = duplicates.of_entries([entry])[entry.pk]
+    assert [occurrence.type for occurrence in result.occurrences] == [type_]
+    assert result.note is not flagged
 
 
 @pytest.mark.sample(4)
@@ -161,9 +161,9 @@ def test_the_mac_of_the_gateway(subnets: list[str], more: dict[str, list[str]], 
     claim = worlds.claim(network, "two", mac=mac)
     for owner in ({"entry": entry.pk}, {"workload": running.pk}, {"claim": claim.pk}):
         assert _flags(**owner) == {"mac"}
-    (found,) = duplicates.of_entries([entry])[entry.pk]
-    assert (found.kind, found.value) == ("mac", mac)
-    assert [occurrence.type for occurrence in found.occurrences] == ["gateway"]
+    (result,) = duplicates.of_entries([entry])[entry.pk]
+    assert (result.kind, result.value) == ("mac", mac)
+    assert [occurrence.type for occurrence in result.occurrences] == ["gateway"]
     IndexEntry.objects.update(duplicate_mac=False)
     assert conflicts.recheck_network(network) == 3
     other = worlds.network("cluster_udn_red", subnets=("10.1.0.0/24",))
@@ -238,8 +238,8 @@ def test_what_somebody_else_holds_stays_theirs() -> None:
     assert _held() == {"10.0.0.5/32": ("instance", "i-1")}
     again = worlds.entry(ippool, B, "10.0.0.5/24")
     assert _held() == {"10.0.0.5/32": ("instance", "i-1")}
-    (found,) = duplicates.of_entries([again])[again.pk]
-    assert [occurrence.type for occurrence in found.occurrences] == ["block"]
+    (result,) = duplicates.of_entries([again])[again.pk]
+    assert [occurrence.type for occurrence in result.occurrences] == ["block"]
 
 
 def test_writing_the_same_again_writes_nothing(django_assert_max_num_queries: object) -> None:
@@ -258,8 +258,8 @@ def test_a_candidate_is_judged_before_it_is_saved() -> None:
     worlds.entry(ippool, B, "10.0.0.6/24")
 
     def kinds(**values: object) -> list[tuple[str, str]]:
-        found = duplicates.of_candidate(network, **values)  # type: ignore[arg-type]
-        return [(one.kind, one.value) for one in found]
+        result = duplicates.of_candidate(network, **values)  # type: ignore[arg-type]
+        return [(item.kind, item.value) for item in result]
 
     assert kinds(mac=C, addresses=["10.0.0.7"]) == []
     assert kinds(mac=A, addresses=["10.0.0.6"]) == [("mac", A), ("ip", "10.0.0.6")]
@@ -277,7 +277,9 @@ def test_a_whole_network_is_judged_as_its_changes_were() -> None:
     before = set(IndexEntry.objects.values_list("entry", "duplicate_mac", "duplicate_ip"))
     assert conflicts.recheck_network(network) == 0
     IndexEntry.objects.update(duplicate_mac=False, duplicate_ip=False)
-    assert conflicts.recheck_network(network) == len([one for one in before if one[1] or one[2]])
+    assert conflicts.recheck_network(network) == len(
+        [item for item in before if item[1] or item[2]]
+    )
     assert set(IndexEntry.objects.values_list("entry", "duplicate_mac", "duplicate_ip")) == before
 
 
@@ -290,8 +292,8 @@ def test_a_reserved_range_that_somebody_makes_in_the_pool_is_seen_by_the_clock()
     )
     assert tasks.recheck_duplicates() == 1
     assert _flags(entry=entry.pk) == {"ip"}
-    (found,) = duplicates.of_entries([entry])[entry.pk]
-    assert [(occurrence.type, occurrence.name) for occurrence in found.occurrences] == [
+    (result,) = duplicates.of_entries([entry])[entry.pk]
+    assert [(occurrence.type, occurrence.name) for occurrence in result.occurrences] == [
         ("reserved_range", "printers")
     ]
     pools.unreserve(reserved_range.pk, author=worlds.BY)
@@ -304,10 +306,10 @@ def test_many_at_once_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(block_sync, "_BATCH", 3)
     ippool = worlds.ippool(worlds.network())
     with events.recorded_by(worlds.BY):
-        made = Entry.objects.bulk_create(
+        created = Entry.objects.bulk_create(
             Entry(ippool=ippool, mac=f"00:1a:4b:00:01:{n:02x}", ips=[f"10.0.0.{10 + n // 2}/24"])
             for n in range(11)
         )
-        index.write(entries=made)
+        index.write(entries=created)
     assert IndexEntry.objects.filter(duplicate_ip=True).count() == 10
     assert len(_held()) == 6

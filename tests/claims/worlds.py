@@ -18,8 +18,8 @@ BY = events.Author(actor="tester", source="command")
 
 
 def cluster(name: str = "prod") -> Cluster:
-    found = Cluster.objects.filter(name=name).first()
-    return found or clusters.create(name, author=BY)
+    result = Cluster.objects.filter(name=name).first()
+    return result or clusters.create(name, author=BY)
 
 
 def network(
@@ -59,27 +59,27 @@ def ippool(of: Network, name: str = "blue") -> IPPool:
 
 def entry(of: IPPool, mac: str, *ips: str, **more: Any) -> Entry:
     with events.recorded_by(BY):
-        made = Entry.objects.create(ippool=of, mac=mac, ips=list(ips), **more)
-        index.write(entries=[made])
-    return made
+        created = Entry.objects.create(ippool=of, mac=mac, ips=list(ips), **more)
+        index.write(entries=[created])
+    return created
 
 
 def claim(of: Network, vm: str, *ips: str, namespace: str = "blue", **more: Any) -> IPAMClaim:
     values = {"name": f"{vm}.{of.name}"} | more
     with events.recorded_by(BY):
-        made = IPAMClaim.objects.create(
+        ipam_claim = IPAMClaim.objects.create(
             cluster=of.cluster, network=of, namespace=namespace, vm=vm, ips=list(ips), **values
         )
-        index.write(claims=[made])
-    return made
+        index.write(claims=[ipam_claim])
+    return ipam_claim
 
 
 def workload(of: Network, name: str, mac: str, *ips: str, **more: Any) -> Workload:
     values = {"kind": "vmi", "namespace": "blue", "uid": f"uid-{name}", "since": Now()} | more
     with events.recorded_by(BY):
-        made = Workload.objects.create(network=of, name=name, mac=mac, ips=list(ips), **values)
-        index.write(workloads=[made])
-    return made
+        created = Workload.objects.create(network=of, name=name, mac=mac, ips=list(ips), **values)
+        index.write(workloads=[created])
+    return created
 
 
 def bound(

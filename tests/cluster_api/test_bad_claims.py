@@ -22,7 +22,9 @@ LONG = "c" * 230
 def message(world: World, name: str, namespace: str) -> str:
     manifest = world.claim(name, namespace)
     assert manifest is not None
-    (ready,) = [one for one in manifest["status"]["conditions"] if one["type"] == "Ready"]
+    (ready,) = [
+        condition for condition in manifest["status"]["conditions"] if condition["type"] == "Ready"
+    ]
     return str(ready.get("message"))
 
 

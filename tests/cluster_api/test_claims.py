@@ -87,7 +87,7 @@ def test_a_further_sync_writes_nothing(world: World) -> None:
     world.sync()
     run = world.sync()
     assert (world.claim("test"), world.address("test"), world.pool_object()) == before
-    assert sum(each["written"] for each in run.kinds.values()) == 0
+    assert sum(item["written"] for item in run.kinds.values()) == 0
 
 
 @pytest.mark.exhaustive

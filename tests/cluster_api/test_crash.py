@@ -87,7 +87,7 @@ def test_an_address_that_was_moved_is_adopted(world: World, by_cluster: bool) ->
     assert address["spec"]["address"] == "10.0.0.77"
     assert address["spec"]["prefix"] == 20, "machines use it as it is"
     assert address["metadata"]["finalizers"] == [contract.PROTECT_FINALIZER]
-    kinds = {one["kind"] for one in address["metadata"]["ownerReferences"]}
+    kinds = {owner_reference["kind"] for owner_reference in address["metadata"]["ownerReferences"]}
     assert kinds == {"ConfigMap", "IPAddressClaim", "CadastrePool"}, "an unrelated owner stays"
     assert world.ready("test") == ("True", "Ready")
 

@@ -28,12 +28,12 @@ def test_a_claim_that_goes_between_list_and_write(
     before: str, pool: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`before` which write the claim goes; a finalizer is taken off by force."""
-    wanted = contract.CLAIM_KIND if before == "finalizer" else contract.ADDRESS_KIND
+    expected = contract.CLAIM_KIND if before == "finalizer" else contract.ADDRESS_KIND
     get = api_client.ClusterClient.get
     gone = []
 
     def get_later(self: Any, resource: Any, name: str, *args: Any) -> Any:
-        if resource.kind == wanted and name == "short" and not gone:
+        if resource.kind == expected and name == "short" and not gone:
             gone.append(name)
             claim = pool.claim("short")
             pool.strip(claim, pool.claims) if claim else None
@@ -42,7 +42,7 @@ def test_a_claim_that_goes_between_list_and_write(
     send_apply = api_client.ClusterClient.apply
 
     def apply_later(self: Any, resource: Any, manifest: Any, **options: Any) -> Any:
-        if resource.kind == wanted and manifest["metadata"]["name"] == "short" and not gone:
+        if resource.kind == expected and manifest["metadata"]["name"] == "short" and not gone:
             gone.append("short")
             pool.strip(pool.claim("short"), pool.claims)
         return send_apply(self, resource, manifest, **options)

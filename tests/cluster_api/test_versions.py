@@ -71,7 +71,7 @@ def test_v1beta1_alone(world: World, definitions: object) -> None:
     (condition,) = exhausted["conditions"]
     assert (condition["severity"], condition["reason"]) == ("Warning", "PoolExhausted")
     run = world.sync()
-    assert sum(each["written"] for each in run.kinds.values()) == 0
+    assert sum(item["written"] for item in run.kinds.values()) == 0
     world.delete_claim("test")
     world.sync()
     assert world.claim("test") is None
@@ -116,7 +116,7 @@ def test_without_cluster_api_nothing_of_it_is_done(
     connection = small.connect(server, managed_resources=[ManagedResource.POOLS])
     run = small.reconcile(connection, *HANDLERS, open_client=lambda _: gateways.to(server))  # type: ignore[arg-type]
     assert not run.error_code
-    assert not any(each.get("code") for each in run.kinds.values())
+    assert not any(item.get("code") for item in run.kinds.values())
     assert not ObservedObject.objects.exists()
 
 

@@ -64,10 +64,10 @@ class World:
         self.cluster = self.connection.cluster
         self.client = gateways.to(server)
         served = self.client.served(contract.CLAIMS)
-        first = next((one for one in contract.CLAIMS if one in served), contract.CLAIMS[0])
+        first = next((claim for claim in contract.CLAIMS if claim in served), contract.CLAIMS[0])
         self.version = first.version
         self.claims, self.addresses = (
-            next(one for one in versions if one.version == self.version)
+            next(item for item in versions if item.version == self.version)
             for versions in (contract.CLAIMS, contract.ADDRESSES)
         )
         for namespace in (BLUE, GREEN):
@@ -88,7 +88,7 @@ class World:
             open_client=lambda _: gateways.to(self.server),
         )
         assert not run.error_code, (run.error_code, run.error)
-        faulty = {kind: each for kind, each in run.kinds.items() if each.get("code")}
+        faulty = {kind: item for kind, item in run.kinds.items() if item.get("code")}
         assert not faulty, faulty
         return run
 
@@ -202,9 +202,9 @@ class World:
         manifest = self.claim(name, namespace)
         assert manifest is not None
         conditions = (manifest.get("status") or {}).get("conditions") or ()
-        for one in conditions:
-            if one["type"] == "Ready":
-                return one["status"], one.get("reason", "")
+        for condition in conditions:
+            if condition["type"] == "Ready":
+                return condition["status"], condition.get("reason", "")
         return None
 
     def delete(self, manifest: Manifest | None, resource: Resource) -> None:

@@ -98,33 +98,46 @@ def test_the_systems_resolver_is_judged_too(host: str) -> None:
     target = guard.parse_url(f"https://{host}:6443")
     with pytest.raises(faults.AddressNotAllowed):
         guard.resolve(target)
-    found = guard.resolve(target, allow_loopback=True)
-    assert all(ipaddress.ip_address(each).is_loopback for each in found)
+    result = guard.resolve(target, allow_loopback=True)
+    assert all(ipaddress.ip_address(item).is_loopback for item in result)
 
 
 def _own_addresses() -> list[str]:
     """The addresses of this machine's interfaces besides loopback, as its kernel lists them."""
-    found = []
+    result = []
     local = pathlib.Path("/proc/net/fib_trie").read_text().splitlines()
     for line, following in itertools.pairwise(local):
         if "/32 host LOCAL" in following:
-            found.append(line.rpartition(" ")[2])
+            result.append(line.rpartition(" ")[2])
     table = pathlib.Path("/proc/net/if_inet6").read_text().splitlines()
-    found += [str(ipaddress.IPv6Address(int(line.split()[0], 16))) for line in table]
-    addresses = [ipaddress.ip_address(text) for text in dict.fromkeys(found)]
-    return [str(each) for each in addresses if not (each.is_loopback or each.is_link_local)]
+    result += [str(ipaddress.IPv6Address(int(line.split()[0], 16))) for line in table]
+    addresses = [ipaddress.ip_address(text) for text in dict.fromkeys(result)]
+    return [
+        str(address) for address in addresses if not (address.is_loopback or address.is_link_local)
+    ]
 
 
 @pytest.mark.skipif(not _own_addresses(), reason="this machine has no address but loopback")
 def test_an_address_of_an_interface_is_refused_by_name_and_in_every_form() -> None:
-    for own in _own_addresses():
-        forms = [own] if ":" in own else [own, f"::ffff:{own}", f"64:ff9b::{own}", f"::{own}"]
+    for own_address in _own_addresses():
+        forms = (
+            [own_address]
+            if ":" in own_address
+            else [
+                own_address,
+                f"::ffff:{own_address}",
+                f"64:ff9b::{own_address}",
+                f"::{own_address}",
+            ]
+        )
         for form in forms:
             with pytest.raises(faults.AddressNotAllowed, match="address of this machine"):
                 _judged(form)
         with pytest.raises(faults.AddressNotAllowed, match="SETTING=1 allows it"):
-            guard.resolve(TARGET, loopback_setting="SETTING", resolver=lambda *_, own=own: [own])
-        assert _judged(own, allow_loopback=True) == [own]
+            guard.resolve(
+                TARGET, loopback_setting="SETTING", resolver=lambda *_, own=own_address: [own]
+            )
+        assert _judged(own_address, allow_loopback=True) == [own_address]
         for form in forms[1:]:
             with pytest.raises(faults.AddressNotAllowed):
                 _judged(form, allow_loopback=True)

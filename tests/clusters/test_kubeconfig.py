@@ -161,4 +161,4 @@ def test_the_end_of_a_certificate_is_a_warning(
 ) -> None:
     warnings = kubeconfig.read(config(), now=NOW + datetime.timedelta(days=days)).warnings
     assert bool(warnings) == bool(warning)
-    assert all(warning in each for each in warnings)
+    assert all(warning in item for item in warnings)

@@ -49,10 +49,10 @@ class Report:
 
     def too_weak(self, *, rate: float, faults: int, reuse: float = 0.2) -> list[str]:
         """Why the run proves too little; empty when it does not."""
-        wanted = {"rate": (self.rate, rate), "faults": (sum(self.faults.values()), faults),
+        expected = {"rate": (self.rate, rate), "faults": (sum(self.faults.values()), faults),
                   "reuse": (self.numbers.reuse_share, reuse)}  # fmt: skip
         return [
-            f"{name} {is_:.1f} < {least}" for name, (is_, least) in wanted.items() if is_ < least
+            f"{name} {is_:.1f} < {least}" for name, (is_, least) in expected.items() if is_ < least
         ]
 
 
@@ -125,12 +125,12 @@ def judge(
 
 def _make_pools(site: running_site.Site, token: str, slower: int) -> dict[str, int]:
     _post(site, token, "/api/v1/clusters/", {"name": "chaos"})
-    made = {}
+    created = {}
     for name, family, cidr, cooldown in POOLS:
         body = {"cluster": "chaos", "name": name, "category": "vm", "cooldown_seconds": cooldown * slower,
                 f"ipv{family}": {"mask_size": BOUNDS[family], "cidrs": [{"cidr": cidr}]}}  # fmt: skip
-        made[name] = _post(site, token, "/api/v1/pools/", body)["id"]
-    return made
+        created[name] = _post(site, token, "/api/v1/pools/", body)["id"]
+    return created
 
 
 def _post(site: running_site.Site, token: str, path: str, body: Any) -> Any:

@@ -77,14 +77,14 @@ def check(
     for op in history:
         by_owner[op.owner].append(op)
     holds = _holds(by_owner)
-    found: list[Violation] = []
+    result: list[Violation] = []
     for place, its in holds.items():
-        found += _overlaps(place, its, cooldowns[place[0]])
+        result += _overlaps(place, its, cooldowns[place[0]])
     at_end = Counter((row.owner, row.address) for row in held)
     for owner, ops in by_owner.items():
-        found += _answers(owner, ops)
-        found += _end(owner, ops, at_end)
-    return [*found, *_doubles(held)]
+        result += _answers(owner, ops)
+        result += _end(owner, ops, at_end)
+    return [*result, *_doubles(held)]
 
 
 def numbers(history: Iterable[journal.Op]) -> Numbers:

@@ -123,8 +123,8 @@ class Service:
         from pools.register.allocator import allocation
         from tests import factories
 
-        wanted = factories.demand(factories.holder(owner, kind=KIND))
-        done = allocation.allocate(pool_id, wanted, author=factories.BY, key=self.key(owner))
+        expected = factories.demand(factories.holder(owner, kind=KIND))
+        done = allocation.allocate(pool_id, expected, author=factories.BY, key=self.key(owner))
         return list(done.blocks)
 
     def release(self, owner: str, block: int) -> journal.Answer:

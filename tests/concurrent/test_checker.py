@@ -81,14 +81,14 @@ def test_no_alarm(history: list[journal.Op], held: list[checker.Held]) -> None:
 
 @pytest.mark.parametrize(("kind", "history", "held"), WRONG)
 def test_alarm(kind: str, history: list[journal.Op], held: list[checker.Held]) -> None:
-    found = checker.check(history, held, cooldowns={"p": COOLDOWN})
-    assert found[0].kind == kind
+    result = checker.check(history, held, cooldowns={"p": COOLDOWN})
+    assert result[0].kind == kind
 
 
 def test_a_long_hold_hides_no_later_one() -> None:
     history = [_got("a", 0, 1), _got("b", 2, 3), _gave("b", 4, 5), _got("c", 20, 21)]
-    found = checker.check(history, [_held("a")], cooldowns={"p": COOLDOWN})
-    assert [v.kind for v in found].count("double_holder") == 2
+    result = checker.check(history, [_held("a")], cooldowns={"p": COOLDOWN})
+    assert [v.kind for v in result].count("double_holder") == 2
 
 
 def test_a_large_history_is_checked_quickly() -> None:

@@ -42,8 +42,8 @@ def test_no_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
                         factories.give_back(block)
                 if done % 10 == number:
                     span = addresses.parse_range(f"10.0.{8 + number}.{done % 200}/32")
-                    made = pools.reserve(factories.cidr(pool).pk, span, author=BY)
-                    pools.unreserve(made.pk, author=BY)
+                    created = pools.reserve(factories.cidr(pool).pk, span, author=BY)
+                    pools.unreserve(created.pk, author=BY)
                 requests.end_cooldowns()
                 done += 1
         finally:
@@ -56,7 +56,7 @@ def test_no_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
             alarms = [alarm for _ in range(ROUNDS) for alarm in _look()]
         finally:
             ended.set()
-        assert all(one.result() for one in workers)
+        assert all(worker.result() for worker in workers)
     assert alarms == []
     assert Block.objects.filter(pool=pool, state="held").count() > 50
 

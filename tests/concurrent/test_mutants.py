@@ -56,10 +56,10 @@ def test_a_mutant_is_caught(name: str, scratch: Scratch, tmp_path: Path) -> None
         (source,) = scratch.run("SELECT pg_get_functiondef('ipam_allocate'::regproc)")[0]
         scratch.run(mutants.without_skip_locked(source))
     crowd = _crowd(tmp_path, scratch, mutant.door)
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for _ in range(ROUNDS):
         crowd.run()
-        found = Counter(violation.kind for violation in crowd.check(scratch.held()))
-        if mutant.found & set(found):
+        counter = Counter(violation.kind for violation in crowd.check(scratch.held()))
+        if mutant.found & set(counter):
             return
-    pytest.fail(f"not caught: {found}, {crowd.numbers()}")
+    pytest.fail(f"not caught: {counter}, {crowd.numbers()}")

@@ -39,11 +39,11 @@ def test_concurrent_calls_never_get_cidrs_that_overlap() -> None:
         ]  # fmt: skip
     results = threads.together(works)
     assert threads.failures(results) == []
-    made = [row.cidr for row in Container.objects.exclude(pk__in=[outer.pk, inner.pk])]
+    cidrs = [row.cidr for row in Container.objects.exclude(pk__in=[outer.pk, inner.pk])]
     pools = [row.cidr for row in PoolCIDR.objects.all()]
     assert all(cidr.subnet_of(inner.cidr) for cidr in pools)
-    assert len(made) + len(pools) == 16
-    for one, other in itertools.combinations([*made, *pools], 2):
+    assert len(cidrs) + len(pools) == 16
+    for one, other in itertools.combinations([*cidrs, *pools], 2):
         assert not one.overlaps(other), (one, other)
 
 

@@ -158,8 +158,8 @@ def test_two_changes_of_one_version() -> None:
     pool = factories.pool("10.0.0.0/16")
 
     def change() -> Pool:
-        wanted = pools.PoolChange(description="x")
-        return pools.change(pool.pk, wanted, author=factories.BY, version=pool.version)
+        expected = pools.PoolChange(description="x")
+        return pools.change(pool.pk, expected, author=factories.BY, version=pool.version)
 
     results = threads.together([change] * 6)
     assert {type(error) for error in threads.failures(results)} == {errors.VersionMismatch}

@@ -29,8 +29,8 @@ def leaked(settings: Any) -> list[reclaim.ReclaimTarget]:
             ReferenceReport(cluster, "instance", sequence, True, ()), author=factories.BY
         )
     return [
-        reclaim.ReclaimTarget(one.pk, one.holder_kind, one.holder_id, one.holder_uid, "", one.allocated_at)
-        for one in Block.objects.filter(state="held").order_by("pk")
+        reclaim.ReclaimTarget(block.pk, block.holder_kind, block.holder_id, block.holder_uid, "", block.allocated_at)
+        for block in Block.objects.filter(state="held").order_by("pk")
     ]  # fmt: skip
 
 
@@ -42,9 +42,9 @@ def test_each_block_is_taken_back_once(leaked: list[reclaim.ReclaimTarget]) -> N
     works = [lambda: _reclaim(leaked), lambda: _reclaim(leaked[::-1]), lambda: _reclaim(leaked)]
     results = threads.together(works)
     assert not threads.failures(results)
-    told = [one for result in results if isinstance(result, list) for one in result]
-    assert not [one.error for one in told if one.error]
-    assert sum(not one.repeated for one in told) == BLOCKS
+    told = [item for result in results if isinstance(result, list) for item in result]
+    assert not [item.error for item in told if item.error]
+    assert sum(not item.repeated for item in told) == BLOCKS
     assert Event.objects.filter(type="reclaimed").count() == BLOCKS
 
 

@@ -63,12 +63,12 @@ class Trouble:
             return False
         self._restarted = time.monotonic()
         if self.chance.random() < 0.7:
-            found = self.site.pids("bin/postgres ")
+            result = self.site.pids("bin/postgres ")
             signum = signal.SIGQUIT
         else:
-            found = self.site.pids("gunicorn")
+            result = self.site.pids("gunicorn")
             signum = signal.SIGKILL
-        return self._kill(found[:1], signum)
+        return self._kill(result[:1], signum)
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
         url = data_folder.connections(self.site.data)["database_url"]

@@ -112,11 +112,11 @@ class Operator:
         for family, part in pool.families.items():
             reserved = {entry.cidr: entry.reserved for entry in part.cidrs}
             old = self._pools[pool.name].cidrs[family] if before else []
-            kept = [blocks for blocks in old if blocks.layout.cidr in reserved]
-            kept_cidrs = {blocks.layout.cidr for blocks in kept}
+            stored = [blocks for blocks in old if blocks.layout.cidr in reserved]
+            kept_cidrs = {blocks.layout.cidr for blocks in stored}
             added = [blocks for blocks in new.cidrs[family] if blocks.layout.cidr not in kept_cidrs]
-            new.cidrs[family] = kept + added
-            for blocks in kept:
+            new.cidrs[family] = stored + added
+            for blocks in stored:
                 blocks.withhold(reserved[blocks.layout.cidr])
         self._manifests[pool.name] = pool
         self._pools[pool.name] = new

@@ -40,8 +40,8 @@ def node(
 def started(*pools: podippool.PodIPPool) -> Operator:
     """An operator that has these pools and has seen all nodes, of which there are none."""
     operator = Operator([4])
-    for one in pools:
-        assert operator.upsert_pool(one).errors == ()
+    for item in pools:
+        assert operator.upsert_pool(item).errors == ()
     operator.finish_restore()
     return operator
 

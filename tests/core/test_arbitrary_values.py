@@ -139,6 +139,6 @@ def test_deep_values_are_refused_without_a_crash(parser: str) -> None:
     value: Any = []
     for _ in range(100_000):
         value = [value]
-    for given in (value, {"spec": value}, {"kind": "List", "items": value}):
+    for item in (value, {"spec": value}, {"kind": "List", "items": value}):
         with pytest.raises(errors.InvalidInput):
-            PARSERS[parser](given)
+            PARSERS[parser](item)

@@ -38,8 +38,8 @@ def _versions(file: str) -> dict[str, Any]:
     ],
 )
 def test_the_definitions_that_there_are(file: str, shapes: dict[str, Shape]) -> None:
-    found = {name: conversion.shape_of(schema) for name, schema in _versions(file).items()}
-    assert found == shapes
+    result = {name: conversion.shape_of(schema) for name, schema in _versions(file).items()}
+    assert result == shapes
 
 
 def _schema(family: str, **fields: Any) -> dict[str, Any]:

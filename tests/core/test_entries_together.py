@@ -43,9 +43,9 @@ def written(text: str) -> ippool.ParsedIPPool:
 
 def test_the_conflict_of_the_spec_keeps_both_entries() -> None:
     parsed_ippool = written(CONFLICTS)
-    found, problems = parsed_ippool.read(UNKNOWN)
+    result, problems = parsed_ippool.read(UNKNOWN)
     assert (parsed_ippool.name, parsed_ippool.network_name) == ("example-ip-pool", "prod-network")
-    assert found == [
+    assert result == [
         entries.EntrySpec(MAC, ("10.0.0.2/24", "10.0.1.10/24")),
         entries.EntrySpec(MAC, ("10.0.0.14/24", "10.0.1.110/24")),
     ]
@@ -54,8 +54,8 @@ def test_the_conflict_of_the_spec_keeps_both_entries() -> None:
 
 
 def test_the_success_of_the_spec_has_network_addresses() -> None:
-    found, problems = written(CORRECT).read(UNKNOWN)
-    assert found == []
+    result, problems = written(CORRECT).read(UNKNOWN)
+    assert result == []
     assert [(problem["mac"], problem["code"]) for problem in problems] == [
         (MAC, "network_address_not_host")
     ]
@@ -132,6 +132,6 @@ def test_no_map(value: object) -> None:
 def test_a_bare_mac_of_digits_in_yaml() -> None:
     """YAML 1.1 makes a number of it; keys are texts here, and values say what to do."""
     (document,) = documents.load_yaml("spec:\n  entries:\n    02:22:33:44:55:06: [10.0.0.5/24]\n")
-    (found,) = entries.parse_map(document.data["spec"]["entries"], UNKNOWN)
-    assert found.mac == "02:22:33:44:55:06"
-    assert json.dumps(found.ips) == '["10.0.0.5/24"]'
+    (result,) = entries.parse_map(document.data["spec"]["entries"], UNKNOWN)
+    assert result.mac == "02:22:33:44:55:06"
+    assert json.dumps(result.ips) == '["10.0.0.5/24"]'

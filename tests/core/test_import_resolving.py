@@ -60,14 +60,14 @@ def test_what_the_parser_refuses_is_not_quick(text: str) -> None:
     st.sampled_from([ENTRY, CLAIM, Plan(resolving.IPPOOL, frozenset({"shop"}), moved=True)]),
 )
 def test_nothing_raises_and_what_is_usable_is_whole(row: VMInterface, plan: Plan) -> None:
-    found = resolve(row, TO, plan)
-    if not found.usable:
-        assert found.reasons
+    result = resolve(row, TO, plan)
+    if not result.usable:
+        assert result.reasons
     elif plan.target == resolving.IPPOOL:
-        assert found.mac
-        assert found.ips
+        assert result.mac
+        assert result.ips
     else:
-        assert found.claim_name
+        assert result.claim_name
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_nothing_raises_and_what_is_usable_is_whole(row: VMInterface, plan: Plan
     ],
 )
 def test_why_a_row_is_refused(row: VMInterface, plan: Plan, codes: list[str]) -> None:
-    found = resolve(row, TO, plan)
-    assert (found.usable, [code for code, _ in found.reasons]) == (False, codes)
+    result = resolve(row, TO, plan)
+    assert (result.usable, [code for code, _ in result.reasons]) == (False, codes)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_what_a_vm_is_called(name: Any, moved: bool, made: str) -> None:
 
 
 def test_nobody_said_where_to() -> None:
-    found = resolve(VMInterface(1, "web", MAC, ("10.0.0.5",), port_group="vlan7"), None, ENTRY)
-    assert (found.usable, found.network_id, found.reasons[0][0]) == (
+    result = resolve(VMInterface(1, "web", MAC, ("10.0.0.5",), port_group="vlan7"), None, ENTRY)
+    assert (result.usable, result.network_id, result.reasons[0][0]) == (
         False,
         None,
         resolving.UNMAPPED,

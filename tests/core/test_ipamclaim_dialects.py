@@ -103,7 +103,7 @@ def test_the_condition_of_the_other_dialect_goes() -> None:
     after = words.merge_conditions(
         before, words.condition(ClaimOutcome.ERROR, "x", SPEC), now=LATER
     )
-    assert [one["type"] for one in after] == ["IPAllocated"]
+    assert [item["type"] for item in after] == ["IPAllocated"]
     assert words.matches(
         words.allocation_condition(after), words.condition(ClaimOutcome.ERROR, "x", SPEC)
     )

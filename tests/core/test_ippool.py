@@ -64,7 +64,7 @@ def test_without_duplicates() -> None:
     success, macs, ips = ippool.conditions(CLEAN, now=NOW)
     assert (success["status"], success["reason"]) == ("True", "NoDuplicates")
     assert (macs["status"], ips["status"]) == ("False", "False")
-    assert all(each["message"] for each in (success, macs, ips))
+    assert all(item["message"] for item in (success, macs, ips))
 
 
 def test_unusable_entries_are_no_success() -> None:
@@ -80,9 +80,9 @@ def test_unusable_entries_are_no_success() -> None:
 def test_the_time_moves_only_with_the_status() -> None:
     first = ippool.conditions(CLEAN, now=NOW)
     dirty = ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 2)]), before=first, now=LATER)
-    assert [each["lastTransitionTime"] for each in dirty] == [LATER, LATER, NOW]
+    assert [item["lastTransitionTime"] for item in dirty] == [LATER, LATER, NOW]
     worse = ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 3)]), before=dirty, now="later")
-    assert [each["lastTransitionTime"] for each in worse] == [LATER, LATER, NOW]
+    assert [item["lastTransitionTime"] for item in worse] == [LATER, LATER, NOW]
     assert "3 times" in worse[1]["message"]
 
 
@@ -152,8 +152,8 @@ def test_bad_entries_fail_alone() -> None:
             }
         )
     )
-    found, problems = parsed_ippool.read(entries.rules(["10.0.0.0/24"]))
-    assert [one.mac for one in found] == [MAC]
+    result, problems = parsed_ippool.read(entries.rules(["10.0.0.0/24"]))
+    assert [item.mac for item in result] == [MAC]
     assert [(problem["mac"], problem["code"]) for problem in problems] == [
         ("x", "mac_syntax"),
         (OTHER, "outside_subnet"),

@@ -78,7 +78,7 @@ def test_a_field_that_nobody_owns_any_more() -> None:
         {"manager": "b", "fieldsV1": {"f:metadata": {"f:labels": {"f:x": {}}}}},
         {"manager": "c"},
     ]
-    kept = managed_fields.remove_field(entries, "spec.ipv4.cidrs")
-    assert kept[0]["fieldsV1"] == {"f:spec": {"f:ipv4": {"f:maskSize": {}}}}
-    assert kept[1:] == entries[1:]
+    stored = managed_fields.remove_field(entries, "spec.ipv4.cidrs")
+    assert stored[0]["fieldsV1"] == {"f:spec": {"f:ipv4": {"f:maskSize": {}}}}
+    assert stored[1:] == entries[1:]
     assert "f:cidrs" in str(entries), "the given ones stay"

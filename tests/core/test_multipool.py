@@ -48,8 +48,8 @@ def test_usable_addresses(block: str, plain: int, first: int, both: int) -> None
     ],
 )
 def test_needed(in_use: int, pending: int, pre_allocated: int, needed: int) -> None:
-    found = multipool.needed_addresses(in_use=in_use, pending=pending, pre_allocated=pre_allocated)
-    assert found == needed
+    result = multipool.needed_addresses(in_use=in_use, pending=pending, pre_allocated=pre_allocated)
+    assert result == needed
 
 
 @given(COUNTS, COUNTS, COUNTS)

@@ -53,9 +53,9 @@ def test_the_element_of_the_proposal() -> None:
     ],
 )
 def test_what_is_read(text: str, expected: Element) -> None:
-    found = selection.default_network(text)
-    assert found == expected
-    assert selection.default_network(selection.render([found])) == found
+    result = selection.default_network(text)
+    assert result == expected
+    assert selection.default_network(selection.render([result])) == result
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_a_short_form_that_is_none(text: str) -> None:
 
 def test_addresses_of_a_vm() -> None:
     text = '{"default": ["10.0.0.5", "fd00::0:5"], "b": []}'
-    found = selection.vm_addresses(text)
-    assert found == {"default": ("10.0.0.5", "fd00::5"), "b": ()}
-    assert selection.render_addresses(found) == '{"b":[],"default":["10.0.0.5","fd00::5"]}'
+    result = selection.vm_addresses(text)
+    assert result == {"default": ("10.0.0.5", "fd00::5"), "b": ()}
+    assert selection.render_addresses(result) == '{"b":[],"default":["10.0.0.5","fd00::5"]}'
 
 
 @pytest.mark.parametrize(

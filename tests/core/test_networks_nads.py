@@ -90,16 +90,16 @@ def test_a_spec_that_is_none() -> None:
 
 
 def test_layer3_keeps_the_cidrs() -> None:
-    found = read(
+    result = read(
         topology="layer3", subnets="10.128.0.0/14/23, fd00::/48/64", allowPersistentIPs=None
     )
-    assert found.subnets == ("10.128.0.0/14", "fd00::/48")
-    assert found.lifecycle == ""
+    assert result.subnets == ("10.128.0.0/14", "fd00::/48")
+    assert result.lifecycle == ""
 
 
 def test_without_subnets_there_is_no_ipam() -> None:
-    found = read(subnets=None, role=None)
-    assert (found.ipam_mode, found.role, found.subnets) == ("Disabled", "secondary", ())
+    result = read(subnets=None, role=None)
+    assert (result.ipam_mode, result.role, result.subnets) == ("Disabled", "secondary", ())
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def udn(spec: object, name: str = "blue", namespace: str = "shop") -> dict[str, 
 
 def test_a_cluster_udn_with_all_that_it_says() -> None:
     status = {"conditions": [{"type": "NetworkCreated", "status": "True"}]}
-    found = network_udn.parse(cudn({"topology": "Layer2", "layer2": LAYER2}, status=status))
-    assert found == UDN(
+    result = network_udn.parse(cudn({"topology": "Layer2", "layer2": LAYER2}, status=status))
+    assert result == UDN(
         name="cluster_udn_prod",
         kind="cudn",
         object_name="prod",
@@ -58,8 +58,8 @@ def test_a_cluster_udn_with_all_that_it_says() -> None:
         join_subnets=("100.70.0.0/16",),
         namespace_selector=SELECTOR,
     )
-    assert found.conditions == ({"type": "NetworkCreated", "status": "True"},)
-    assert network_udn.parse(network_manifest.render(found)) == found
+    assert result.conditions == ({"type": "NetworkCreated", "status": "True"},)
+    assert network_udn.parse(network_manifest.render(result)) == result
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_a_localnet_has_no_gateways_and_excluded_subnets() -> None:
         "subnets": ["192.168.0.0/24"],
         "excludeSubnets": ["192.168.0.0/28"],
     }
-    found = network_udn.parse(cudn({"topology": "Localnet", "localnet": part}))
-    assert (found.topology, found.exclude_subnets) == ("localnet", ("192.168.0.0/28",))
-    assert network_udn.gateways(found) == []
+    result = network_udn.parse(cudn({"topology": "Localnet", "localnet": part}))
+    assert (result.topology, result.exclude_subnets) == ("localnet", ("192.168.0.0/28",))
+    assert network_udn.gateways(result) == []
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_a_localnet_has_no_gateways_and_excluded_subnets() -> None:
 def test_objects_that_cannot_be_understood(network: object, expected: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
         network_udn.parse(cudn(network))
-    found = [f"{problem.field}:{problem.code}" for problem in caught.value.problems]
-    assert found == expected.split()
+    result = [f"{problem.field}:{problem.code}" for problem in caught.value.problems]
+    assert result == expected.split()
 
 
 def test_another_kind() -> None:

@@ -204,12 +204,12 @@ def test_rules(changes: dict[str, Any], expected: str) -> None:
 
 
 def test_what_is_read() -> None:
-    found, problems = read(
+    result, problems = read(
         body(namespaces=["red", "blue"], default_gateways=["10.0.9.1", "FD00::9"])
     )
     assert problems == []
     values = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["blue", "red"]}
-    assert found == UDN(
+    assert result == UDN(
         name="cluster_udn_prod",
         kind="cudn",
         object_name="prod",
@@ -221,7 +221,7 @@ def test_what_is_read() -> None:
         default_gateways=("10.0.9.1", "fd00::9"),
         namespace_selector={"matchExpressions": [values]},
     )
-    assert list(rules.selected_namespaces(found.namespace_selector)) == ["blue", "red"]
+    assert list(rules.selected_namespaces(result.namespace_selector)) == ["blue", "red"]
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_what_is_read() -> None:
 def test_what_is_to_be_written(changes: dict[str, Any], expected: str) -> None:
     fields = object_reader.Fields(body(**changes), "", object_reader.ProblemReport())
     rules.check_applied(fields, rules.parse_network(fields))
-    found = [f"{problem.field}:{problem.code}" for problem in fields.report.problems]
-    assert sorted(found) == sorted(expected.split())
+    result = [f"{problem.field}:{problem.code}" for problem in fields.report.problems]
+    assert sorted(result) == sorted(expected.split())
 
 
 def test_all_that_cannot_be_changed_is_said() -> None:

@@ -66,5 +66,5 @@ def test_results(changes: dict[str, Any], nads: list[bool], reasons: str, notes:
     assert [note.code for note in static_vm_check.notes] == notes.split()
     assert static_vm_check.ok is not bool(reasons)
     assert all(
-        one.message.endswith(".") for one in (*static_vm_check.reasons, *static_vm_check.notes)
+        item.message.endswith(".") for item in (*static_vm_check.reasons, *static_vm_check.notes)
     )

@@ -19,11 +19,11 @@ V6 = st.integers(112, 128).map(lambda length: ip_network(f"fd00::/{length}"))
 @given(st.lists(st.one_of(V4, V6), max_size=12))
 def test_every_pair(networks: list) -> None:
     owned = [(network, number) for number, network in enumerate(networks)]
-    found = [(outer, inner) for outer, inner in overlaps.nested_pairs(owned)]
-    for (outer, _), (inner, _) in found:
+    result = [(outer, inner) for outer, inner in overlaps.nested_pairs(owned)]
+    for (outer, _), (inner, _) in result:
         assert overlaps.contains(outer, inner)
-    pairs = {frozenset((one[1], other[1])) for one, other in found}
-    assert len(pairs) == len(found)
+    pairs = {frozenset((one[1], other[1])) for one, other in result}
+    assert len(pairs) == len(result)
     assert pairs == {
         frozenset((one[1], other[1]))
         for one, other in combinations(owned, 2)

@@ -70,10 +70,10 @@ def test_what_is_kept(vector: Any) -> None:
 
 @vectors
 def test_what_contradicts_itself(vector: Any) -> None:
-    found = kept_addresses.contradictions(_network(vector))
-    assert {one.field for one in found if one.fatal} == set(vector.get("fails", {}))
+    result = kept_addresses.contradictions(_network(vector))
+    assert {item.field for item in result if item.fatal} == set(vector.get("fails", {}))
     unprotected = [
-        one.message.split(" is in none")[0].split()[-1] for one in found if not one.fatal
+        item.message.split(" is in none")[0].split()[-1] for item in result if not item.fatal
     ]
     assert unprotected == vector.get("unprotected", [])
 

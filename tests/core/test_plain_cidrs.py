@@ -13,7 +13,7 @@ _OCTETS = (0, 1, 10, 127, 128, 168, 169, 172, 192, 223, 224, 239, 255, 256, 300)
 
 def _texts(count: int) -> list[str]:
     choose = random.Random(7)  # noqa: S311  # the same texts each time
-    found = []
+    result = []
     for _ in range(count):
         octets = [choose.choice((*_OCTETS, choose.randrange(256))) for _ in range(4)]
         octets[choose.randrange(1, 5) :] = []
@@ -26,8 +26,8 @@ def _texts(count: int) -> list[str]:
             text = "0" + text
         elif odd < 0.15:
             text += choose.choice("\n \t/0")
-        found.append(text)
-    return found
+        result.append(text)
+    return result
 
 
 def _said(text: str, *, allow_short: bool) -> object:
@@ -43,5 +43,5 @@ def test_both_ways_agree(monkeypatch: pytest.MonkeyPatch, allow_short: bool) -> 
     quick = [_said(text, allow_short=allow_short) for text in texts]
     monkeypatch.setattr(addresses, "_parse_plain_cidr", lambda _: None)
     assert quick == [_said(text, allow_short=allow_short) for text in texts]
-    accepted = sum(not isinstance(one, tuple) for one in quick)
+    accepted = sum(not isinstance(item, tuple) for item in quick)
     assert 1_000 < accepted < 19_000

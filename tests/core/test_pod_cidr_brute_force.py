@@ -84,10 +84,10 @@ def test_the_same_blocks_in_the_same_order(
             naive.serve(name, [], 0)
             continue
         keeps = naive.of(name)[number if verb == "give back" else 0 :]
-        wanted = number if verb == "ask" else 0
-        outcome = operator.allocate_to_node(_listing(name, keeps, wanted))
-        assert outcome.cidrs(Verb.ALLOCATE) == naive.serve(name, keeps, wanted)
-        assert bool(outcome.errors) == (2 * len(naive.of(name)) < wanted)
+        expected = number if verb == "ask" else 0
+        outcome = operator.allocate_to_node(_listing(name, keeps, expected))
+        assert outcome.cidrs(Verb.ALLOCATE) == naive.serve(name, keeps, expected)
+        assert bool(outcome.errors) == (2 * len(naive.of(name)) < expected)
         _nobody_shares(operator, naive)
 
 

@@ -49,10 +49,10 @@ def operator_plans(
     pools: list[podippool.PodIPPool], nodes: list[ciliumnode.NodeDemand]
 ) -> dict[str, tuple[object, object]]:
     operator = Operator([4])
-    for one in pools:
-        operator.upsert_pool(one)
-    for one in nodes:
-        operator.allocate_to_node(one)
+    for item in pools:
+        operator.upsert_pool(item)
+    for item in nodes:
+        operator.allocate_to_node(item)
     operator.finish_restore()
     outcomes = {one.name: operator.allocate_to_node(one) for one in nodes}
     return {
@@ -67,7 +67,7 @@ def operator_plans(
 def test_does_the_new_cidr_fit_the_present_nodes() -> None:
     nodes = [node(name, demands={"a": 300}, a=cidrs) for name, cidrs in OLD.items()]
     after = pod_cidr_plan.drain_nodes(nodes, ip_network("10.0.0.0/16"))
-    assert all(one.held_cidrs() == {"a": []} for one in after)
+    assert all(item.held_cidrs() == {"a": []} for item in after)
     fits = pod_cidr_plan.plan([pool("a", "10.1.0.0/22")], after, families=[4])
     assert [len(plan.blocks) for plan in fits.values()] == [2, 2]
     tight = pod_cidr_plan.plan([pool("a", "10.1.0.0/23")], after, families=[4])

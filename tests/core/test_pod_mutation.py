@@ -35,10 +35,10 @@ def _with(*elements: Any) -> Manifest:
 
 
 def _element(manifest: Manifest, outcome: MutationOutcome) -> Any:
-    (found,) = json.loads(
+    (result,) = json.loads(
         patched(manifest, outcome.patch)["metadata"]["annotations"][DEFAULT_NETWORK]
     )
-    return found
+    return result
 
 
 def test_the_element_of_the_proposal() -> None:
@@ -61,8 +61,8 @@ def test_by_the_settings_of_the_cluster() -> None:
     settings = Settings(nad_namespace="openshift-ovn-kubernetes", nad_name="other")
     element = _element(pod(), _decide(pod(), settings=settings))
     assert (element["namespace"], element["name"]) == ("openshift-ovn-kubernetes", "other")
-    left = _decide(pod(), settings=Settings(addresses=True))
-    assert (left.code, left.patch) == ("left_to_ipam_extensions", None)
+    remaining = _decide(pod(), settings=Settings(addresses=True))
+    assert (remaining.code, remaining.patch) == ("left_to_ipam_extensions", None)
 
 
 def test_dual_stack() -> None:

@@ -169,9 +169,9 @@ ROWS = {
 def test_problems(doc: object, expected: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
         podippool.parse_document(doc)
-    found = {f"{problem.field}:{problem.code}" for problem in caught.value.problems}
-    assert found == set(_split(expected))
-    assert len(found) == len(caught.value.problems)
+    result = {f"{problem.field}:{problem.code}" for problem in caught.value.problems}
+    assert result == set(_split(expected))
+    assert len(result) == len(caught.value.problems)
 
 
 def _split(expected: str) -> list[str]:

@@ -37,9 +37,9 @@ def test_merge_keeps_the_indexes_in_the_fewest_spans(spans: list[blocks.Span]) -
 def test_subtract_is_the_difference_of_sets(
     spans: list[blocks.Span], holes: list[blocks.Span]
 ) -> None:
-    left = blocks.subtract(spans, holes)
-    assert _members(left) == _members(spans) - _members(holes)
-    assert _is_minimal(left)
+    remaining = blocks.subtract(spans, holes)
+    assert _members(remaining) == _members(spans) - _members(holes)
+    assert _is_minimal(remaining)
 
 
 @hypothesis.given(SPANS)
@@ -54,6 +54,6 @@ def test_the_size_of_a_span_is_exact_beyond_floats() -> None:
 
 def test_many_spans_are_subtracted_in_one_pass() -> None:
     holes = [blocks.Span(step * 10, step * 10 + 3) for step in range(20_000)]
-    left = blocks.subtract([blocks.Span(0, 10**30)], holes)
-    assert len(left) == 20_000
-    assert blocks.total(left) == 10**30 + 1 - 80_000
+    remaining = blocks.subtract([blocks.Span(0, 10**30)], holes)
+    assert len(remaining) == 20_000
+    assert blocks.total(remaining) == 10**30 + 1 - 80_000

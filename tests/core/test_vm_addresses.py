@@ -168,8 +168,8 @@ def test_what_a_claim_was_granted_stays() -> None:
 
 def test_the_name_of_the_claim() -> None:
     def called(who: VM, *claims: Any) -> str:
-        found = known(entry(vm=who.name, namespace="blue"), claims=claims)
-        return vm_addresses.choose(who, found).claim
+        result = known(entry(vm=who.name, namespace="blue"), claims=claims)
+        return vm_addresses.choose(who, result).claim
 
     assert called(vm("a.b", interface="c")) == "a.b.c"
     assert called(vm(interface="random_net")) == "vm-server.random.net"

@@ -156,5 +156,5 @@ def test_mac_addresses(text: str, codes: list[str]) -> None:
     ],
 )
 def test_names(text: str, name: str, code: str | None) -> None:
-    found, wrong = cells.parse_text("vm", text)
-    assert (found, wrong and wrong.code) == (name, code)
+    result, wrong = cells.parse_text("vm", text)
+    assert (result, wrong and wrong.code) == (name, code)

@@ -30,13 +30,13 @@ def _vsphere(**said: Any) -> dict[str, Any]:
 
 
 def test_vsphere() -> None:
-    found, skipped = _read(_vsphere())
+    result, skipped = _read(_vsphere())
     assert skipped == {}
-    assert [(one.vm, one.mac, one.ips, one.port_group, one.note) for one in found] == [
+    assert [(item.vm, item.mac, item.ips, item.port_group, item.note) for item in result] == [
         ("Web 01", MAC, ("10.0.0.21/24",), "vlan100-prod", "origin manual")
     ]
-    assert [problem.code for problem in found[0].problems] == ["link_local_set_aside"]
-    assert not found[0].refused
+    assert [problem.code for problem in result[0].problems] == ["link_local_set_aside"]
+    assert not result[0].refused
 
 
 def test_addresses_belong_to_the_interface_of_their_mac_else_of_their_device() -> None:
@@ -48,21 +48,21 @@ def test_addresses_belong_to_the_interface_of_their_mac_else_of_their_device() -
         _guest("10.0.1.2", mac="", deviceConfigId=4001, network=""),
         _guest("172.17.0.1", mac="02:42:00:00:00:01", deviceConfigId=-1),
     ]
-    found, skipped = _read(vm)
-    assert [one.ips for one in found] == [("10.0.0.21/24",), ("10.0.1.1/24", "10.0.1.2/24")]
-    assert [one.port_group for one in found] == ["vlan100-prod", "network-7"]
+    result, skipped = _read(vm)
+    assert [item.ips for item in result] == [("10.0.0.21/24",), ("10.0.1.1/24", "10.0.1.2/24")]
+    assert [item.port_group for item in result] == ["vlan100-prod", "network-7"]
     assert skipped == {"guest_only_interface": 1}
 
 
 def test_a_prefix_of_zero_is_none() -> None:
-    found, _ = _read(_vsphere(guestNetworks=[_guest("10.0.0.21", prefix=0, origin="dhcp")]))
-    assert (found[0].ips, found[0].note) == (("10.0.0.21",), "origin dhcp")
+    result, _ = _read(_vsphere(guestNetworks=[_guest("10.0.0.21", prefix=0, origin="dhcp")]))
+    assert (result[0].ips, result[0].note) == (("10.0.0.21",), "origin dhcp")
 
 
 def test_without_tools_there_is_no_address() -> None:
-    found, _ = _read(_vsphere(guestNetworks=None))
-    assert (found[0].ips, found[0].port_group) == ((), "dvportgroup-31")
-    assert [problem.code for problem in found[0].problems] == ["no_address"]
+    result, _ = _read(_vsphere(guestNetworks=None))
+    assert (result[0].ips, result[0].port_group) == ((), "dvportgroup-31")
+    assert [problem.code for problem in result[0].problems] == ["no_address"]
 
 
 OTHERS: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
@@ -140,8 +140,8 @@ def test_the_other_providers(provider: str) -> None:
     said, expected = OTHERS[provider]
     vm = {"id": "1", "name": "web-01", **said}
     assert inventory.is_vm(vm)
-    found, _ = _read(vm)
-    assert [(one.mac, one.ips, one.port_group) for one in found] == [expected]
+    result, _ = _read(vm)
+    assert [(item.mac, item.ips, item.port_group) for item in result] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_what_is_passed_over_is_counted(vm: dict[str, Any], reason: str) -> None
     ],
 )
 def test_what_cannot_be_used_is_refused_as_a_row(vm: object, code: str) -> None:
-    found, _ = _read(vm)
-    assert found[0].refused
-    assert code in [problem.code for problem in found[0].problems]
+    result, _ = _read(vm)
+    assert result[0].refused
+    assert code in [problem.code for problem in result[0].problems]
 
 
 def test_a_plan_says_names_only() -> None:
@@ -176,6 +176,6 @@ def test_a_plan_says_names_only() -> None:
         "spec": {"targetNamespace": "prod", "vms": [{"id": "vm-1", "name": "web-01"}]},
     }
     assert inventory.is_plan(plan)
-    (found,) = inventory.plan(1, plan)
-    assert (found.vm, found.namespace, found.refused) == ("web-01", "prod", True)
-    assert [problem.code for problem in found.problems] == ["mac_missing"]
+    (result,) = inventory.plan(1, plan)
+    assert (result.vm, result.namespace, result.refused) == ("web-01", "prod", True)
+    assert [problem.code for problem in result.problems] == ["mac_missing"]

@@ -60,15 +60,15 @@ def test_a_key_that_is_there_twice_is_two_rows_that_say_so() -> None:
     ],
 )
 def test_an_entry_that_cannot_be_read_is_a_refused_row(entry: str, code: str) -> None:
-    (found,) = manifests.rows([_pool(f"    {entry}\n")])
-    assert found.refused
-    assert [problem.code for problem in found.problems] == [code]
+    (result,) = manifests.rows([_pool(f"    {entry}\n")])
+    assert result.refused
+    assert [problem.code for problem in result.problems] == [code]
 
 
 def test_a_claim() -> None:
-    (found,) = manifests.rows([_claim(mac=MAC, ips=["10.0.0.1/24"])])
-    assert (found.vm, found.mac, found.ips) == ("web-01", MAC, ("10.0.0.1/24",))
-    assert (found.namespace, found.port_group, found.problems) == ("ns", "prod", ())
+    (result,) = manifests.rows([_claim(mac=MAC, ips=["10.0.0.1/24"])])
+    assert (result.vm, result.mac, result.ips) == ("web-01", MAC, ("10.0.0.1/24",))
+    assert (result.namespace, result.port_group, result.problems) == ("ns", "prod", ())
 
 
 def test_a_claim_may_do_without_mac_and_addresses() -> None:
@@ -83,9 +83,9 @@ def test_a_claim_may_do_without_mac_and_addresses() -> None:
     "manifest", ["text", {}, {"kind": "Pod"}, {"kind": "IPPool"}, _claim(network="")]
 )
 def test_anything_else_is_a_refused_row(manifest: object) -> None:
-    (found,) = manifests.rows([manifest])
-    assert found.refused
-    assert found.problems
+    (result,) = manifests.rows([manifest])
+    assert result.refused
+    assert result.problems
 
 
 def test_rows_are_numbered_over_all_objects() -> None:

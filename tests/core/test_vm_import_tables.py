@@ -22,9 +22,9 @@ def _read(header: str, *rows: Sequence[str]) -> tuple[list[VMInterface], dict[st
 
 
 def _one(header: str, row: Sequence[str]) -> VMInterface:
-    found, _ = _read(header, row)
-    assert len(found) == 1
-    return found[0]
+    result, _ = _read(header, row)
+    assert len(result) == 1
+    return result[0]
 
 
 def _codes(found: VMInterface) -> list[str]:
@@ -136,19 +136,19 @@ def test_vinfo_has_no_mac_and_so_its_rows_are_refused() -> None:
 class TestPowerCLI:
     def test_one_row_for_each_address_becomes_one_interface(self) -> None:
         header = "VM,NetworkName,MacAddress,IPAddress,PrefixLength,Origin"
-        found, _ = _read(
+        result, _ = _read(
             header,
             ["a", "n", MAC, "10.0.0.1", "24", "manual"],
             ["a", "n", MAC, "fe80::1", "64", "linklayer"],
             ["a", "n", MAC, "2001:db8::1", "64", "dhcp"],
             ["a", "n", MAC_2, "10.0.0.2", "24", "manual"],
         )
-        assert [(one.row, one.mac, one.ips) for one in found] == [
+        assert [(item.row, item.mac, item.ips) for item in result] == [
             (2, MAC, ("10.0.0.1/24", "2001:db8::1/64")),
             (5, MAC_2, ("10.0.0.2/24",)),
         ]
-        assert found[0].note == "origin manual, origin dhcp"
-        assert _codes(found[0]) == ["link_local_set_aside"]
+        assert result[0].note == "origin manual, origin dhcp"
+        assert _codes(result[0]) == ["link_local_set_aside"]
 
     @pytest.mark.parametrize(
         ("network", "macs", "ips", "shares"),
@@ -159,23 +159,23 @@ class TestPowerCLI:
         ],
     )
     def test_joined_cells(self, network: str, macs: str, ips: str, shares: tuple[str]) -> None:
-        found, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", ["a", network, macs, ips, "2"])
-        assert [(one.mac, one.ips, one.port_group) for one in found] == [
+        result, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", ["a", network, macs, ips, "2"])
+        assert [(item.mac, item.ips, item.port_group) for item in result] == [
             (MAC, (shares[0],), "n1"),
             (MAC_2, (shares[1],), "n2"),
         ]
 
     def test_groups_of_several_addresses(self) -> None:
         row = ["a", "n", f"{MAC}|{MAC_2}", "10.0.0.1,2001:db8::1|10.0.0.2", "2"]
-        found, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", row)
-        assert [one.ips for one in found] == [("10.0.0.1", "2001:db8::1"), ("10.0.0.2",)]
+        result, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", row)
+        assert [item.ips for item in result] == [("10.0.0.1", "2001:db8::1"), ("10.0.0.2",)]
 
     def test_nobody_guesses_whose_address_it_is(self) -> None:
         row = ["a", "n", f"{MAC},{MAC_2}", "10.0.0.1, 10.0.0.2, 10.0.0.3", "2"]
-        found, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", row)
-        assert [one.refused for one in found] == [True, True]
-        assert "ambiguous_addresses" in _codes(found[0])
-        assert "10.0.0.3" in found[0].problems[0].message
+        result, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", row)
+        assert [item.refused for item in result] == [True, True]
+        assert "ambiguous_addresses" in _codes(result[0])
+        assert "10.0.0.3" in result[0].problems[0].message
 
     def test_netmasks_of_get_view(self) -> None:
         header = "VM,IPAddress,Gateway,SubnetMask,DNS,MacAddress,VlanId"

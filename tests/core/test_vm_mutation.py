@@ -47,8 +47,8 @@ def test_dual_stack() -> None:
     what = known(
         entry("fd00::5/64", "10.0.0.5/16"), networks=(network("10.0.0.0/16", "fd00::/64"),)
     )
-    found = _annotations(vm_manifest(), _decide(vm_manifest(), what))
-    assert found[ADDRESSES] == {"podnet": ["10.0.0.5", "fd00::5"]}
+    result = _annotations(vm_manifest(), _decide(vm_manifest(), what))
+    assert result[ADDRESSES] == {"podnet": ["10.0.0.5", "fd00::5"]}
 
 
 @pytest.mark.parametrize("kind", ["VirtualMachine", VMI])

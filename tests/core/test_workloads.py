@@ -36,18 +36,18 @@ def pod(networks: Any = NETWORKS, status: Any = STATUS, **more: Any) -> dict[str
 
 
 def test_a_pod_on_a_primary_and_a_secondary_network() -> None:
-    found = attachments.parse_pod(pod())
-    assert [(attachment.nad, attachment.mac, list(map(str, attachment.ips)), attachment.primary) for attachment in found.attachments] == [
+    result = attachments.parse_pod(pod())
+    assert [(attachment.nad, attachment.mac, list(map(str, attachment.ips)), attachment.primary) for attachment in result.attachments] == [
         ("shop/prod", "0a:58:0a:00:00:04", ["10.0.0.4/24", "fd00::4/64"], True),
         ("shop/storage", "02:00:00:00:00:09", ["192.168.9.4/32"], False),
     ]  # fmt: skip
-    assert (found.vm, found.over, found.problems) == ("", False, ())
+    assert (result.vm, result.over, result.problems) == ("", False, ())
 
 
 def test_two_attachments_to_one_nad() -> None:
     networks = {key: {"ip_address": "10.0.0.4/24"} for key in ("a/b", "a/b/1")}
-    found = attachments.parse_pod(pod(networks, None)).attachments
-    assert [(one.nad, one.key) for one in found] == [("a/b", "a/b"), ("a/b", "a/b/1")]
+    result = attachments.parse_pod(pod(networks, None)).attachments
+    assert [(item.nad, item.key) for item in result] == [("a/b", "a/b"), ("a/b", "a/b/1")]
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_two_attachments_to_one_nad() -> None:
     ],
 )
 def test_what_cannot_be_read_is_told(networks: Any, code: str, left: int) -> None:
-    found = attachments.parse_pod(pod(networks, None))
-    assert {problem.code for problem in found.problems} == {code}
-    assert len(found.attachments) == left
+    result = attachments.parse_pod(pod(networks, None))
+    assert {problem.code for problem in result.problems} == {code}
+    assert len(result.attachments) == left
 
 
 @pytest.mark.parametrize("status", ["null", "{}", "[7]", '[{"name": 7}]', '[{"name": "a/b", "ips": 7}]'])  # fmt: skip
@@ -121,10 +121,10 @@ OWNER = {
     ],
 )  # fmt: skip
 def test_a_launcher_pod_names_its_vm(metadata: dict[str, Any]) -> None:
-    found = attachments.parse_pod(
+    result = attachments.parse_pod(
         pod(metadata={"labels": {"kubevirt.io": "virt-launcher"}} | metadata)
     )
-    assert (found.vm, found.vmi_uid) == ("db", "vmi-1")
+    assert (result.vm, result.vmi_uid) == ("db", "vmi-1")
 
 
 def test_no_pod_without_a_name() -> None:

@@ -31,9 +31,11 @@ def vmi(*told: dict[str, Any], phase: str = "Running", **nic: Any) -> attachment
 
 
 def launcher(name: str, *ips: str, node: str = "n1", mac: str = MAC, over: bool = False) -> Pod:
-    one = Attachment("shop/prod", "shop/prod", mac, tuple(map(ip_interface, ips)), True, True)
+    attachment = Attachment(
+        "shop/prod", "shop/prod", mac, tuple(map(ip_interface, ips)), True, True
+    )
     return Pod(
-        "shop", name, f"u-{name}", node, "Running", "", over, "db", "vmi-1", True, (one,), ()
+        "shop", name, f"u-{name}", node, "Running", "", over, "db", "vmi-1", True, (attachment,), ()
     )
 
 
@@ -50,7 +52,7 @@ def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
 
 def test_a_network_without_subnets_takes_every_address() -> None:
     instance = vmi({"name": "extra", "ipAddresses": ["192.0.2.20", "fe80::1"]})
-    assert [one.ips for one in running.vm_attachments(instance, [], KNOWN)] == [
+    assert [vm_attachment.ips for vm_attachment in running.vm_attachments(instance, [], KNOWN)] == [
         (),
         ("192.0.2.20/32",),
     ]
@@ -58,21 +60,23 @@ def test_a_network_without_subnets_takes_every_address() -> None:
 
 def test_the_pods_annotation_counts_first() -> None:
     instance = vmi({"name": "default", "mac": OTHER, "ipAddresses": ["10.0.0.5", "10.0.0.9"]})
-    (found,) = running.vm_attachments(instance, [launcher("a", "10.0.0.5/24")], KNOWN)
-    assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24", "10.0.0.9/24"), ("a",))
+    (result,) = running.vm_attachments(instance, [launcher("a", "10.0.0.5/24")], KNOWN)
+    assert (result.mac, result.ips, result.pods) == (MAC, ("10.0.0.5/24", "10.0.0.9/24"), ("a",))
 
 
 def test_a_live_migration_is_one_workload() -> None:
     pods = [launcher("b", "10.0.0.5/24", node="n2", mac=OTHER), launcher("a", "10.0.0.5/24")]
-    (found,) = running.vm_attachments(vmi(), pods, KNOWN)
-    assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24",), ("a", "b"))
+    (result,) = running.vm_attachments(vmi(), pods, KNOWN)
+    assert (result.mac, result.ips, result.pods) == (MAC, ("10.0.0.5/24",), ("a", "b"))
     pods = [launcher("b", "10.0.0.5/24", node="n2"), launcher("a", "10.0.0.5/24", over=True)]
-    assert [one.pods for one in running.vm_attachments(vmi(), pods, KNOWN)] == [("b",)]
+    assert [vm_attachment.pods for vm_attachment in running.vm_attachments(vmi(), pods, KNOWN)] == [
+        ("b",)
+    ]
 
 
 def test_launcher_pods_alone_are_the_vm() -> None:
-    (found,) = running.vm_attachments(None, [launcher("a", "10.0.0.5/24")], KNOWN)
-    assert (found.kind, found.name, found.uid, found.interface) == ("vmi", "db", "vmi-1", "shop/prod")  # fmt: skip
+    (result,) = running.vm_attachments(None, [launcher("a", "10.0.0.5/24")], KNOWN)
+    assert (result.kind, result.name, result.uid, result.interface) == ("vmi", "db", "vmi-1", "shop/prod")  # fmt: skip
     assert list(running.vm_attachments(None, [launcher("a", over=True)], KNOWN)) == []
 
 
@@ -82,9 +86,10 @@ def test_what_does_not_run_holds_nothing(phase: str) -> None:
 
 
 def test_an_unplugged_interface_and_one_of_an_unknown_network() -> None:
-    assert [one.interface for one in running.vm_attachments(vmi(state="absent"), [], KNOWN)] == [
-        "extra"
-    ]
+    assert [
+        vm_attachment.interface
+        for vm_attachment in running.vm_attachments(vmi(state="absent"), [], KNOWN)
+    ] == ["extra"]
     assert list(running.vm_attachments(vmi(), [launcher("a")], ClusterNetworks())) == []
     assert ClusterNetworks().lacks(launcher("a"))
     assert not KNOWN.lacks(launcher("a"))

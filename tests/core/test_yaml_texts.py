@@ -65,8 +65,8 @@ def test_keys_are_texts_as_they_are_written() -> None:
 
 
 def test_documents_know_their_number_and_line() -> None:
-    found = documents.load_yaml(b"# remark\n---\n---\na: 1\n---\n\nb: 2\n")
-    assert found == [documents.Document(0, 4, {"a": 1}), documents.Document(1, 7, {"b": 2})]
+    yaml = documents.load_yaml(b"# remark\n---\n---\na: 1\n---\n\nb: 2\n")
+    assert yaml == [documents.Document(0, 4, {"a": 1}), documents.Document(1, 7, {"b": 2})]
 
 
 def test_all_problems_of_all_documents_are_reported() -> None:

@@ -81,14 +81,17 @@ def vm_manifest(
     inner: Manifest = {"metadata": {"annotations": annotations}} if annotations else {}
     if metadata and not inner:
         inner = {"metadata": {"creationTimestamp": None}}
-    made: Manifest = {
+    created: Manifest = {
         "apiVersion": "kubevirt.io/v1",
         "kind": kind,
         "metadata": {"name": name, "namespace": "blue"},
     }
     if kind == "VirtualMachine":
-        return made | {"spec": {"runStrategy": "Always", "template": {**inner, "spec": spec}}}
-    return made | {"metadata": {**made["metadata"], **inner.get("metadata", {})}, "spec": spec}
+        return created | {"spec": {"runStrategy": "Always", "template": {**inner, "spec": spec}}}
+    return created | {
+        "metadata": {**created["metadata"], **inner.get("metadata", {})},
+        "spec": spec,
+    }
 
 
 def patched(manifest: Manifest, patch: Any) -> Manifest:

@@ -32,9 +32,9 @@ def growing(days: int = 20) -> Pool:
 
 
 def got(path: str, **query: object) -> list[dict[str, Any]]:
-    found = apis.Api()("GET", f"{path}?" + "&".join(f"{k}={v}" for k, v in query.items()))
-    assert found.status_code == 200, found.content
-    return list(found.json()["results"])
+    api = apis.Api()("GET", f"{path}?" + "&".join(f"{k}={v}" for k, v in query.items()))
+    assert api.status_code == 200, api.content
+    return list(api.json()["results"])
 
 
 @pytest.mark.exhaustive
@@ -63,7 +63,7 @@ def test_now_by_each_way() -> None:
 def test_over_time_and_in_pages() -> None:
     pool = growing()
     (row,) = got("utilization/", by="pool", days=5, name="growing")
-    assert [int(one["held"]) for one in row["history"]] == [16, 17, 18, 19, 20]
+    assert [int(item["held"]) for item in row["history"]] == [16, 17, 18, 19, 20]
     assert row["history"][-1]["day"] == row["day"]
     (env,) = got("utilization/", by="env", name="env-0", days=400)
     assert len(env["history"]) == 19  # it has had blocks for so long
@@ -78,8 +78,8 @@ def test_over_time_and_in_pages() -> None:
 
 def test_before_the_first_sample_there_is_nothing() -> None:
     factories.pool("10.0.0.0/26")
-    for by in ("category", "cluster", "org", "env", "pool"):
-        assert got("utilization/", by=by, days=7) == []
+    for item in ("category", "cluster", "org", "env", "pool"):
+        assert got("utilization/", by=item, days=7) == []
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_what_is_refused(query: str, code: str) -> None:
 @pytest.mark.exhaustive
 def test_a_forecast_in_days_and_words() -> None:
     pool = growing()
-    found = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()
-    (four,) = found["families"]
+    answer = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()
+    (four,) = answer["families"]
     assert (four["state"], four["history_days"], four["missing_days"]) == ("growing", 20, 0)
     assert (four["used"], four["free"], four["per_day"]) == ("20", "42", 1.0)
     assert four["earliest"] <= four["day"] <= four["latest"]
     assert four["summary"].startswith("full in about 6 weeks, ")
-    assert found["share"] == 0.8
+    assert answer["share"] == 0.8
 
 
 @pytest.mark.exhaustive

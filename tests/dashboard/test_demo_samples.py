@@ -40,10 +40,10 @@ def test_use_grows_and_one_pool_will_be_full_soon() -> None:
     )
     assert held == sorted(held)
     assert (held[0], held[-1]) == (0, 60)
-    told = PoolForecast.objects.get(pool=blue)
-    assert told.state == "growing"
-    assert told.day is not None
-    assert told.day <= database.now().date() + timedelta(days=14)
+    pool_forecast = PoolForecast.objects.get(pool=blue)
+    assert pool_forecast.state == "growing"
+    assert pool_forecast.day is not None
+    assert pool_forecast.day <= database.now().date() + timedelta(days=14)
     assert PoolForecast.objects.get(pool__name="premium-ipv4").state == "full"
 
 

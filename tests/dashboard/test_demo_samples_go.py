@@ -13,10 +13,10 @@ from tests import factories
 
 
 def rows(model: Any, **of: object) -> set[tuple[Any, ...]]:
-    found = model.objects.filter(**of).values_list(
+    result = model.objects.filter(**of).values_list(
         "day", "family", "held", "cooling", "capacity", "reserved"
     )
-    return set(found)
+    return set(result)
 
 
 @pytest.mark.exhaustive

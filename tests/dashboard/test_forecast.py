@@ -28,9 +28,9 @@ LINE = [100 + 2 * day for day in range(40)]
 
 
 def test_steady_growth_is_continued() -> None:
-    found = told(LINE, 60)
-    assert (found.state, found.days, found.per_day) == (ForecastState.GROWING, 30, 2)
-    assert found.earliest == found.latest == 30
+    result = told(LINE, 60)
+    assert (result.state, result.days, result.per_day) == (ForecastState.GROWING, 30, 2)
+    assert result.earliest == result.latest == 30
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_steady_growth_is_continued() -> None:
          "falling", "slow", "2^64", "2^128"],
 )  # fmt: skip
 def test_what_is_said(levels: list[int], free: int, state: ForecastState) -> None:
-    found = told(levels, free)
-    assert found.state == state
+    result = told(levels, free)
+    assert result.state == state
     if state in {
         ForecastState.NOT_GROWING,
         ForecastState.DISTANT,
         ForecastState.TOO_LITTLE_HISTORY,
     }:
-        assert (found.days, found.earliest, found.latest) == (None, None, None)
+        assert (result.days, result.earliest, result.latest) == (None, None, None)
 
 
 @pytest.mark.parametrize(("days", "missing"), [(1, 13), (13, 1), (14, 0), (50, 0)])
@@ -78,16 +78,16 @@ def test_one_odd_day_changes_nothing(odd: int) -> None:
 
 
 def test_a_step_moves_the_forecast_less_than_its_height() -> None:
-    found = told([100 + day + (200 if day >= 20 else 0) for day in range(40)], 60)
-    assert found.days is not None
-    assert found.earliest is not None
-    assert found.earliest <= 60  # as without the step
-    assert 1 <= found.per_day < 8  # the mean of all changes is 6, of all but one 1
+    result = told([100 + day + (200 if day >= 20 else 0) for day in range(40)], 60)
+    assert result.days is not None
+    assert result.earliest is not None
+    assert result.earliest <= 60  # as without the step
+    assert 1 <= result.per_day < 8  # the mean of all changes is 6, of all but one 1
 
 
 def test_a_jump_today_is_room_lost_and_hardly_a_trend() -> None:
-    found = told([*LINE[:-1], LINE[-1] + 100], 60)
-    assert 2 <= found.per_day < 2.5  # the mean of all changes is 4.6
+    result = told([*LINE[:-1], LINE[-1] + 100], 60)
+    assert 2 <= result.per_day < 2.5  # the mean of all changes is 4.6
 
 
 def test_unrest_widens_the_range_and_may_leave_it_open() -> None:
@@ -105,17 +105,17 @@ def test_unrest_widens_the_range_and_may_leave_it_open() -> None:
 def test_weekends_are_no_unrest() -> None:
     gains = [0 if day % 7 >= 5 else 7 for day in range(60)]
     levels = list(itertools.accumulate(gains, initial=100))
-    found = told(levels, 350)
-    assert found.latest is not None
-    assert found.earliest is not None
-    assert found.latest - found.earliest <= 14
-    assert found.earliest <= 70 <= found.latest
+    result = told(levels, 350)
+    assert result.latest is not None
+    assert result.earliest is not None
+    assert result.latest - result.earliest <= 14
+    assert result.earliest <= 70 <= result.latest
 
 
 def test_days_without_a_sample_are_filled_and_older_ones_forgotten() -> None:
     holes = {day: level for day, level in past(LINE).items() if day % 3 or day == TODAY}
     assert forecast.forecast(holes, today=TODAY, free=60).days == 30
-    long_ago = {TODAY - 300 + at: 10_000 - at for at in range(50)}
+    long_ago = {TODAY - 300 + item: 10_000 - item for item in range(50)}
     assert forecast.forecast({**long_ago, **past(LINE)}, today=TODAY, free=60) == told(LINE, 60)
 
 
@@ -130,13 +130,15 @@ SMALL = st.lists(st.integers(0, 500), min_size=14, max_size=70)
 
 @given(levels=LEVELS, free=st.integers(0, 2**130))
 def test_any_past_gets_an_answer_in_order(levels: list[int], free: int) -> None:
-    found = told(levels, free)
-    assert (found.state == ForecastState.FULL) == (free == 0)
-    days = [found.earliest, found.days, found.latest]
+    result = told(levels, free)
+    assert (result.state == ForecastState.FULL) == (free == 0)
+    days = [result.earliest, result.days, result.latest]
     known = [day for day in days if day is not None]
     assert days[: len(known)] == known == sorted(known)  # only the later ones are open
     assert all(0 <= day <= forecast.HORIZON for day in known)
-    assert (found.days is not None) == (found.state in {ForecastState.FULL, ForecastState.GROWING})
+    assert (result.days is not None) == (
+        result.state in {ForecastState.FULL, ForecastState.GROWING}
+    )
 
 
 def _later(change: Callable[[list[int]], list[int]], levels: list[int], free: int) -> None:

@@ -61,9 +61,9 @@ def share_met(change: Changes, history: int, mean: float) -> float:
         past = dict(enumerate(next(series) for _ in range(history)))
         end = past[history - 1] + free
         true = next((ahead for ahead, level in enumerate(series, 1) if level >= end), NEVER)
-        found = forecast.forecast(past, today=history - 1, free=free)
-        earliest = forecast.HORIZON if found.earliest is None else found.earliest
-        latest = NEVER if found.latest is None else found.latest
+        result = forecast.forecast(past, today=history - 1, free=free)
+        earliest = forecast.HORIZON if result.earliest is None else result.earliest
+        latest = NEVER if result.latest is None else result.latest
         met += earliest <= true <= latest
     return met / SERIES
 
@@ -100,10 +100,10 @@ def test_a_narrow_range_would_be_no_art_without_being_narrow() -> None:
     for seed in range(40):
         rng = random.Random(seed)  # noqa: S311
         series = levels(net(20, 0), rng)
-        found = forecast.forecast(
+        result = forecast.forecast(
             dict(enumerate(next(series) for _ in range(60))), today=59, free=1200
         )
-        assert found.latest is not None
-        assert found.earliest is not None
-        widths.append(found.latest - found.earliest)
+        assert result.latest is not None
+        assert result.earliest is not None
+        widths.append(result.latest - result.earliest)
     assert sum(widths) / len(widths) < 15  # of 60 days ahead

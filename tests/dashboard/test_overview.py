@@ -94,9 +94,9 @@ def test_a_large_register_shows_the_newest_samples_and_their_age(
     young = factories.pool("10.9.0.0/28", name="young")
     text = page()
     assert "These numbers were counted" in text
-    found = {one.name: families for one, families in series.measure_pools().pools}
-    assert found["counted"][4].held == 1
-    assert found[young.name][4].free == 14  # no sample of it yet: counted now
+    result = {one.name: families for one, families in series.measure_pools().pools}
+    assert result["counted"][4].held == 1
+    assert result[young.name][4].free == 14  # no sample of it yet: counted now
 
 
 @pytest.mark.exhaustive
@@ -107,8 +107,8 @@ def test_the_statements_of_the_page_do_not_grow_with_pools_and_never_count_all_b
     counts = []
     client = people.browser()
     for number in (3, 30):
-        for at in range(number):
-            factories.take(factories.pool(f"10.{number}.{at}.0/28", cooldown=600), org="acme")
+        for item in range(number):
+            factories.take(factories.pool(f"10.{number}.{item}.0/28", cooldown=600), org="acme")
         samples.take_samples()
         page(client)
         with CaptureQueriesContext(connection) as queries:
@@ -145,8 +145,8 @@ def test_names_are_escaped_in_charts_too() -> None:
     pool = factories.pool("10.0.0.0/28")
     factories.take(pool, org=evil, env=evil)
     samples.take_samples()
-    for by in ("org", "env"):
-        assert "<script>alert" not in page(by=by)
+    for item in ("org", "env"):
+        assert "<script>alert" not in page(by=item)
 
 
 @pytest.mark.exhaustive

@@ -26,11 +26,11 @@ def shifted(days: float) -> None:
 
 def sums(by: str, **of: object) -> dict[tuple[str, str], tuple[int, int]]:
     """(organisation, name) -> (held, cooling), summed over the families."""
-    found: dict[tuple[str, str], tuple[int, int]] = {}
+    result: dict[tuple[str, str], tuple[int, int]] = {}
     for row in SampleSum.objects.filter(by=by, **of):
-        held, cooling = found.get((row.org, row.name), (0, 0))
-        found[row.org, row.name] = (held + row.held, cooling + row.cooling)
-    return found
+        held, cooling = result.get((row.org, row.name), (0, 0))
+        result[row.org, row.name] = (held + row.held, cooling + row.cooling)
+    return result
 
 
 def test_a_sample_of_every_pool_and_family_with_its_counts() -> None:

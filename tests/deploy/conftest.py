@@ -24,8 +24,8 @@ def recreate(database: str, template: str = "template1") -> str:
     with psycopg.connect(url_of("postgres"), autocommit=True) as connection:
         servers.drop(connection, database)
         named = map(sql.Identifier, (database, template))
-        made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*named)
-        connection.execute(made)
+        created = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*named)
+        connection.execute(created)
     return url_of(database)
 
 

@@ -58,9 +58,9 @@ class Guarded(RealCluster):
         version = subprocess.run(
             [self._programs / "kube-apiserver", "--version"], capture_output=True, check=True
         ).stdout.decode()
-        found = re.search(r"v1\.(\d+)", version)
+        result = re.search(r"v1\.(\d+)", version)
         # A build that was not stamped is of 1.20.
-        self.old = not found or int(found[1]) < 25
+        self.old = not result or int(result[1]) < 25
         policies = ["--enable-admission-plugins=PodSecurityPolicy"] * self.old
         return [*super()._arguments(*given), *policies]
 
@@ -114,7 +114,7 @@ class Kubectl:
         )
 
     def apply(self, given: list[shipped.Manifest], *options: str) -> None:
-        text = yaml.safe_dump_all([_as_served(one, self._minor) for one in given])
+        text = yaml.safe_dump_all([_as_served(item, self._minor) for item in given])
         done = self(
             "apply", "--server-side", "--validate=strict", *options, "--filename=-", given=text
         )

@@ -25,10 +25,10 @@ FOREIGN = {"REMAP_SIGTERM"}  # Celery: which signal is the soft shutdown
 def kubectl() -> str:
     """The program of KUBEBUILDER_ASSETS, or the machine's; skips the test without any."""
     folder = os.environ.get("KUBEBUILDER_ASSETS", "/nonexistent")
-    found = shutil.which("kubectl", path=folder) or shutil.which("kubectl")
-    if not found:
+    result = shutil.which("kubectl", path=folder) or shutil.which("kubectl")
+    if not result:
         pytest.skip("needs kubectl")
-    return found
+    return result
 
 
 def built(name: str) -> list[Manifest]:
@@ -37,11 +37,15 @@ def built(name: str) -> list[Manifest]:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr  # nothing deprecated
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
+    return [item for item in yaml.safe_load_all(done.stdout) if item]
 
 
 def of(manifests: list[Manifest], *kinds: str) -> dict[str, Manifest]:
-    return {one["metadata"]["name"]: one for one in manifests if one["kind"] in kinds}
+    return {
+        manifest["metadata"]["name"]: manifest
+        for manifest in manifests
+        if manifest["kind"] in kinds
+    }
 
 
 def pods(manifests: list[Manifest]) -> dict[str, Manifest]:
@@ -55,8 +59,8 @@ def pods(manifests: list[Manifest]) -> dict[str, Manifest]:
 def container(pod: Manifest) -> Manifest:
     """The one that does the work."""
     (only,) = pod["containers"]
-    found: Manifest = only
-    return found
+    result: Manifest = only
+    return result
 
 
 def environment(each: Manifest, manifests: list[Manifest]) -> dict[str, str]:
@@ -67,12 +71,12 @@ def environment(each: Manifest, manifests: list[Manifest]) -> dict[str, str]:
         if not source["configMapRef"].get("optional")
         for key, value in of(manifests, "ConfigMap")[source["configMapRef"]["name"]]["data"].items()
     }
-    return settings | {one["name"]: one["value"] for one in each.get("env", [])}
+    return settings | {item["name"]: item["value"] for item in each.get("env", [])}
 
 
 def compose() -> Manifest:
-    found: Manifest = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
-    return found
+    result: Manifest = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
+    return result
 
 
 def supervised() -> dict[str, tuple[list[str], str]]:

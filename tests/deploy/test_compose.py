@@ -28,7 +28,7 @@ def test_each_process_is_started_as_the_supervisor_starts_it() -> None:
 
 
 def test_all_run_one_image_of_this_version() -> None:
-    (image,) = {one["image"] for one in OURS.values()}
+    (image,) = {item["image"] for item in OURS.values()}
     assert image == f"${{CADASTRE_IMAGE:-cadastre:{ipam_site.__version__}}}"
     for name in ("postgres", "redis"):
         assert re.fullmatch(r"docker\.io/library/\w+:\d+\.\d+(\.\d+)?-\w+", SERVICES[name]["image"])
@@ -47,7 +47,7 @@ def test_a_process_is_confined(name: str) -> None:
     assert one["read_only"] is True
     assert one["cap_drop"] == ["ALL"]
     assert one["security_opt"] == ["no-new-privileges:true"]
-    assert {each.partition(":")[0] for each in one["tmpfs"]} == {"/tmp", "/run/cadastre"}
+    assert {tmpf.partition(":")[0] for tmpf in one["tmpfs"]} == {"/tmp", "/run/cadastre"}
 
 
 @pytest.mark.parametrize("name", [name for name in SERVICES if name != "migrate"])
@@ -59,10 +59,10 @@ def test_it_says_how_it_is(name: str) -> None:
 def test_secrets_are_files() -> None:
     mounted = {name for one in SERVICES.values() for name in one.get("secrets", [])}
     assert mounted == set(FILE["secrets"])
-    for one in OURS.values():
-        for key, value in one["environment"].items():
+    for item in OURS.values():
+        for key, value in item["environment"].items():
             if key.endswith("_FILE"):
-                assert value.removeprefix("/run/secrets/") in one["secrets"]
+                assert value.removeprefix("/run/secrets/") in item["secrets"]
             assert not re.search("URL$|KEY$|RING$|PASSWORD", key), "a secret in the environment"
 
 
@@ -75,22 +75,22 @@ def test_a_stop_has_the_time_it_needs() -> None:
 
 def test_the_script_makes_every_secret_once(tmp_path: pathlib.Path) -> None:
     script = shutil.copy(shipped.DEPLOY / "compose" / "secrets.sh", tmp_path)
-    made = []
+    created = []
     for _ in range(2):
         subprocess.run([script], check=True, capture_output=True)
-        made.append({one.name: one.read_text() for one in (tmp_path / "secrets").iterdir()})
-    assert made[0] == made[1]
-    named = {pathlib.Path(one["file"]).name for one in FILE["secrets"].values()}
-    assert named <= set(made[0])
+        created.append({item.name: item.read_text() for item in (tmp_path / "secrets").iterdir()})
+    assert created[0] == created[1]
+    names = {pathlib.Path(item["file"]).name for item in FILE["secrets"].values()}
+    assert names <= set(created[0])
     assert stat.S_IMODE(os.stat(tmp_path / "secrets").st_mode) == 0o700
-    assert all(content.count("\n") <= 1 and content.strip() for content in made[0].values())
-    entry = database_url.parse_url(made[0]["database_url"].strip())
-    assert entry["PASSWORD"] == made[0]["postgres_password"].strip()
-    assert made[0]["redis.conf"].split()[1] in made[0]["redis_url"]
+    assert all(content.count("\n") <= 1 and content.strip() for content in created[0].values())
+    entry = database_url.parse_url(created[0]["database_url"].strip())
+    assert entry["PASSWORD"] == created[0]["postgres_password"].strip()
+    assert created[0]["redis.conf"].split()[1] in created[0]["redis_url"]
 
 
 def test_processes_wait_for_the_schema() -> None:
     for name, one in OURS.items():
-        for wanted in one["depends_on"]:
-            assert wanted in SERVICES, name
+        for item in one["depends_on"]:
+            assert item in SERVICES, name
     assert OURS["web"]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"

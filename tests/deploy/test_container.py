@@ -33,16 +33,18 @@ def _instructions(name: str) -> list[str]:
 
 def _pins(path: pathlib.Path) -> dict[str, str]:
     """Name in the form of the index -> version."""
-    found = re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*\])?==([^\s\\]+)", path.read_text(), re.MULTILINE)
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
+    result = re.findall(
+        r"^([A-Za-z0-9._-]+)(?:\[.*\])?==([^\s\\]+)", path.read_text(), re.MULTILINE
+    )
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in result}
 
 
 def test_the_lock_is_of_these_requirements() -> None:
     direct, locked = _pins(shipped.PROJECT / "requirements.txt"), _pins(LOCK)
     assert set(direct) >= EMBEDDED
     assert not set(locked) & EMBEDDED
-    wanted = {name: version for name, version in direct.items() if name not in EMBEDDED}
-    assert wanted == {name: locked.get(name) for name in wanted}, "run `make lock`"
+    expected = {name: version for name, version in direct.items() if name not in EMBEDDED}
+    assert expected == {name: locked.get(name) for name in expected}, "run `make lock`"
     ldap = _pins(shipped.PROJECT / "requirements-ldap.txt")
     assert _pins(LOCK.with_name("requirements-ldap.lock")) == ldap, "run `make lock`"
 
@@ -57,7 +59,7 @@ def test_every_package_has_its_hash(name: str) -> None:
 
 
 def test_it_is_pinned_and_not_root() -> None:
-    stages = [one.partition(" AS ")[::2] for one in _instructions("FROM")]
+    stages = [instruction.partition(" AS ")[::2] for instruction in _instructions("FROM")]
     (base,) = {base for base, _ in stages} - {name for _, name in stages}
     assert re.fullmatch(r"docker\.io/library/python:3\.\d+\.\d+-slim-\w+", base)
     assert stages[-1] == ("site", "")
@@ -72,28 +74,30 @@ def test_it_is_pinned_and_not_root() -> None:
 
 @pytest.mark.parametrize("name", ["RUN", "CMD", "ENTRYPOINT"])
 def test_every_command_is_in_exec_form(name: str) -> None:
-    for one in _instructions(name):
-        assert isinstance(json.loads(one), list)
+    for instruction in _instructions(name):
+        assert isinstance(json.loads(instruction), list)
 
 
 def test_it_starts_what_the_supervisor_starts() -> None:
-    assert [json.loads(one) for one in _instructions("ENTRYPOINT")] == [["python", "-m"]]
+    assert [json.loads(instruction) for instruction in _instructions("ENTRYPOINT")] == [
+        ["python", "-m"]
+    ]
     assert json.loads(_instructions("CMD")[0]) == shipped.supervised()["web"][0]
 
 
 def test_what_is_copied_is_what_a_build_sees() -> None:
     copied = {
         source
-        for one in _instructions("COPY")
-        if not one.startswith("--from")
-        for source in one.split()[:-1]
+        for instruction in _instructions("COPY")
+        if not instruction.startswith("--from")
+        for source in instruction.split()[:-1]
     }
     assert all((shipped.PROJECT / source).exists() for source in copied)
     ignored = [shipped.PROJECT / name for name in (".containerignore", ".dockerignore")]
     assert ignored[0].read_text() == ignored[1].read_text()
     lines = ignored[0].read_text().splitlines()
     assert {line[1:] for line in lines if line.startswith("!")} == copied
-    packages = {one.parent.name for one in shipped.PROJECT.glob("*/apps.py")}
+    packages = {item.parent.name for item in shipped.PROJECT.glob("*/apps.py")}
     assert packages <= copied
 
 
@@ -107,18 +111,18 @@ def test_every_process_starts() -> None:
         for name, one in shipped.compose()["services"].items()
         if one.get("healthcheck", {}).get("test", ["", ""])[1] == "python"
     }
-    started = [[sys.executable, "-m", *one] for one in commands]
+    started = [[sys.executable, "-m", *command] for command in commands]
     started += [[sys.executable, *one, "--help"] for one in health]
     env = {
         "PATH": "/usr/bin:/bin",
         "DJANGO_SETTINGS_MODULE": "ipam_site.settings",
         "IPAM_DATA": "/x",
     }
-    for one in started:
+    for item in started:
         done = subprocess.run(
-            one, cwd=shipped.PROJECT, env=env, capture_output=True, text=True, check=False
+            item, cwd=shipped.PROJECT, env=env, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, (one, done.stderr)
+        assert done.returncode == 0, (item, done.stderr)
 
 
 @pytest.fixture

@@ -78,11 +78,11 @@ def test_probes_ask_what_there_is(
         assert bind.startswith(":")  # pods may have addresses of one family only
         assert ports == {next(iter(ports)): int(bind.rpartition(":")[2])}
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-            asked = container[probe]["httpGet"]
-            assert asked["port"] in ports
+            http_get = container[probe]["httpGet"]
+            assert http_get["port"] in ports
             speaks_tls = "WEB_TLS_CERT" in shipped.environment(container, manifests)
-            assert (asked.get("scheme") == "HTTPS") == speaks_tls
-            assert answers(rf.get(asked["path"])).status_code == 200
+            assert (http_get.get("scheme") == "HTTPS") == speaks_tls
+            assert answers(rf.get(http_get["path"])).status_code == 200
         # Liveness asks nobody else: a database that is away restarts nothing.
         assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
         assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
@@ -91,7 +91,7 @@ def test_probes_ask_what_there_is(
 def test_a_stop_has_the_time_it_needs(manifests: list[shipped.Manifest]) -> None:
     for name, pod in shipped.pods(manifests).items():
         container = shipped.container(pod)
-        seen = shipped.environment(container, manifests)
+        observed = shipped.environment(container, manifests)
         needed = 0
         if "lifecycle" in container:
             drain = container["lifecycle"]["preStop"]["exec"]["command"][-1]
@@ -102,8 +102,8 @@ def test_a_stop_has_the_time_it_needs(manifests: list[shipped.Manifest]) -> None
             assert int(seconds[1]) > readiness["periodSeconds"]
             needed = int(seconds[1]) + 25  # WEB_GRACEFUL_SECONDS
         if name in {"worker", "reconciler"}:
-            assert seen["REMAP_SIGTERM"] == "SIGQUIT"  # or Celery waits for the tasks' end
-            needed = int(seen["WORKER_SOFT_SHUTDOWN_SECONDS"]) + 10
+            assert observed["REMAP_SIGTERM"] == "SIGQUIT"  # or Celery waits for the tasks' end
+            needed = int(observed["WORKER_SOFT_SHUTDOWN_SECONDS"]) + 10
         assert pod.get("terminationGracePeriodSeconds", 30) > needed, name
 
 
@@ -111,12 +111,12 @@ def test_services_budgets_and_policies_select_pods_that_there_are(
     manifests: list[shipped.Manifest],
 ) -> None:
     labels = [
-        one["spec"]["template"]["metadata"]["labels"]
-        for one in shipped.of(manifests, "Deployment", "Job").values()
+        item["spec"]["template"]["metadata"]["labels"]
+        for item in shipped.of(manifests, "Deployment", "Job").values()
     ]
 
     def matched(selector: dict[str, str]) -> bool:
-        return any(selector.items() <= each.items() for each in labels)
+        return any(selector.items() <= label.items() for label in labels)
 
     for name, one in shipped.of(
         manifests, "Service", "PodDisruptionBudget", "NetworkPolicy"
@@ -128,10 +128,10 @@ def test_services_budgets_and_policies_select_pods_that_there_are(
         )
     for name, one in shipped.of(manifests, "Deployment").items():
         template = one["spec"]["template"]
-        wanted = one["spec"]["selector"]["matchLabels"]
-        assert wanted.items() <= template["metadata"]["labels"].items(), name
+        match_labels = one["spec"]["selector"]["matchLabels"]
+        assert match_labels.items() <= template["metadata"]["labels"].items(), name
         for spread in template["spec"]["topologySpreadConstraints"]:
-            assert spread["labelSelector"]["matchLabels"] == wanted
+            assert spread["labelSelector"]["matchLabels"] == match_labels
 
 
 def test_nothing_is_open_that_no_policy_opens(manifests: list[shipped.Manifest]) -> None:
@@ -140,8 +140,8 @@ def test_nothing_is_open_that_no_policy_opens(manifests: list[shipped.Manifest])
     assert deny["policyTypes"] == ["Ingress", "Egress"]
     # All pods of the namespace, or all of the release.
     denied = deny.pop("podSelector").get("matchLabels", {})
-    for one in shipped.of(manifests, "Deployment", "Job").values():
-        assert denied.items() <= one["spec"]["template"]["metadata"]["labels"].items()
+    for item in shipped.of(manifests, "Deployment", "Job").values():
+        assert denied.items() <= item["spec"]["template"]["metadata"]["labels"].items()
     assert list(deny) == ["policyTypes"]
     out = {
         port["port"]
@@ -155,7 +155,7 @@ def test_nothing_is_open_that_no_policy_opens(manifests: list[shipped.Manifest])
 
 
 def test_the_secret_has_what_the_settings_name(manifests: list[shipped.Manifest]) -> None:
-    wanted = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "IPAM_KEY_RING"}
+    expected = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "IPAM_KEY_RING"}
     for pod in shipped.pods(manifests).values():
         settings = shipped.environment(shipped.container(pod), manifests)
         files = {
@@ -163,10 +163,10 @@ def test_the_secret_has_what_the_settings_name(manifests: list[shipped.Manifest]
             for key, value in settings.items()
             if key.endswith("_FILE") and key != "IPAM_METRICS_TOKEN_FILE"
         }
-        assert files == {f"{name}_FILE": f"/etc/cadastre/secrets/{name}" for name in wanted}
-    for one in shipped.of(manifests, "Secret").values():
-        assert one["type"] == "kubernetes.io/service-account-token"
-        assert not {"data", "stringData"} & set(one)
+        assert files == {f"{name}_FILE": f"/etc/cadastre/secrets/{name}" for name in expected}
+    for item in shipped.of(manifests, "Secret").values():
+        assert item["type"] == "kubernetes.io/service-account-token"
+        assert not {"data", "stringData"} & set(item)
 
 
 @pytest.mark.exhaustive
@@ -179,7 +179,7 @@ def test_prometheus_is_told_the_same_alerts_and_may_ask() -> None:
     (endpoint,) = monitor["spec"]["endpoints"]
     assert endpoint["path"] == metrics.PATH
     web = shipped.container(shipped.pods(manifests)["web"])
-    assert endpoint["port"] in {each["name"] for each in web["ports"]}
+    assert endpoint["port"] in {port["name"] for port in web["ports"]}
     labels = shipped.of(manifests, "Service")["cadastre-web"]["metadata"]["labels"]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
     # What is presented is what the web processes take.
@@ -187,8 +187,8 @@ def test_prometheus_is_told_the_same_alerts_and_may_ask() -> None:
     mounted = shipped.environment(web, manifests)["IPAM_METRICS_TOKEN_FILE"]
     assert mounted == f"/etc/cadastre/secrets/{credentials['key']}"
     (secret,) = (
-        one["secret"]["secretName"]
-        for one in shipped.pods(manifests)["web"]["volumes"]
-        if one["name"] == "secrets"
+        volume["secret"]["secretName"]
+        for volume in shipped.pods(manifests)["web"]["volumes"]
+        if volume["name"] == "secrets"
     )
     assert credentials["name"] == secret

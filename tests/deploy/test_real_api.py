@@ -24,11 +24,11 @@ def applied(request: pytest.FixtureRequest, kubectl: Kubectl) -> list[shipped.Ma
 
 
 def test_all_of_it_is_stored(kubectl: Kubectl, applied: list[shipped.Manifest]) -> None:
-    for one in applied:
-        group = one["apiVersion"].rpartition("/")[0].partition("/")[0]
-        kind = f"{one['kind']}.{group}".rstrip(".")
-        found = kubectl("get", kind, one["metadata"]["name"], "--namespace=cadastre")
-        assert found.returncode == 0, found.stderr
+    for item in applied:
+        group = item["apiVersion"].rpartition("/")[0].partition("/")[0]
+        kind = f"{item['kind']}.{group}".rstrip(".")
+        result = kubectl("get", kind, item["metadata"]["name"], "--namespace=cadastre")
+        assert result.returncode == 0, result.stderr
     level = shipped.of(applied, "Namespace")["cadastre"]["metadata"]["labels"]
     assert level["pod-security.kubernetes.io/enforce"] == "restricted"
 
@@ -61,13 +61,13 @@ def test_its_pods_are_admitted_as_they_are(
         # Whatever had to be filled in would be refused elsewhere.
         assert stored["securityContext"].items() >= asked["spec"]["securityContext"].items()
         for kind in ("containers", "initContainers"):
-            got = [one["securityContext"] for one in stored.get(kind, [])]
-            wanted = [one["securityContext"] for one in asked["spec"].get(kind, [])]
+            got = [item["securityContext"] for item in stored.get(kind, [])]
+            security_contexts = [item["securityContext"] for item in asked["spec"].get(kind, [])]
             if "runAsUser" not in asked["spec"]["securityContext"]:
                 # OpenShift assigns ids; nothing else is filled in.
-                got = [dict(each, runAsGroup=None) for each in got]
-                wanted = [dict(each, runAsGroup=None) for each in wanted]
-            assert got == wanted
+                got = [dict(item, runAsGroup=None) for item in got]
+                security_contexts = [dict(item, runAsGroup=None) for item in security_contexts]
+            assert got == security_contexts
 
 
 @pytest.mark.parametrize(
@@ -99,21 +99,21 @@ def test_the_ca_is_injected_where_the_annotation_says(
     service = "service: {name: cadastre-webhooks, namespace: cadastre, path: /webhooks/v1/a/b/validate-ciliumpodippools}"
     url = next(line.strip() for line in template.splitlines() if line.strip().startswith("url:"))
     manifest = template.replace(url, service).replace("    caBundle: CA\n", "")
-    said = "cert-manager.io/inject-ca-from=cadastre/cadastre-webhooks"
+    path = "cert-manager.io/inject-ca-from=cadastre/cadastre-webhooks"
     annotated = kubectl(
-        "annotate", "--local", "--filename=-", "--output=yaml", said, given=manifest
+        "annotate", "--local", "--filename=-", "--output=yaml", path, given=manifest
     )
     assert annotated.returncode == 0, annotated.stderr
     kubectl.apply([yaml.safe_load(annotated.stdout)], "--dry-run=server")
     names = shipped.of(applied, "Certificate", "Service")
     if "cadastre-webhooks-ca" in names:  # the overlay has the component
-        (name,) = {one["metadata"]["name"] for one in applied if one["kind"] == "Certificate"} - {
-            "cadastre-webhooks-ca"
-        }
-        assert f"cadastre/{name}" == said.partition("=")[2]
+        (name,) = {
+            item["metadata"]["name"] for item in applied if item["kind"] == "Certificate"
+        } - {"cadastre-webhooks-ca"}
+        assert f"cadastre/{name}" == path.partition("=")[2]
         certificate = shipped.of(applied, "Certificate")[name]["spec"]
         assert "cadastre-webhooks.cadastre.svc" in certificate["dnsNames"]
         volumes = shipped.pods(applied)["webhooks"]["volumes"]
         assert certificate["secretName"] in {
-            one["secret"]["secretName"] for one in volumes if "secret" in one
+            volume["secret"]["secretName"] for volume in volumes if "secret" in volume
         }

@@ -26,9 +26,13 @@ def test_the_bill_of_materials_lists_what_is_locked(more: tuple[str, ...]) -> No
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     assert bill["metadata"]["component"]["version"] == ipam_site.__version__
     pins = re.findall(r"^([\w.-]+)==([^\s\\]+)", lock, re.MULTILINE)
-    assert [(one["name"], one["version"]) for one in bill["components"]] == pins
-    hashes = [each for one in bill["components"] for each in one["externalReferences"][0]["hashes"]]
+    assert [(component["name"], component["version"]) for component in bill["components"]] == pins
+    hashes = [
+        item
+        for component in bill["components"]
+        for item in component["externalReferences"][0]["hashes"]
+    ]
     assert len(hashes) == lock.count("--hash=sha256:")
-    references = {one["bom-ref"] for one in bill["components"]}
+    references = {component["bom-ref"] for component in bill["components"]}
     assert set(bill["dependencies"][0]["dependsOn"]) == references
     assert len(references) == len(pins)

@@ -29,7 +29,7 @@ def differences(shown: Any, answer: Any, path: str = "") -> Iterator[str]:
         for key, value in shown.items():
             yield from differences(value, answer.get(key, "no such field"), f"{path}.{key}")
     elif isinstance(shown, list) and isinstance(answer, list) and len(shown) == len(answer):
-        for number, (left, right) in enumerate(zip(shown, answer, strict=True)):
-            yield from differences(left, right, f"{path}[{number}]")
+        for number, (remaining, right) in enumerate(zip(shown, answer, strict=True)):
+            yield from differences(remaining, right, f"{path}[{number}]")
     elif shown != answer:
         yield f"{path}: the page shows {shown!r}, the answer is {answer!r}"

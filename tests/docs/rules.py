@@ -150,13 +150,13 @@ def complaints(root: pathlib.Path = pages.ROOT, files: dict[str, str] | None = N
     files = tracked_files(root) if files is None else files
     page = files[PAGE]
     names = defined_names(page)
-    found = [
+    result = [
         f"{PAGE}: `{name}` is there twice" for name in sorted(set(names)) if names.count(name) > 1
     ]
     for rule in read_rules(page).values():
-        found += [f"{PAGE}: `{rule.name}` has no test"] * (not rule.tests)
-        found += [f"{PAGE}: `{rule.name}` is enforced nowhere"] * (not rule.places)
-        found += [
+        result += [f"{PAGE}: `{rule.name}` has no test"] * (not rule.tests)
+        result += [f"{PAGE}: `{rule.name}` is enforced nowhere"] * (not rule.places)
+        result += [
             f"{PAGE}: `{rule.name}` names {test}, which is no test"
             for test in rule.tests
             if not re.fullmatch(r"tests/[\w/]+\.py::test_\w+", test)
@@ -165,25 +165,25 @@ def complaints(root: pathlib.Path = pages.ROOT, files: dict[str, str] | None = N
         if rule.tests and all(
             is_exhaustive(test, files.get(test.partition("::")[0], "")) for test in rule.tests
         ):
-            found.append(f"{PAGE}: `{rule.name}` has no test that `make test` runs")
-        found += [
+            result.append(f"{PAGE}: `{rule.name}` has no test that `make test` runs")
+        result += [
             f"{PAGE}: `{rule.name}` is enforced by {place}, which does not exist"
             for place in rule.places
             if not _exists(place, files, root)
         ]
     for path, text in files.items():
-        found += [
+        result += [
             f"{path}: rule `{name}` is not in {PAGE}"
             for name in sorted(references(path, text) - set(names))
         ]
-        found += [f"{path}: {number} resolves nowhere" for number in numbers(text)]
-    return found
+        result += [f"{path}: {number} resolves nowhere" for number in numbers(text)]
+    return result
 
 
 def main() -> None:
-    found = complaints()
-    sys.stderr.writelines(f"{line}\n" for line in found)
-    sys.exit(bool(found))
+    result = complaints()
+    sys.stderr.writelines(f"{line}\n" for line in result)
+    sys.exit(bool(result))
 
 
 if __name__ == "__main__":

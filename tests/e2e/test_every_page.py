@@ -72,14 +72,14 @@ class Crawl:
     def run(self) -> None:
         if self.role:
             self._log_in()
-        waiting, seen = deque([("/admin/", False)]), {"/admin/"}
+        waiting, observed = deque([("/admin/", False)]), {"/admin/"}
         while waiting:
             path, is_file = waiting.popleft()
             if not self._is_wanted(path):
                 continue
             for link in self._open(path, is_file, dark=self.opened.total() % 2 == 0):
-                if link[0] not in seen:
-                    seen.add(link[0])
+                if link[0] not in observed:
+                    observed.add(link[0])
                     waiting.append(link)
             self.complaints += [f"{path}: {text}" for text in self.browser.take()]
         self.context.close()

@@ -65,8 +65,8 @@ def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
     page.get_by_role("link", name="new 2").click()
     page.click("text=Write all 2")
     page.get_by_text("Committed: 2 new.").wait_for()
-    found = Entry.objects.filter(ippool__network=network).order_by("mac").values_list("vm", "ips")
-    assert list(found) == [("web-00001", ["10.0.0.21/16"]), ("web-00002", ["10.0.0.22/16"])]
+    values = Entry.objects.filter(ippool__network=network).order_by("mac").values_list("vm", "ips")
+    assert list(values) == [("web-00001", ["10.0.0.21/16"]), ("web-00002", ["10.0.0.22/16"])]
     page.fill("#wave_name", "Saturday")
     page.click("button[value=wave]")
     page.get_by_role("link", name="Saturday").click()
@@ -92,7 +92,9 @@ def test_a_refused_row_says_why(visit: Visit) -> None:
     page.click("button[value=map]")
     page.get_by_role("link", name="refused 1").click()
     (stored,) = VMImport.objects.get().rows.all()
-    messages = [one["message"] for one in stored.reasons if one["code"] == "not_an_address"]
+    messages = [
+        reason["message"] for reason in stored.reasons if reason["code"] == "not_an_address"
+    ]
     assert messages
     shown = page.locator("tr", has_text="web-00001").first.inner_text()
     assert all(shown.count(message) == 1 for message in dict.fromkeys(messages)), (shown, messages)
@@ -220,7 +222,7 @@ def test_no_network_is_chosen_but_the_one_of_the_addresses(visit: Visit) -> None
     assert page.get_by_text("VMs of vSphere Cluster Services are left out: vCLS-7.").is_visible()
     words = f"The namespace elsewhere has no network attachment definition of {network.name}"
     assert page.get_by_text(words).is_visible()
-    for each in Network.objects.filter(ippool=None, name__in=[network.name, "cluster_udn_red"]):
-        worlds.ippool(each, each.name.removeprefix("cluster_udn_"))
+    for item in Network.objects.filter(ippool=None, name__in=[network.name, "cluster_udn_red"]):
+        worlds.ippool(item, item.name.removeprefix("cluster_udn_"))
     visit.open("/admin/claims/entry/add/")
     assert page.locator("select[name=ippool]").input_value() == ""

@@ -34,8 +34,8 @@ def test_then_and_now_show_all_columns(visit: Visit) -> None:
     block = Block.objects.filter(state=BlockState.COOLING, pool__category="ipv4").first()
     assert block is not None
     assert block.allocated_at is not None
-    at = f"{block.allocated_at + datetime.timedelta(minutes=1):%Y-%m-%dT%H:%M:%S}"
-    visit.open(f"/admin/history/?q={block.cidr.network_address}&at={at}")
+    text = f"{block.allocated_at + datetime.timedelta(minutes=1):%Y-%m-%dT%H:%M:%S}"
+    visit.open(f"/admin/history/?q={block.cidr.network_address}&at={text}")
     assert visit.page.get_by_role("columnheader", name="Environment").count() == 2
     assert visit.page.evaluate(_CUT) == []
 

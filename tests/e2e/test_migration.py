@@ -28,7 +28,10 @@ def _begin(visit: Visit) -> None:
 
 
 def _marks(visit: Visit) -> list[str]:
-    return [str(one) for one in visit.page.locator(".cad-steps h2 > .cad-dim").all_inner_texts()]
+    return [
+        str(all_inner_text)
+        for all_inner_text in visit.page.locator(".cad-steps h2 > .cad-dim").all_inner_texts()
+    ]
 
 
 def test_all_steps_of_a_finished_one_are_done(visit: Visit) -> None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _made() -> Network:
-    wanted = UDN(
+    expected = UDN(
         "cluster_udn_blue",
         "cudn",
         "blue",
@@ -30,10 +30,10 @@ def _made() -> Network:
         reserved_subnets=("10.0.0.128/26",),
         infrastructure_subnets=("10.0.0.0/29",),
     )
-    made = networks.create_network(worlds.cluster(), wanted, author=worlds.BY)
-    NAD.objects.create(network=made, namespace="shop", name="blue", allow_persistent_ips=True)
-    worlds.entry(worlds.ippool(made), "00:1a:4b:00:00:01", "10.0.0.40/24", vm="web")
-    return made
+    created = networks.create_network(worlds.cluster(), expected, author=worlds.BY)
+    NAD.objects.create(network=created, namespace="shop", name="blue", allow_persistent_ips=True)
+    worlds.entry(worlds.ippool(created), "00:1a:4b:00:00:01", "10.0.0.40/24", vm="web")
+    return created
 
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)

@@ -55,8 +55,8 @@ def test_the_map_is_walked_by_keyboard_and_zoomed(visit: Visit) -> None:
     assert page.locator(".cad-map [tabindex='0']").count() == 1
     page.locator(".cad-map [tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
-    told = page.locator(".cad-map-name").inner_text()
-    assert told.startswith("2001:db8:10:1:40::/74: free")
+    text = page.locator(".cad-map-name").inner_text()
+    assert text.startswith("2001:db8:10:1:40::/74: free")
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("map="))

@@ -32,8 +32,8 @@ class Step:
 
 
 def read_steps(page: str) -> list[Step]:
-    found = _STEP.findall(_FENCE.sub("", page))
-    return [Step(int(number), re.sub(r"\s+", " ", text)) for number, text in found]
+    result = _STEP.findall(_FENCE.sub("", page))
+    return [Step(int(number), re.sub(r"\s+", " ", text)) for number, text in result]
 
 
 def read_files(page: str) -> dict[str, str]:

@@ -23,10 +23,10 @@ _numbers = itertools.count(1)
 def user(role: str = "", **settings: Any) -> Any:
     """A user with a role of the site; "" may do everything. Without a password, which is slow."""
     settings = {"username": f"tool-{next(_numbers)}", "is_superuser": not role} | settings
-    made = get_user_model().objects.create(**settings)
+    created = get_user_model().objects.create(**settings)
     if role:
-        made.groups.set([Group.objects.get(name=role)])
-    return made
+        created.groups.set([Group.objects.get(name=role)])
+    return created
 
 
 class Api:

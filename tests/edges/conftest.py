@@ -42,5 +42,5 @@ class Reader:
 def handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cilium's pools and nodes are read, and nothing else, whatever is installed."""
     pools = (resources.CILIUM_POD_IP_POOL, resources.CILIUM_POD_IP_POOL_V2ALPHA1)
-    found = (Reader("CiliumPodIPPool", pools), Reader("CiliumNode", (resources.CILIUM_NODE,)))
-    monkeypatch.setattr(registry, "HANDLERS", found)
+    result = (Reader("CiliumPodIPPool", pools), Reader("CiliumNode", (resources.CILIUM_NODE,)))
+    monkeypatch.setattr(registry, "HANDLERS", result)

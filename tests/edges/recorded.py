@@ -65,7 +65,7 @@ def _requests(
 ) -> Iterator[dict[str, Any]]:
     yield {"method": method, "path": path + case.query, "body": case.body}
     if method == "GET":
-        names = [one["name"] for one in operation.get("parameters", []) if one["in"] == "query"]
+        names = [item["name"] for item in operation.get("parameters", []) if item["in"] == "query"]
         for name, value in itertools.product([*names, "nope"], ODD_PARAMETERS):
             yield {"method": method, "path": path, "parameters": [[name, value]]}
         for name in names[:2]:
@@ -99,14 +99,14 @@ def answer(api: apis.Api, made: Everything, request: dict[str, Any]) -> dict[str
     with transaction.atomic():
         if "parameters" in request:
             query = urlencode([tuple(pair) for pair in request["parameters"]])
-            found = api("GET", f"{path}?{query}")
+            result = api("GET", f"{path}?{query}")
         elif request.get("body") is None and request["method"] in {"GET", "DELETE"}:
-            found = api(request["method"], path)
+            result = api(request["method"], path)
         else:
-            found = api(request["method"], path, body)
-        raw = b"".join(found.streaming_content) if found.streaming else found.content
+            result = api(request["method"], path, body)
+        raw = b"".join(result.streaming_content) if result.streaming else result.content
         transaction.set_rollback(True)
-    kind = found.headers.get("Content-Type", "") if raw else ""
+    kind = result.headers.get("Content-Type", "") if raw else ""
     content = (
         _plain(json.loads(raw)) if "json" in kind and raw else _text(raw.decode(errors="replace"))
     )
@@ -114,7 +114,7 @@ def answer(api: apis.Api, made: Everything, request: dict[str, Any]) -> dict[str
         content["next"] = (
             "<link>"  # whether the search goes on depends on how far it came in its time
         )
-    return {"status": found.status_code, "type": kind, "content": content}
+    return {"status": result.status_code, "type": kind, "content": content}
 
 
 def _plain(value: Any, key: str = "") -> Any:

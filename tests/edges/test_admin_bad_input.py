@@ -94,9 +94,9 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 CASES = [
     pytest.param(param.values[0], make, id=f"{param.id}-{form}")
-    for kind, made in FORMS.items()
+    for kind, created in FORMS.items()
     for param in catalogue.params(door="form", kinds=(kind,))
-    for form, make in made.items()
+    for form, make in created.items()
     # An exact block may be written with its prefix; the other addresses of the catalogue may not.
     if param.id != "address-is-complete/prefix-at-address"
 ]
@@ -166,7 +166,7 @@ def test_manifests_are_read_as_strictly(case: catalogue.Case, way: str) -> None:
     assert answer.status_code == 200
     assert _rows() == before
     form = answer.context["form"]
-    codes = {error.code for told in form.errors.as_data().values() for error in told}
+    codes = {error.code for item in form.errors.as_data().values() for error in item}
     codes |= {problem.code for report in answer.context["reports"] for problem in report.problems}
     assert case.expect["code"] in codes, (form.errors, answer.context["reports"])
     if "text" in posted:

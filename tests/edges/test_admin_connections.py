@@ -43,7 +43,7 @@ def connected(fake: FakeCluster, cluster: Cluster, **more: Any) -> Connection:
 
 
 def errors_of(answer: Any) -> dict[str, list[str]]:
-    return {name: list(map(str, found)) for name, found in answer.context["form"].errors.items()}
+    return {name: list(map(str, result)) for name, result in answer.context["form"].errors.items()}
 
 
 @pytest.mark.parametrize("door", ["text", "file"])

@@ -35,25 +35,25 @@ def test_blocks_with_the_filters_of_the_list() -> None:
 
 def test_pools_have_a_line_for_each_family() -> None:
     factories.pool("10.0.0.0/24", "fd00::/120", name="dual")
-    found = rows("pool", q="dual")
-    assert [(row["family"], row["cidrs"]) for row in found] == [
+    result = rows("pool", q="dual")
+    assert [(row["family"], row["cidrs"]) for row in result] == [
         ("4", "10.0.0.0/24"),
         ("6", "fd00::/120"),
     ]
-    assert [row["free"] for row in found] == ["254", "255"]
+    assert [row["free"] for row in result] == ["254", "255"]
 
 
 @pytest.mark.parametrize("name", ["event", "environment", "allocationrequest"])
 def test_the_other_lists(name: str) -> None:
     factories.take(factories.pool("10.0.0.0/24"), org="acme", env="shop")
-    found = rows(name)
-    assert (name == "allocationrequest") is not bool(found)
+    result = rows(name)
+    assert (name == "allocationrequest") is not bool(result)
 
 
 def test_clusters_with_the_number_of_their_pools() -> None:
     factories.pool("10.0.0.0/24")
-    (found,) = rows("cluster")
-    assert found["pool_count"] == "1"
+    (result,) = rows("cluster")
+    assert result["pool_count"] == "1"
 
 
 def test_tokens_have_none_and_strangers_get_none() -> None:
@@ -98,8 +98,8 @@ def test_numbers_stay_numbers_and_filters_hold() -> None:
     factories.give_back(factories.take(pool))
     (held,) = json.loads(b"".join(download("block", "json", state="held").streaming_content))
     assert (held["withheld"], held["released_at"]) == (False, None)
-    (found,) = json.loads(b"".join(download("pool", "json").streaming_content))
-    assert (found["held"], found["cooling"], found["family"]) == (1, 1, 4)
+    (result,) = json.loads(b"".join(download("pool", "json").streaming_content))
+    assert (result["held"], result["cooling"], result["family"]) == (1, 1, 4)
     assert download("block", "xlsx").status_code == 404
 
 

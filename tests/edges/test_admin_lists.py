@@ -134,10 +134,10 @@ def test_events_are_filtered_by_cluster_and_by_type() -> None:
     url = reverse("admin:pools_event_changelist")
 
     def types(**query: Any) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
+        result: dict[str, set[int]] = {}
         for event in client.get(url, query).context["cl"].result_list:
-            found.setdefault(event.type, set()).add(event.cluster_id)
-        return found
+            result.setdefault(event.type, set()).add(event.cluster_id)
+        return result
 
     of_other = types(cluster=other.cluster_id)
     assert {"block.allocated", "pool.changed", "cluster.created"} <= {*of_other}

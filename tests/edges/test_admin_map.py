@@ -97,7 +97,7 @@ def test_the_name_of_a_cell_of_one_block_has_its_holder() -> None:
 
 def test_a_network_address_is_no_cell_of_the_capacity() -> None:
     view = build("10.0.0.0/24", 32)
-    assert [view.cells[at].kind for at in (0, 1, 255)] == ["unusable", "free", "unusable"]
+    assert [view.cells[item].kind for item in (0, 1, 255)] == ["unusable", "free", "unusable"]
 
 
 def test_a_mixed_cell_is_drawn_by_share_and_named_by_counts() -> None:

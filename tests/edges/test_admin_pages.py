@@ -41,7 +41,7 @@ def pages() -> list[str]:
 
 
 def pages_of_rows() -> list[str]:
-    found = [
+    result = [
         reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
         for row in (
             *Pool.objects.all(),
@@ -58,15 +58,15 @@ def pages_of_rows() -> list[str]:
     ]
     pool = Pool.objects.get(name="yellow-pool")
     names = ("edit", "delete", "allocate", "reserve", "add_cidr", "yaml")
-    found += [reverse(f"admin:pools_pool_{name}", args=[pool.pk]) for name in names]
+    result += [reverse(f"admin:pools_pool_{name}", args=[pool.pk]) for name in names]
     ranged = pool.reserved_ranges.get()
-    found.append(reverse("admin:pools_pool_unreserve", args=[pool.pk, ranged.pk]))
-    found.append(reverse("admin:pools_cluster_delete", args=[pool.cluster_id]))
-    found.append(reverse("admin:pools_cluster_divide", args=[pool.cluster_id]))
+    result.append(reverse("admin:pools_pool_unreserve", args=[pool.pk, ranged.pk]))
+    result.append(reverse("admin:pools_cluster_delete", args=[pool.cluster_id]))
+    result.append(reverse("admin:pools_cluster_divide", args=[pool.cluster_id]))
     held, cooling = (Block.objects.filter(state=state)[0] for state in ("held", "cooling"))
-    found.append(reverse("admin:pools_block_release", query={"id": held.pk}))
-    found.append(reverse("admin:pools_block_end_cooldown", query={"id": cooling.pk}))
-    return found
+    result.append(reverse("admin:pools_block_release", query={"id": held.pk}))
+    result.append(reverse("admin:pools_block_end_cooldown", query={"id": cooling.pk}))
+    return result
 
 
 @pytest.mark.parametrize("loaded", [False, True], ids=["empty", "demo"])

@@ -73,8 +73,8 @@ def test_who_may_only_look_gets_no_form(waiting: AllocationRequest) -> None:
 
 
 def test_the_history_of_an_environment_is_found(waiting: AllocationRequest) -> None:
-    one = Environment.objects.get()
-    answer = people.browser().get(reverse("admin:pools_environment_history", args=[one.pk]))
+    environment = Environment.objects.get()
+    answer = people.browser().get(reverse("admin:pools_environment_history", args=[environment.pk]))
     assert "vm-late" in text(answer.headers["Location"])
 
 
@@ -129,9 +129,9 @@ def test_the_map_of_a_cidr_that_allocates_nothing_has_no_free_block(values: Any)
 def test_free_blocks_near_an_address_lead_there_too() -> None:
     pool = factories.pool("10.0.0.0/29")
     form = reverse("admin:pools_pool_allocate", args=[pool.pk])
-    found = reverse("admin:find", query={"q": "10.0.0.1"})
-    assert f"{form}?exact=10.0.0.2/32" in html.unescape(text(found)).replace("%2F", "/")
-    assert form not in text(found, people.VIEWER)
+    result = reverse("admin:find", query={"q": "10.0.0.1"})
+    assert f"{form}?exact=10.0.0.2/32" in html.unescape(text(result)).replace("%2F", "/")
+    assert form not in text(result, people.VIEWER)
 
 
 @pytest.mark.parametrize("name", ["import", "pools_pool_add"])

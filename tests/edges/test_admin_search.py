@@ -36,8 +36,8 @@ from tests import factories, people
     ],
 )
 def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
-    found = search_text.parse(text)
-    assert (str(found.network) if found.network else None, bool(found.hint)) == (network, hint)
+    result = search_text.parse(text)
+    assert (str(result.network) if result.network else None, bool(result.hint)) == (network, hint)
 
 
 @pytest.mark.sample(16)

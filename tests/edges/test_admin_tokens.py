@@ -91,8 +91,8 @@ def test_one_revokes_ones_own_and_who_may_those_of_others() -> None:
         *Permission.objects.filter(codename__in=["view_authtoken", "delete_authtoken"])
     )
     data = {"action": "revoke", "_selected_action": [row.pk]}
-    asked = client.post(reverse("admin:knox_authtoken_changelist"), data)
-    assert "refused at once" in asked.content.decode()
+    answer = client.post(reverse("admin:knox_authtoken_changelist"), data)
+    assert "refused at once" in answer.content.decode()
     assert AuthToken.objects.exists()
     client.post(reverse("admin:knox_authtoken_changelist"), data | {"_confirmed": "1"})
     assert not AuthToken.objects.exists()

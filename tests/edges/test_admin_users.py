@@ -103,10 +103,10 @@ def test_no_group_gets_what_its_author_has_not(manager: Any) -> None:
     browser = Client()
     browser.force_login(manager)
     manager.groups.add(team := Group.objects.create(name="team"))
-    wanted = Permission.objects.get(codename="force_release")
+    permission = Permission.objects.get(codename="force_release")
     mine = Permission.objects.get(codename="view_user")
     url = reverse("admin:auth_group_change", args=[team.pk])
-    browser.post(url, {"name": "team", "permissions": [wanted.pk]})
+    browser.post(url, {"name": "team", "permissions": [permission.pk]})
     assert not team.permissions.exists()
     browser.post(url, {"name": "team", "permissions": [mine.pk]})
     assert list(team.permissions.all()) == [mine]
@@ -116,9 +116,9 @@ def test_no_group_gets_what_its_author_has_not(manager: Any) -> None:
         assert browser.post(place, {"name": "x", "post": "yes"}).status_code == 403
     data = {"action": "delete_selected", "_selected_action": [administrators.pk], "post": "yes"}
     browser.post(reverse("admin:auth_group_changelist"), data)
-    browser.post(reverse("admin:auth_group_add"), {"name": "new", "permissions": [wanted.pk]})
+    browser.post(reverse("admin:auth_group_add"), {"name": "new", "permissions": [permission.pk]})
     assert Group.objects.filter(name="administrator").exists()
-    assert not Group.objects.filter(name="new", permissions=wanted).exists()
+    assert not Group.objects.filter(name="new", permissions=permission).exists()
 
 
 def test_a_token_for_a_colleague_is_fine(client: Client) -> None:

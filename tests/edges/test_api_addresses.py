@@ -54,9 +54,9 @@ def test_an_address_inside_a_larger_block(api: apis.Api) -> None:
 def test_who_had_it_at_a_time(api: apis.Api) -> None:
     block = api.take(api.vm_pool("10.0.0.0/29"), "a")
     assert _told(api, "10.0.0.1", at="2020-01-01T00:00:00Z")["matches"] == []
-    at = block["allocated_at"]
-    then = _told(api, "10.0.0.1", at=at)
-    assert (then["at"], then["matches"][0]["holder"]["id"]) == (at, "a")
+    allocated_at = block["allocated_at"]
+    then = _told(api, "10.0.0.1", at=allocated_at)
+    assert (then["at"], then["matches"][0]["holder"]["id"]) == (allocated_at, "a")
 
 
 def test_one_address_in_two_clusters(api: apis.Api) -> None:

@@ -29,7 +29,7 @@ def test_a_cidr_comes_and_goes(api: apis.Api, place: str) -> None:
         "10.0.1.0-10.0.1.1"
     ]
     listed = api("GET", f"{place}cidrs/").json()["results"]
-    assert [one["cidr"] for one in listed] == ["10.0.0.0/29", "10.0.1.0/29"]
+    assert [item["cidr"] for item in listed] == ["10.0.0.0/29", "10.0.1.0/29"]
     assert listed[1] == document
     assert api("DELETE", f"{place}cidrs/{document['id']}/").status_code == 204
     apis.refused(api("DELETE", f"{place}cidrs/{document['id']}/"), 404, "not_found")

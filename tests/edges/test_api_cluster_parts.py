@@ -69,19 +69,19 @@ def _found(api: apis.Api, path: str) -> list[dict[str, Any]]:
     ],
 )
 def test_objects(api: apis.Api, query: str, names: list[str]) -> None:
-    found = _found(api, f"objects/{query}")
-    assert [one["name"] for one in found] == names
-    for one in found:
-        assert "manifest" not in one
+    result = _found(api, f"objects/{query}")
+    assert [one["name"] for one in result] == names
+    for item in result:
+        assert "manifest" not in item
         expected = {"code": "cidr", "message": "10.0.0.1/24 has host bits"}
-        assert one["problem"] == (expected if one["name"] == "node-b" else None)
+        assert item["problem"] == (expected if item["name"] == "node-b" else None)
 
 
 def test_one_object_has_its_manifest_and_belongs_to_its_cluster(api: apis.Api) -> None:
-    found = _found(api, "objects/?name=green")[0]
-    one = api("GET", f"clusters/prod/objects/{found['id']}/").json()
-    assert one == {**found, "manifest": {"kind": "CiliumPodIPPool"}}
-    apis.refused(api("GET", f"clusters/other/objects/{found['id']}/"), 404, "not_found")
+    result = _found(api, "objects/?name=green")[0]
+    answer = api("GET", f"clusters/prod/objects/{result['id']}/").json()
+    assert answer == {**result, "manifest": {"kind": "CiliumPodIPPool"}}
+    apis.refused(api("GET", f"clusters/other/objects/{result['id']}/"), 404, "not_found")
 
 
 def test_pages_of_objects(api: apis.Api) -> None:
@@ -102,17 +102,17 @@ def test_pages_of_objects(api: apis.Api) -> None:
     ],
 )
 def test_passes(api: apis.Api, query: str, triggers: list[str]) -> None:
-    found = _found(api, f"runs/{query}")
-    assert [one["trigger"] for one in found] == triggers
-    for one in found:
-        failed = one["trigger"] == "schedule"
+    result = _found(api, f"runs/{query}")
+    assert [one["trigger"] for one in result] == triggers
+    for item in result:
+        failed = item["trigger"] == "schedule"
         error = {"code": "crd_missing", "message": "no such kind"} if failed else None
-        assert (one["seconds"], one["error"]) == (0.0, error)
-        assert one["kinds"] == {"CiliumNode": {"seen": 2}}
+        assert (item["seconds"], item["error"]) == (0.0, error)
+        assert item["kinds"] == {"CiliumNode": {"seen": 2}}
 
 
 def test_findings_and_differences(api: apis.Api) -> None:
-    assert [one["code"] for one in _found(api, "findings/?severity=warning")] == ["leak"]
+    assert [item["code"] for item in _found(api, "findings/?severity=warning")] == ["leak"]
     assert _found(api, "findings/?severity=error") == []
     (drift,) = _found(api, "drift/?ignored=false&conflict=false")
     assert (drift["desired"], drift["observed"]) == (["10.0.0.0/16"], None)
@@ -195,11 +195,11 @@ def test_nodes_in_pages(api: apis.Api) -> None:
     first = api("GET", "clusters/prod/nodes/?limit=1").json()
     second = api("GET", first["next"].partition("/api/v1/")[2]).json()
     back = api("GET", second["previous"].partition("/api/v1/")[2]).json()
-    assert [one["name"] for one in first["results"] + second["results"]] == ["node-a", "node-b"]
+    assert [item["name"] for item in first["results"] + second["results"]] == ["node-a", "node-b"]
     assert back["results"] == first["results"]
     (node,) = first["results"]
     (pool,) = node["pools"]
     assert (pool["needed"], pool["cidrs"]) == ({"ipv4": 16, "ipv6": 0}, ["10.9.1.0/24"])
     assert set(node) == set(NodeSerializer().fields)
-    assert [one["name"] for one in _found(api, "nodes/?name=node-b&ordering=-name")] == ["node-b"]
+    assert [item["name"] for item in _found(api, "nodes/?name=node-b&ordering=-name")] == ["node-b"]
     assert _found(api, "nodes/?name=nobody") == []

@@ -16,7 +16,7 @@ _INTERNAL = {"ipam_error"}  # the base of all refusals, never raised itself
 def test_all_codes_are_documented() -> None:
     project = data_folder.PROJECT
     text = "".join(path.read_text() for path in sorted((project / "pools").rglob("*.py")))
-    used = {code for found in _CODES.findall(text) for code in found if code} - _INTERNAL
+    used = {code for item in _CODES.findall(text) for code in item if code} - _INTERNAL
     matches = set(re.findall(r"`([a-z0-9_]+)`", (project / "docs" / "api.md").read_text()))
     assert len(used) > 40
     assert used - matches == set()

@@ -28,13 +28,13 @@ def api() -> apis.Api:
 
 def test_a_cluster_is_connected_and_shown(api: apis.Api, fake: FakeCluster) -> None:
     apis.refused(api("GET", PLACE), 404, "not_found")
-    made = api(
+    answer = api(
         "PUT",
         PLACE,
         {"kubeconfig": fake.kubeconfig(), "mode": "managed", "managed_resources": ["pools"]},
     )
-    assert made.status_code == 201, made.content
-    document = made.json()
+    assert answer.status_code == 201, answer.content
+    document = answer.json()
     assert (document["state"], document["mode"], document["managed_resources"]) == (
         "never-synced",
         "managed",
@@ -42,9 +42,9 @@ def test_a_cluster_is_connected_and_shown(api: apis.Api, fake: FakeCluster) -> N
     )
     assert (document["server"], document["identity"]) == (fake.url, fake.kube_system_uid)
     assert document["warnings"] == []
-    found = api("GET", PLACE).json()
-    assert found | {"warnings": []} == document
-    assert api("GET", f"clusters/{document['cluster_id']}/connection/").json() == found
+    result = api("GET", PLACE).json()
+    assert result | {"warnings": []} == document
+    assert api("GET", f"clusters/{document['cluster_id']}/connection/").json() == result
 
 
 def test_the_state_of_a_pass_is_told(api: apis.Api, fake: FakeCluster) -> None:

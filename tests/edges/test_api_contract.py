@@ -34,17 +34,17 @@ def _holder(name: str) -> dict[str, Any]:
 
 
 def test_a_cluster_prefix_brings_node_and_instance_pools(api: Api) -> None:
-    found = {p["category"]: p for p in api("GET", "pools/?cluster=prod").json()["results"]}
-    assert found["node"]["ipv6"]["cidrs"][0]["cidr"] == "2001:db8:10::/64"
-    assert found["instance"]["ipv6"]["cidrs"][0]["cidr"] == "2001:db8:10:1::/64"
-    assert found["instance"]["utilization"]["ipv6"]["capacity"] == str(2**64 - 1)
+    result = {p["category"]: p for p in api("GET", "pools/?cluster=prod").json()["results"]}
+    assert result["node"]["ipv6"]["cidrs"][0]["cidr"] == "2001:db8:10::/64"
+    assert result["instance"]["ipv6"]["cidrs"][0]["cidr"] == "2001:db8:10:1::/64"
+    assert result["instance"]["utilization"]["ipv6"]["capacity"] == str(2**64 - 1)
 
 
 @pytest.mark.exhaustive
 def test_a_pool_is_made_read_changed_and_removed(api: Api) -> None:
-    made = api("POST", "pools/", GREEN)
-    assert made.status_code == 201
-    path = f"pools/{made.json()['id']}/"
+    answer = api("POST", "pools/", GREEN)
+    assert answer.status_code == 201
+    path = f"pools/{answer.json()['id']}/"
     read = api("GET", path)
     assert read.json()["ipv4"] == GREEN["ipv4"]
     assert read.json()["utilization"]["ipv4"]["reserved"] == "1"
@@ -99,7 +99,7 @@ def test_an_exhausted_pool_says_so_and_marks_the_environment(api: Api) -> None:
     waiting = ask("c", wait=True)
     assert (waiting.status_code, waiting.json()["state"]) == (202, "pending")
     degraded = api("GET", "environments/?status=degraded").json()["results"]
-    assert {(one["env"], one["reason"]) for one in degraded} == {
+    assert {(item["env"], item["reason"]) for item in degraded} == {
         ("b", "ipam_exhausted"),
         ("c", "ipam_exhausted"),
     }
@@ -129,13 +129,13 @@ def test_pages_lead_to_each_other(api: Api) -> None:
     holders = [{"kind": "instance", "id": f"i-{n}"} for n in range(25)]
     path = f"pools/{api.pool('instance')}/allocations/"
     assert api("POST", path, {"holders": holders}).status_code == 201
-    seen, url = [], "blocks/?limit=7&ordering=-cidr&fields=cidr"
+    observed, url = [], "blocks/?limit=7&ordering=-cidr&fields=cidr"
     while url:
         page = api("GET", url.partition("/api/v1/")[2] or url).json()
-        seen += [row["cidr"] for row in page["results"]]
+        observed += [row["cidr"] for row in page["results"]]
         url = page["next"]
-    assert len(set(seen)) == 25
-    assert seen[0] == "2001:db8:10:1::19/128"
+    assert len(set(observed)) == 25
+    assert observed[0] == "2001:db8:10:1::19/128"
     assert api("GET", "blocks/?limit=0").status_code == 400
     assert api("GET", "blocks/?who=1").json()["code"] == "unknown_parameter"
 

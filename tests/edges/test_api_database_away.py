@@ -91,7 +91,7 @@ def _cut_backend(pid: int) -> None:
     import psycopg
 
     settings = connection.get_connection_params()
-    wanted = {name: settings[name] for name in ("host", "port", "user", "password", "dbname")}
-    with psycopg.connect(**wanted, autocommit=True) as other:
+    expected = {name: settings[name] for name in ("host", "port", "user", "password", "dbname")}
+    with psycopg.connect(**expected, autocommit=True) as other:
         # Waits until it is gone.
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])

@@ -31,8 +31,8 @@ FORMATS = {
 def document() -> dict[str, Any]:
     out = io.StringIO()
     call_command("spectacular", stdout=out)
-    found: dict[str, Any] = yaml.safe_load(out.getvalue())
-    return found
+    result: dict[str, Any] = yaml.safe_load(out.getvalue())
+    return result
 
 
 def sample(document: dict[str, Any], schema: dict[str, Any]) -> Any:
@@ -85,12 +85,12 @@ def bodies(document: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 @pytest.mark.exhaustive
 def test_no_field_and_no_type_of_an_example_is_refused(document: dict[str, Any]) -> None:
-    made = everything.create()
-    client = everything.token(made.user("superuser"))
+    created = everything.create()
+    client = everything.token(created.user("superuser"))
     known = {address.route: address for address in answers.addresses("api/v1/")}
     refused = []
     for method, path, body in bodies(document):
-        url, _case = requests.request(made, known[path], method)
+        url, _case = requests.request(created, known[path], method)
         with transaction.atomic():
             answer = client.generic(method, url, json.dumps(body), "application/json")
             transaction.set_rollback(True)

@@ -23,9 +23,9 @@ schema = schemathesis.openapi.from_dict(apis.document())
 @pytest.fixture(scope="module")
 def api(kept: None) -> apis.Api:
     """Of a site with a cluster, which is made once: each request is undone."""
-    made = apis.Api()
-    made.create("clusters/", {"name": "prod", "cluster_prefix": "2001:db8:10::/48"})
-    return made
+    created = apis.Api()
+    created.create("clusters/", {"name": "prod", "cluster_prefix": "2001:db8:10::/48"})
+    return created
 
 
 # A parameter gives the tests of the operations an id each: pytest-xdist runs a single one of the same id.

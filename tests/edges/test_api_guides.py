@@ -142,11 +142,11 @@ def test_preflight_without_a_connection_is_unknown_where_it_must_be(api: apis.Ap
 def test_preflight_of_a_connected_cluster(api: apis.Api, fake: FakeCluster) -> None:
     _connect(api, fake, {**CONFIG, "routing-mode": "tunnel"}, **{"helm.sh/chart": "cilium-1.17.3"})
     document = api("GET", "clusters/prod/preflight/").json()
-    found = {finding["rule"]: finding for finding in document["findings"]}
+    result = {finding["rule"]: finding for finding in document["findings"]}
     assert (document["release"], document["result"]) == ("1.17.3", "violated")
-    assert found["ipam-mode"]["found"] == "ipam: multi-pool"
-    assert found["native-routing"]["result"] == "violated"
-    assert "routingMode=native" in found["native-routing"]["advice"]
+    assert result["ipam-mode"]["found"] == "ipam: multi-pool"
+    assert result["native-routing"]["result"] == "violated"
+    assert "routingMode=native" in result["native-routing"]["advice"]
 
 
 def test_a_release_that_somebody_names(api: apis.Api, fake: FakeCluster) -> None:

@@ -38,25 +38,29 @@ def _step(api: apis.Api, place: str, step: str, **more: Any) -> Any:
 def test_the_whole_way(api: apis.Api, pool: int) -> None:
     block = api.take(pool, "vm-1")
     place = _begin(api, pool)
-    told = api("GET", place).json()
-    assert (told["state"], told["steps"]) == ("planned", ["add", "reserve", "abort"])
-    assert (told["range"], told["whole"], told["by"]) == ("10.20.0.0-10.20.0.15", True, "register")
+    answer = api("GET", place).json()
+    assert (answer["state"], answer["steps"]) == ("planned", ["add", "reserve", "abort"])
+    assert (answer["range"], answer["whole"], answer["by"]) == (
+        "10.20.0.0-10.20.0.15",
+        True,
+        "register",
+    )
     assert _step(api, place, "reserve").json()["state"] == "draining"
-    told = _step(api, place, "add").json()
-    assert (told["added"], told["total"], told["percent"]) == (True, 1, 0)
-    assert [(holder["id"], holder["blocks"]) for holder in told["holders"]] == [("vm-1", 1)]
+    answer = _step(api, place, "add").json()
+    assert (answer["added"], answer["total"], answer["percent"]) == (True, 1, 0)
+    assert [(holder["id"], holder["blocks"]) for holder in answer["holders"]] == [("vm-1", 1)]
     refused = apis.refused(_step(api, place, "remove"), 409, "cidr_in_use")
     assert "vm-1" in refused["detail"]
     api("POST", f"blocks/{block['id']}/release/", apis.holder("vm-1"))
     assert api("GET", place).json()["state"] == "drained"
-    told = _step(api, place, "remove").json()
-    assert (told["state"], told["steps"]) == ("removed", [])
+    answer = _step(api, place, "remove").json()
+    assert (answer["state"], answer["steps"]) == ("removed", [])
     cidrs = [row["cidr"] for row in api("GET", f"pools/{pool}/cidrs/").json()["results"]]
     assert cidrs == [NEW]
     (listed,) = api("GET", f"pools/{pool}/migrations/").json()["results"]
     assert listed["reason"] == "the site moves"
-    told = Event.objects.filter(pool_id=pool, actor=api.user.username, reason="the site moves")
-    assert told.filter(table="reservedrangeevent").exists()
+    answer = Event.objects.filter(pool_id=pool, actor=api.user.username, reason="the site moves")
+    assert answer.filter(table="reservedrangeevent").exists()
 
 
 def test_a_dry_run_tells_and_changes_nothing(api: apis.Api, pool: int) -> None:

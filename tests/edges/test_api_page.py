@@ -13,11 +13,11 @@ _CALL = re.compile(r"((?:[A-Z]+\\\|)*[A-Z]+) (\S+?/?)(?:\?.*)?")
 
 
 def _schema() -> set[tuple[str, str]]:
-    found = set()
+    result = set()
     for path, operations in apis.document()["paths"].items():
         name = re.sub(r"\{[^}]*\}", "{}", path.removeprefix("/api/v1/"))
-        found |= {(method.upper(), name) for method in operations if method in _METHODS}
-    return found
+        result |= {(method.upper(), name) for method in operations if method in _METHODS}
+    return result
 
 
 def _page() -> Iterator[tuple[str, str]]:
@@ -57,11 +57,11 @@ def _is(documented: tuple[str, str], there: tuple[str, str]) -> bool:
 
 def test_every_address_is_on_the_page() -> None:
     page = set(_page())
-    missing = [there for there in _schema() if not any(_is(one, there) for one in page)]
+    missing = [there for there in _schema() if not any(_is(item, there) for item in page)]
     assert sorted(missing) == []
 
 
 def test_every_address_of_the_page_is_there() -> None:
     schema = _schema()
-    unknown = [one for one in set(_page()) if not any(_is(one, there) for there in schema)]
+    unknown = [item for item in set(_page()) if not any(_is(item, there) for there in schema)]
     assert sorted(unknown) == []

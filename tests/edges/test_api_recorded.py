@@ -11,18 +11,18 @@ from tests.security import everything
 
 @pytest.mark.django_db
 def test_the_answers_of_before(request: pytest.FixtureRequest) -> None:
-    made = everything.create()
+    created = everything.create()
     api = apis.Api()
     api.client.raise_request_exception = False
     if request.config.getoption("--record-answers"):
-        asked = list(recorded.requests_of_today(made))
-        recorded.write([{**one, "answer": recorded.answer(api, made, one)} for one in asked])
+        asked = list(recorded.requests_of_today(created))
+        recorded.write([{**one, "answer": recorded.answer(api, created, one)} for one in asked])
         return
     different = []
-    for one in recorded.read():
-        answer = recorded.answer(api, made, one)
-        if answer != one["answer"]:
-            different.append((one, answer))
+    for item in recorded.read():
+        answer = recorded.answer(api, created, item)
+        if answer != item["answer"]:
+            different.append((item, answer))
     assert not different, (
         "\n".join(
             f"{one['method']} {one['path']} {one.get('parameters') or one.get('body')}\n  then {one['answer']}\n  now  {answer}"

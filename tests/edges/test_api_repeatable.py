@@ -127,9 +127,9 @@ def test_blocks_and_pools_are_found_by_address_and_cidr(api: apis.Api) -> None:
     assert found("pools/?cidr=10.97.0.0/25") == found("pools/?cidr=10.97.0.1") == []
     apis.refused(api("GET", "blocks/?address=10.97.0.0/28"), 400, "not_an_address")
     problem = apis.refused(api("GET", "pools/?subnet=10.97.0.0/24"), 400, "unknown_parameter")
-    told = problem["errors"][0]["message"]
-    assert told.startswith("there is no such parameter; there are: ")
-    assert {"cidr", "within", "limit"} <= set(told.rpartition(": ")[2].split(", "))
+    message = problem["errors"][0]["message"]
+    assert message.startswith("there is no such parameter; there are: ")
+    assert {"cidr", "within", "limit"} <= set(message.rpartition(": ")[2].split(", "))
 
 
 def test_the_next_prefix_becomes_a_pool_of_a_vm_network(api: apis.Api) -> None:
@@ -138,5 +138,5 @@ def test_the_next_prefix_becomes_a_pool_of_a_vm_network(api: apis.Api) -> None:
         "prefix_length": 24, "purpose": "pool", "cluster": "prod", "name": "net",
         "category": "vm", "mask_size": 32,
     }  # fmt: skip
-    made = api.create(f"containers/{container['id']}/next-prefix/", body)
-    assert made["cidr"] == "10.64.0.0/24"
+    created = api.create(f"containers/{container['id']}/next-prefix/", body)
+    assert created["cidr"] == "10.64.0.0/24"

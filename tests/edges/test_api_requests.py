@@ -38,8 +38,8 @@ def _give_back(api: apis.Api) -> None:
 
 
 def _status(api: apis.Api, env: str) -> tuple[str, str]:
-    (found,) = api("GET", f"environments/?env={env}").json()["results"]
-    return found["status"], found["reason"]
+    (result,) = api("GET", f"environments/?env={env}").json()["results"]
+    return result["status"], result["reason"]
 
 
 def test_one_who_waits_gets_a_place_to_look(api: apis.Api, full: int) -> None:

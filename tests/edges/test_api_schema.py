@@ -16,8 +16,8 @@ from tests.edges.api import Api, resolve
 def document() -> dict[str, Any]:
     out = io.StringIO()
     call_command("spectacular", "--fail-on-warn", "--validate", stdout=out)
-    found: dict[str, Any] = yaml.safe_load(out.getvalue())
-    return found
+    result: dict[str, Any] = yaml.safe_load(out.getvalue())
+    return result
 
 
 def test_every_answer_below_the_api_has_a_problem(document: dict[str, Any]) -> None:

@@ -91,7 +91,7 @@ def test_the_list(file: str) -> None:
     assert lines[1].split() == ["alone", "not", "connected"]
     assert lines[2].startswith("prod   never synced   never")
     document = json.loads(run("list", "--json"))
-    assert [(one["cluster"], one["state"]) for one in document] == [
+    assert [(item["cluster"], item["state"]) for item in document] == [
         ("alone", "not-connected"),
         ("prod", "never-synced"),
     ]

@@ -34,9 +34,9 @@ def _run(*arguments: str) -> str:
 
 
 def test_a_prefix_is_divided() -> None:
-    said = _run("cluster", "add", "prod", "--prefix", "2001:db8:10::/48")
-    assert "2001:db8:10::/64" in said
-    assert "2001:db8:10:1::/64" in said
+    run = _run("cluster", "add", "prod", "--prefix", "2001:db8:10::/48")
+    assert "2001:db8:10::/64" in run
+    assert "2001:db8:10:1::/64" in run
 
 
 def test_a_prefix_is_divided_later_and_otherwise() -> None:

@@ -122,11 +122,11 @@ def test_a_database_that_hangs_is_answered_for_in_time(
             assert health._CONNECT_SECONDS < health._SECONDS < 4
             monkeypatch.setattr(health, "_CONNECT_SECONDS", 30)  # the deadline alone ends it
             code, body = _ready(client)
-            asked = health._database.ask()
-            assert not asked.done()
+            answer = health._database.ask()
+            assert not answer.done()
     assert (code, body["checks"]["database"]) == (503, "no answer")
     # The check's own thread ends too, before the next test asks.
-    assert asked.result(60) == "away"
+    assert answer.result(60) == "away"
 
 
 def test_connecting_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

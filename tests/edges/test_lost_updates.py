@@ -101,9 +101,9 @@ class Form(HTMLParser):
 
 def read(page: Any) -> dict[str, list[str]]:
     forms = Form(page.content.decode()).forms
-    found = [form for form in forms if "version" in form]
-    assert len(found) == 1, "one form of the page has the version that it read"
-    return found[0]
+    result = [form for form in forms if "version" in form]
+    assert len(result) == 1, "one form of the page has the version that it read"
+    return result[0]
 
 
 @pytest.fixture
@@ -169,8 +169,8 @@ def test_two_tabs_of_the_table_of_entries(made: everything.Everything) -> None:
     assert "changed this MAC entry" in refused.content.decode()
     entry.refresh_from_db()
     assert (entry.note, entry.vm != "second") == ("first", True)
-    kept = Form(refused.content.decode()).forms[-1]
-    assert browser.post(url, kept).status_code == 302
+    stored = Form(refused.content.decode()).forms[-1]
+    assert browser.post(url, stored).status_code == 302
     entry.refresh_from_db()
     assert (entry.note, entry.vm) == ("", "second")
 
@@ -228,12 +228,12 @@ def _try_part(browser: Client, url: str, first: str, second: str, *texts: str) -
     assert browser.post(url, tabs[0]).status_code == 302
     refused = browser.post(url, tabs[1])
     assert refused.status_code == 200
-    for said in ("Not saved", "Save anyway", "Reload", texts[0]):
-        assert said in refused.content.decode(), said
-    kept = _part(refused, second)
-    assert kept[second] == [texts[1]]
+    for item in ("Not saved", "Save anyway", "Reload", texts[0]):
+        assert item in refused.content.decode(), item
+    stored = _part(refused, second)
+    assert stored[second] == [texts[1]]
     assert _part(browser.get(url), second).get(second) == before, "was saved"
-    assert browser.post(url, kept).status_code == 302
+    assert browser.post(url, stored).status_code == 302
     assert _part(browser.get(url), second)[second] == [texts[1]]
 
 
@@ -278,13 +278,13 @@ def _try(browser: Client, url: str, first: str, second: str) -> None:
     refused = browser.post(url, tabs[1])
     text = refused.content.decode()
     assert refused.status_code == 200, url
-    for said in ("Not saved", "Save anyway", "Reload", tabs[0][first][0]):
-        assert said in text, (url, said)
-    kept = read(refused)
-    assert kept[second] == tabs[1][second], url
-    assert kept["version"] != tabs[1]["version"]
+    for item in ("Not saved", "Save anyway", "Reload", tabs[0][first][0]):
+        assert item in text, (url, item)
+    stored = read(refused)
+    assert stored[second] == tabs[1][second], url
+    assert stored["version"] != tabs[1]["version"]
     if not same:
         assert tabs[1][second] != read(browser.get(url)).get(second), (url, "was saved")
-    saved = browser.post(url, kept)
+    saved = browser.post(url, stored)
     assert saved.status_code == 302, (url, saved.content.decode())
     assert read(browser.get(url)).get(second) == tabs[1][second], url

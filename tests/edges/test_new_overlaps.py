@@ -91,9 +91,9 @@ PAGES = (
 def test_a_form_asks_before_it_saves_what_overlaps(api: Api, path: str) -> None:
     browser, url, sent = people.browser(), "/admin/" + path.format(**_ids()), _forms()[path]
     before = _state()
-    asked = browser.post(url, sent)
-    assert asked.status_code == 200, asked
-    text = asked.content.decode()
+    answer = browser.post(url, sent)
+    assert answer.status_code == 200, answer
+    text = answer.content.decode()
     assert 'name="accept_overlaps"' in text, text
     assert "edge" in text
     assert _state() == before
@@ -108,8 +108,8 @@ def test_the_edit_of_a_container_asks_for_a_new_cidr_only(api: Api) -> None:
     row = Container.objects.create(space_id=_ids()["space"], cidr="10.9.0.0/20")
     url = f"/admin/pools/container/{row.pk}/edit/"
     assert browser.post(url, {"cidr": "10.9.0.0/20", "name": "x"}).status_code == 302
-    asked = browser.post(url, {"cidr": "10.9.0.0/19", "name": "x"})
-    assert 'name="accept_overlaps"' in asked.content.decode()
+    answer = browser.post(url, {"cidr": "10.9.0.0/19", "name": "x"})
+    assert 'name="accept_overlaps"' in answer.content.decode()
     assert browser.post(url, {"cidr": "10.9.0.0/19", "name": "x"} | TICK).status_code == 302
     fleet = {"cidr": "10.0.0.0/8", "name": "all"}  # has the CIDRs of every cluster
     assert browser.post("/admin/pools/container/add/", fleet).status_code == 302

@@ -70,11 +70,11 @@ def _dump() -> str:
     """Every row of every table."""
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor, include_views=False)
-        found = []
+        result = []
         for table in tables:
             cursor.execute(f'SELECT to_jsonb(t)::text FROM "{table}" t')  # noqa: S608
-            found += [row[0] for row in cursor.fetchall()]
-    return "\n".join(found)
+            result += [row[0] for row in cursor.fetchall()]
+    return "\n".join(result)
 
 
 def _command(canaries: Canaries, folder: Path) -> list[str]:

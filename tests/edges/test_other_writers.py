@@ -150,7 +150,9 @@ def test_who_starts_later_is_a_finding_and_on_the_connection(
     full_sync(row)
     finding = Finding.objects.get(code=other_writers.FOUND)
     assert (finding.subject, finding.severity) == (resource, "error")
-    (writers,) = [each for each in fleet.summary(row).writers if each.managed_resource == resource]
+    (writers,) = [
+        writer for writer in fleet.summary(row).writers if writer.managed_resource == resource
+    ]
     assert len(writers.writers) == 2
     assert "operator-1_uuid" in writers.note
     put_lease(fake, LEASES[resource], "")
@@ -205,7 +207,7 @@ def test_what_cannot_be_read_is_unknown(fake: FakeCluster, row: Connection) -> N
     assert any("It is not known whether Cilium's operator" in doubt for doubt in doubts)
     full_sync(row)
     (writers, *_) = [
-        each for each in fleet.summary(row).writers if each.managed_resource == "pod-cidrs"
+        writer for writer in fleet.summary(row).writers if writer.managed_resource == "pod-cidrs"
     ]
     assert "cannot be read" in writers.note
 

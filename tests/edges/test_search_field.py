@@ -126,12 +126,12 @@ def test_any_part_of_an_address_finds_it() -> None:
         factories.take(pool, factories.holder(f"vm-{number}"), cidr=text)
     observed(factories.cluster(), Role.NODE, "192.0.23.7/32")
     four, other, six, node = "10.20.3.7", "10.20.13.70", "2001:db8:10::beef", "192.0.23.7"
-    for text, found in (
+    for text, result in (
         ("20.3.7", {four}), (".3.7", {four}), ("3.7", {four, other, node}), ("0.13.", {other}), ("23.7", {node}),
         ("::beef", {six}), (":BEEF", {six}), ("beef", {six}), ("8:10::b", {six}), ("::bee", {six}), ("::bead", set()),
         ("20.3.70", set()), ("10.20.3.70", set()), ("2001:db8:10::bee", set()), ("10.20", {four, other}),
     ):  # fmt: skip
-        assert _addresses(text) == found, text
+        assert _addresses(text) == result, text
 
 
 def test_an_address_that_is_free_is_not_shown_as_a_longer_one() -> None:

@@ -46,8 +46,8 @@ class Register:
         """A pool of one address; where its allocations are asked for."""
         part = {"mask_size": 32, "cidrs": [{"cidr": cidr}]}
         body = {"cluster": "prod", "name": name, "category": "vm", "cooldown_seconds": cooldown}
-        made = self("POST", "pools/", {**body, "ipv4": part}, 201)
-        return f"pools/{made['id']}/allocations/"
+        created = self("POST", "pools/", {**body, "ipv4": part}, 201)
+        return f"pools/{created['id']}/allocations/"
 
     def one(self, statement: str, *values: object) -> Any:
         row = self.database.execute(statement, values).fetchone()

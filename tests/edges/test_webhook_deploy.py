@@ -42,8 +42,8 @@ def _documents(name: str) -> list[dict[str, Any]]:
 
 
 def _rules(*names: str) -> list[dict[str, Any]]:
-    found = [document for name in names for document in _documents(name)]
-    return [rule for one in found if one["kind"].endswith("Role") for rule in one["rules"]]
+    result = [document for name in names for document in _documents(name)]
+    return [rule for item in result if item["kind"].endswith("Role") for rule in item["rules"]]
 
 
 OBSERVE = _rules("cluster-role-observe.yaml", "role-cilium-config.yaml")
@@ -63,7 +63,7 @@ def _granted(rules: list[dict[str, Any]]) -> set[Grant]:
 
 def _used(fake: FakeCluster, granted: set[Grant]) -> set[Grant]:
     """What the requests were about; a name counts where the role names it."""
-    found = set()
+    result = set()
     for request in fake.log:
         target = parse(request.path)
         if target is None or target.group in _EVERYBODY:
@@ -71,8 +71,8 @@ def _used(fake: FakeCluster, granted: set[Grant]) -> set[Grant]:
         assert request.status != 403, request
         selected = request.query.get("fieldSelector", "").removeprefix("metadata.name=")
         named = (request.verb, target.group, target.resource, target.name or selected)
-        found.add(named if named in granted else (*named[:3], ""))
-    return found
+        result.add(named if named in granted else (*named[:3], ""))
+    return result
 
 
 def _wanted(reads: list[Resource], managed_resources: list[str]) -> set[Grant]:
@@ -108,8 +108,8 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
 
 
 def _reads() -> list[Resource]:
-    found = registry.resources()
-    return found or [resources.CILIUM_POD_IP_POOL, resources.CILIUM_NODE]
+    result = registry.resources()
+    return result or [resources.CILIUM_POD_IP_POOL, resources.CILIUM_NODE]
 
 
 def _live(fake: FakeCluster, rules: list[dict[str, Any]], managed_resources: list[str]) -> None:
@@ -236,9 +236,9 @@ def test_managing_is_observing_and_more() -> None:
 
 def test_the_bindings_name_what_there_is() -> None:
     account = {"kind": "ServiceAccount", "name": "cadastre", "namespace": "cadastre"}
-    found = _documents("service-account.yaml") + _documents("role-cilium-config.yaml")
-    bindings = [one for one in found if one["kind"].endswith("Binding")]
-    roles = [*_documents("cluster-role-observe.yaml"), *found]
+    result = _documents("service-account.yaml") + _documents("role-cilium-config.yaml")
+    bindings = [item for item in result if item["kind"].endswith("Binding")]
+    roles = [*_documents("cluster-role-observe.yaml"), *result]
     for binding in bindings:
         assert binding["subjects"] == [account]
         reference = (binding["roleRef"]["kind"], binding["roleRef"]["name"])
@@ -251,7 +251,7 @@ def test_the_template_of_the_webhook_is_what_the_command_prints() -> None:
     hook = configuration.CILIUM_POD_IP_POOLS
     at = configuration.path(hook, "CLUSTER", "KEY")
     client = configuration.by_url("https://cadastre.example.org", at)
-    made = configuration.manifest(hook, client)
-    made["webhooks"][0]["clientConfig"]["caBundle"] = "CA"
-    assert template == made
+    created = configuration.manifest(hook, client)
+    created["webhooks"][0]["clientConfig"]["caBundle"] = "CA"
+    assert template == created
     assert client["url"].endswith(webhooks.path("CLUSTER", "KEY"))

@@ -62,8 +62,8 @@ def test_what_is_no_review(door: Door, body: Any, code: str) -> None:
 
 @pytest.mark.parametrize("uid", [UID, "x", "a" * 300, '\u00fc\n"', "0" * 36])
 def test_the_uid_of_the_question_is_echoed(door: Door, uid: str) -> None:
-    for asked in (review(manifest("green", CIDR), uid=uid), review(manifest("x" * 300), uid=uid)):
-        answer = door.post(asked)
+    for item in (review(manifest("green", CIDR), uid=uid), review(manifest("x" * 300), uid=uid)):
+        answer = door.post(item)
         assert (answer.status_code, answer.json()["response"]["uid"]) == (200, uid)
 
 

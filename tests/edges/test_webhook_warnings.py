@@ -65,8 +65,8 @@ def test_a_range_over_blocks_in_use(door: Door) -> None:
     factories.take(pool, factories.holder("n1", kind="node"))
     before = manifest("green", CIDR)
     after = changed(before, pool=reserving(CIDR, "10.0.0.0-10.0.7.255"))
-    told = "10.0.0.0-10.0.7.255 is reserved while in use, until it is released: 1 held"
-    assert told in warned(door.ask(after, before))
+    text = "10.0.0.0-10.0.7.255 is reserved while in use, until it is released: 1 held"
+    assert text in warned(door.ask(after, before))
     elsewhere = changed(before, pool=reserving(CIDR, "10.0.8.0-10.0.15.255"))
     assert warned(door.ask(elsewhere, before)) == ""
     added = "10.9.0.0/16"

@@ -33,7 +33,7 @@ def manifest(name: str, *cidrs: Any, mask: int = 24, version: str = "v2", **spec
 
 def reserving(cidr: str, *ranges: str) -> list[Manifest]:
     """The `pool` list of the shipped shape."""
-    spans = [dict(zip(("start", "end"), one.split("-"), strict=True)) for one in ranges]
+    spans = [dict(zip(("start", "end"), item.split("-"), strict=True)) for item in ranges]
     return [{"cidr": cidr, "reservedRanges": spans}]
 
 

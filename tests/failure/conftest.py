@@ -50,5 +50,5 @@ def fake(committed: None, settings: Any) -> Iterator[FakeCluster]:
 @pytest.fixture(scope="package")
 def site() -> Iterator[sites.Site]:
     """The one site of all tests here that stop processes; each leaves it well."""
-    with sites.running() as found:
-        yield found
+    with sites.running() as result:
+        yield result

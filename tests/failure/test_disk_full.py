@@ -49,7 +49,7 @@ def disk() -> Iterator[pathlib.Path]:
 @pytest.fixture
 def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connection]:
     """The register on that disk, its server's log elsewhere; a superuser's connection."""
-    made = backups.write_backup(tmp_path / "register.dump")
+    created = backups.write_backup(tmp_path / "register.dump")
     folder, account = servers._folder()
     account.chown(disk)
     server = postgres.Server(
@@ -73,7 +73,7 @@ def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connect
             HOST="127.0.0.1", PORT=str(server.port), USER="cadastre", PASSWORD=server.password,
             NAME="cadastre",
         )  # fmt: skip
-        backups.restore_backup(made.path, author=factories.WITH_REASON, recovery=False)
+        backups.restore_backup(created.path, author=factories.WITH_REASON, recovery=False)
         with server.connect("cadastre") as superuser:
             yield superuser
     finally:

@@ -37,7 +37,7 @@ def session(site: Site) -> dict[str, str]:
     """The cookie of somebody who is logged in."""
     browser = running_site.Browser(site.running.url)
     assert browser.login("admin", site.running.password)
-    cookie = next(one for one in browser._cookies if one.name == "sessionid")
+    cookie = next(cooky for cooky in browser._cookies if cooky.name == "sessionid")
     return {"Cookie": f"sessionid={cookie.value}"}
 
 
@@ -62,8 +62,8 @@ def test_nothing_is_allocated_and_all_resumes(
             lambda: site.ask("GET", "/admin/pools/pool/", **session),
             lambda: site.ask("POST", "/webhooks/v1/prod/validate-ciliumpodippools", webhooks.review(webhooks.manifest("a"))),
         )  # fmt: skip
-        assert [one.unavailable for one in answers] == [True] * 4, answers
-        assert max(one.seconds for one in answers) < LONGEST
+        assert [answer.unavailable for answer in answers] == [True] * 4, answers
+        assert max(answer.seconds for answer in answers) < LONGEST
         health = site.ask("GET", "/healthz")
         assert (health.status, health.seconds < 5) == (200, True)
         assert site.ask("GET", "/readyz").status == 503
@@ -94,4 +94,4 @@ def _served(ask: Callable[[], Answer]) -> Answer:
 
 def _all_at_once(*asked: Callable[[], Answer]) -> list[Answer]:
     with futures.ThreadPoolExecutor(len(asked)) as threads:
-        return [one.result() for one in [threads.submit(ask) for ask in asked]]
+        return [item.result() for item in [threads.submit(ask) for ask in asked]]

@@ -97,8 +97,8 @@ def test_a_limited_token_is_not_told_the_names_of_other_clusters() -> None:
         worlds.bound(worlds.cluster(name), "alpha", "vera")
     recovery_mode.begin(author=BY)
     path, body = f"pools/{pool}/allocations/", apis.holder("a")
-    told = apis.refused(api("POST", path, body), 503, "ipam_recovering")
-    assert told["clusters"] == ["other", "prod"]
+    refusal = apis.refused(api("POST", path, body), 503, "ipam_recovering")
+    assert refusal["clusters"] == ["other", "prod"]
     text = tokens.create(api.user, subject=tokens.parse_subject("prod"))
     api.client = Client(headers={"Authorization": f"Token {text}"})
     limited = apis.refused(api("POST", path, body), 503, "ipam_recovering")

@@ -43,7 +43,7 @@ def test_the_first_pass_records_what_is_used_and_the_next_one_serves(
     assert world.held()["10.0.2.0/24"] == "n2"
     assert world.listed() == world.held()
     labels = ConnectionEvent.objects.filter(pgh_label__startswith="recovery").order_by("pgh_id")
-    assert [one.pgh_label for one in labels] == ["recovery_began", "recovery_ended"]
+    assert [label.pgh_label for label in labels] == ["recovery_began", "recovery_ended"]
 
 
 @pytest.mark.exhaustive

@@ -23,8 +23,8 @@ LIMITS = (
 
 def _programs() -> list[str]:
     """Debian's, which it keeps where only root's PATH leads, and that of TEST_PGBOUNCER_BIN."""
-    found = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
-    return [path for path in (found, os.environ.get("TEST_PGBOUNCER_BIN")) if path]
+    result = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
+    return [path for path in (result, os.environ.get("TEST_PGBOUNCER_BIN")) if path]
 
 
 def version(program: str) -> tuple[int, ...]:

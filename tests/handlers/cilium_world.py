@@ -49,11 +49,11 @@ class CiliumWorld(World):
 
     def listed(self) -> dict[str, str]:
         """Who lists each CIDR in the cluster; a CIDR that two nodes list fails."""
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for node in self.fake.objects(NODES):
             for entry in node["spec"]["ipam"].get("pools", {}).get("allocated", []):
                 for cidr in entry["cidrs"]:
                     name = node["metadata"]["name"]
-                    assert cidr not in found, f"{cidr} of {found[cidr]} and {name}"
-                    found[cidr] = name
-        return found
+                    assert cidr not in result, f"{cidr} of {result[cidr]} and {name}"
+                    result[cidr] = name
+        return result

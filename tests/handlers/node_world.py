@@ -95,10 +95,10 @@ class World:
 
     def findings(self) -> dict[str, list[str]]:
         """The subjects by code."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for row in Finding.objects.filter(cluster=self.cluster).order_by("code", "subject"):
-            found.setdefault(row.code, []).append(row.subject)
-        return found
+            result.setdefault(row.code, []).append(row.subject)
+        return result
 
     def seen(self, name: str = "n1") -> ObservedObject:
         return ObservedObject.objects.get(cluster=self.cluster, name=name)

@@ -104,14 +104,14 @@ class Both:
     def serve(self) -> dict[str, str]:
         """All nodes, by both; the operator's error of each."""
         for write in list(self.handler.desired(self.context())):
-            wanted = write.make(copy.deepcopy(self.nodes[write.name]))
-            if wanted is not None:
-                self.put(wanted)
+            expected = write.make(copy.deepcopy(self.nodes[write.name]))
+            if expected is not None:
+                self.put(expected)
         names = self.cluster.objects_seen.order_by("id").values_list("name", flat=True)
         demands = [ciliumnode.parse(self.before[name]) for name in names]
         for demand in demands:
             self.operator.allocate_to_node(replace(demand, requested={}))
-        outcomes = {one.name: self.operator.allocate_to_node(one) for one in demands}
+        outcomes = {demand.name: self.operator.allocate_to_node(demand) for demand in demands}
         return {name: ciliumnode.error_text(one.errors) for name, one in outcomes.items()}
 
     def step(self, verb: str, name: str, pool: str, number: int) -> None:

@@ -62,7 +62,7 @@ def test_pages_of_nodes(world: World) -> None:
         node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, limit=2)
     ] == ["n0", "n1"]
     rest = pod_cidrs.list_nodes(world.cluster.pk, after="n1", limit=9)
-    assert [one.name for one in rest] == ["n2", "n3", "n4"]
+    assert [item.name for item in rest] == ["n2", "n3", "n4"]
     assert [
         node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, name="n3")
     ] == ["n3"]

@@ -36,8 +36,8 @@ def _node(name: str, change: dict[str, Any], before: dict[str, Any] | None) -> d
         demands={pool: {4: ipv4, 6: ipv6} for pool, (ipv4, ipv6) in change["requested"].items()},
     )
     allocated = _allocated(before) if before else []
-    if kept := change.get("allocated", allocated):
-        node["spec"]["ipam"]["pools"]["allocated"] = kept
+    if stored := change.get("allocated", allocated):
+        node["spec"]["ipam"]["pools"]["allocated"] = stored
     if before and "status" in before:
         node["status"] = before["status"]
     return node

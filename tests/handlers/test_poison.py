@@ -26,10 +26,10 @@ CYCLE = [
 
 
 def _deep(depth: int) -> Any:
-    found: Any = CANARY
+    result: Any = CANARY
     for _ in range(depth):
-        found = {"a": [found]}
-    return found
+        result = {"a": [result]}
+    return result
 
 
 def _metadata(**values: Any) -> Poison:
@@ -159,8 +159,8 @@ def test_one_object(
     # It is looked at, and stays as it is: no crash, no loop, no writes.
     for run in (first, second):
         assert not run.error_code, run.error
-        assert not [one for one in run.kinds.values() if one.get("code")], run.kinds
-    assert [one["changed"] for one in second.kinds.values()] == [0, 0]
+        assert not [item for item in run.kinds.values() if item.get("code")], run.kinds
+    assert [item["changed"] for item in second.kinds.values()] == [0, 0]
     assert (
         list(ObservedObject.objects.order_by("id").values("uid", "changed_at", "problem")) == rows
     )
@@ -198,6 +198,6 @@ def test_a_list_that_is_none_concludes_nothing(
     world.fake.faults.add(verb="list", path=plural, body=body, times=None)
     run = world.run()
     assert not run.succeeded
-    assert "cluster_garbled" in {one.get("code") for one in run.kinds.values()}
+    assert "cluster_garbled" in {item.get("code") for item in run.kinds.values()}
     assert (world.names(), world.held()) == (["a"], {"10.0.0.0/24": "n1"})
     assert not ObservedObject.objects.exclude(missed_at=None).exists()

@@ -89,11 +89,11 @@ class World(stateful.RuleBasedStateMachine):
     @stateful.rule(name=_names, place=st.sampled_from(PLACES))
     def reserve(self, name: str, place: str) -> None:
         pool = self.pool(name)
-        found = pool and pool.cidrs.filter(cidr=place).first()
-        if found:
+        result = pool and pool.cidrs.filter(cidr=place).first()
+        if result:
             with contextlib.suppress(errors.IpamError), transaction.atomic():
                 span = factories.addresses.parse_range(f"{ip_network(place)[0]}/30")
-                pools.reserve(found.pk, span, author=factories.BY)
+                pools.reserve(result.pk, span, author=factories.BY)
 
     @stateful.rule(name=_names)
     def delete(self, name: str) -> None:
@@ -148,8 +148,8 @@ class World(stateful.RuleBasedStateMachine):
     def state(self) -> Any:
         rows = Pool.objects.filter(cluster=self.fleet.cluster).order_by("pk")
         objects = ObservedObject.objects.order_by("pk").values()
-        found = (self.fleet.found(), self.fleet.drift(), self.fleet.problems())
-        return list(rows.values()), list(objects), found, Event.objects.count(), self.fleet.there()
+        result = (self.fleet.found(), self.fleet.drift(), self.fleet.problems())
+        return list(rows.values()), list(objects), result, Event.objects.count(), self.fleet.there()
 
     def agrees(self, name: str, object_: dict[str, Any]) -> None:
         """Where they differ, somebody is told."""

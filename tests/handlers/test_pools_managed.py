@@ -121,7 +121,7 @@ def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> No
     assert (row.path, row.desired, row.observed) == ("spec.ipv4.cidrs", [A, B], [A])
     assert row.managers == ["kubectl"]
     assert row.conflict
-    assert [one.path for one in drift.apply(_of(managed), author=factories.BY)] == [row.path]
+    assert [item.path for item in drift.apply(_of(managed), author=factories.BY)] == [row.path]
 
 
 def test_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
@@ -169,8 +169,11 @@ def test_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.passed()
     row = drift.ignore(Drift.objects.get(), author=factories.WITH_REASON, user=factories.user())
     managed.passed()
-    kept = Drift.objects.get()
-    assert (kept.ignored_by, kept.ignored_reason) == (row.ignored_by, factories.WITH_REASON.reason)
+    stored = Drift.objects.get()
+    assert (stored.ignored_by, stored.ignored_reason) == (
+        row.ignored_by,
+        factories.WITH_REASON.reason,
+    )
     managed.put(manifest("green", C, A))
     managed.passed()
     assert Drift.objects.get().ignored_at is None

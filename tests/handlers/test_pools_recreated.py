@@ -99,12 +99,12 @@ def _new(definition: str, cidrs: list[str], *, ranges: bool) -> Manifest:
     if definition == SHIPPED:
         pool: Any = [reserved(holding, SPAN)] if ranges else None
         return manifest("green", *cidrs, pool=pool)
-    made = manifest("green")
-    made["spec"]["ipv4"]["cidrs"] = [
+    created = manifest("green")
+    created["spec"]["ipv4"]["cidrs"] = [
         {"cidr": cidr} | ({"reservedRange": "-".join(SPAN)} if ranges and cidr == holding else {})
         for cidr in cidrs
     ]
-    return made
+    return created
 
 
 def _rows(pool: Pool) -> list[tuple[Any, ...]]:

@@ -46,7 +46,7 @@ def fleet(served: str) -> Iterator[Fleet]:
 def _read(fleet: Fleet) -> list[str]:
     """The paths that were asked, as far as they have to do with pools."""
     assert isinstance(fleet.server, FakeCluster)
-    paths = [one.path for one in fleet.server.log if "/apis" in one.path]
+    paths = [item.path for item in fleet.server.log if "/apis" in item.path]
     return [path for path in paths if not path.startswith("/apis/apiext")]
 
 

@@ -49,7 +49,7 @@ class Reply:
     @property
     def causes(self) -> dict[str, str]:
         """Reason by field, of a Status."""
-        return {one["field"]: one["reason"] for one in self.json["details"]["causes"]}
+        return {cause["field"]: cause["reason"] for cause in self.json["details"]["causes"]}
 
 
 class Api:

@@ -43,20 +43,20 @@ def assets() -> pathlib.Path | None:
 
 
 def _free_ports(count: int) -> list[int]:
-    found: set[int] = set()
-    while len(found) < count:
-        found.add(processes.free_port())
-    return list(found)
+    result: set[int] = set()
+    while len(result) < count:
+        result.add(processes.free_port())
+    return list(result)
 
 
 class RealCluster:
     """A control plane of its own on 127.0.0.1; everything is gone at the end."""
 
     def __init__(self, folder: pathlib.Path | None = None) -> None:
-        found = folder or assets()
-        if found is None:
+        result = folder or assets()
+        if result is None:
             raise RuntimeError("KUBEBUILDER_ASSETS names no folder with kube-apiserver and etcd")
-        self._programs = found
+        self._programs = result
         self._authority = Authority()
         self.ca = self._authority.pem
         self.token = secrets.token_urlsafe(24)
@@ -159,7 +159,7 @@ class RealCluster:
                 for name in ("default", "kube-system"):
                     self.request("GET", f"/api/v1/namespaces/{name}")
             except (OSError, http.client.HTTPException, RuntimeError) as not_yet:
-                died = [one.args for one in self._processes if one.poll() is not None]
+                died = [process.args for process in self._processes if process.poll() is not None]
                 if died or time.monotonic() > until:
                     for log in self._log.parent.glob("log.*"):
                         sys.stderr.write(log.read_text(errors="replace")[-3000:])
@@ -267,8 +267,8 @@ class RealCluster:
 
     def erase(self, plural: str) -> None:
         """Delete all objects of a kind, whatever their finalizers say."""
-        for one in self.objects(plural):
-            metadata = one["metadata"]
+        for item in self.objects(plural):
+            metadata = item["metadata"]
             self.remove(plural, metadata["name"], metadata.get("namespace", ""))
 
     def undefine(self, name: str) -> None:
@@ -289,7 +289,7 @@ class RealCluster:
     def await_served(self, definition: Manifest) -> None:
         """Established comes before the paths are there, and each version comes by itself."""
         spec = definition["spec"]
-        for version in (one["name"] for one in spec["versions"] if one["served"]):
+        for version in (version["name"] for version in spec["versions"] if version["served"]):
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
             until = time.monotonic() + 20
             while not self._serves(
@@ -312,7 +312,7 @@ class RealCluster:
             resources = self.request("GET", base)["resources"]
         except RuntimeError:
             return False
-        return any(each["name"] == plural for each in resources)
+        return any(resource["name"] == plural for resource in resources)
 
     def await_unserved(self, group: str, plural: str) -> None:
         """The list of groups, and what each of them serves, follow one after the other."""
@@ -320,13 +320,15 @@ class RealCluster:
         while time.monotonic() < until:
             versions = [
                 version["groupVersion"]
-                for one in self.request("GET", "/apis")["groups"]
-                if one["name"] == group
-                for version in one["versions"]
+                for item in self.request("GET", "/apis")["groups"]
+                if item["name"] == group
+                for version in item["versions"]
             ]
             with contextlib.suppress(RuntimeError):
-                served = [self.request("GET", f"/apis/{one}")["resources"] for one in versions]
-                if plural not in {one["name"] for each in served for one in each}:
+                served = [
+                    self.request("GET", f"/apis/{version}")["resources"] for version in versions
+                ]
+                if plural not in {element["name"] for item in served for element in item}:
                     return
             time.sleep(0.05)
         raise RuntimeError(f"{plural}.{group} is still served")
@@ -335,13 +337,13 @@ class RealCluster:
         group_version = manifest["apiVersion"]
         base = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
         resources = self.request("GET", base)["resources"]
-        found = next(
+        resource = next(
             one for one in resources if one["kind"] == manifest["kind"] and "/" not in one["name"]
         )
-        if found["namespaced"]:
+        if resource["namespaced"]:
             base += f"/namespaces/{manifest['metadata'].get('namespace', 'default')}"
-        status = any(one["name"] == f"{found['name']}/status" for one in resources)
-        return f"{base}/{found['name']}", "/status" if status else ""
+        status = any(one["name"] == f"{resource['name']}/status" for one in resources)
+        return f"{base}/{resource['name']}", "/status" if status else ""
 
     def put(self, manifest: Manifest, *, manager: str = "test") -> Manifest:
         """Create or replace an object, its status too; what is stored then."""
@@ -367,13 +369,13 @@ class RealCluster:
         bases = ["/api/v1"] + [f"/apis/{g['preferredVersion']['groupVersion']}" for g in groups]
         # A kind of a group may have other versions than the group's others.
         bases += [f"/apis/{v['groupVersion']}" for g in groups for v in g["versions"]]
-        wanted, _, group = plural.partition(".")
+        expected, _, group = plural.partition(".")
         for base in bases:
             if group and not base.startswith(f"/apis/{group}/"):
                 continue
-            if self._lists(base, wanted):
+            if self._lists(base, expected):
                 inner = f"/namespaces/{namespace}" if namespace else ""
-                return f"{base}{inner}/{wanted}"
+                return f"{base}{inner}/{expected}"
         raise KeyError(plural)
 
     def objects(self, plural: str) -> list[Manifest]:
@@ -383,8 +385,8 @@ class RealCluster:
 
     def object(self, plural: str, name: str, namespace: str = "") -> Manifest:
         """One of them."""
-        found: Manifest = self.request("GET", f"{self._collection(plural, namespace)}/{name}")
-        return found
+        result: Manifest = self.request("GET", f"{self._collection(plural, namespace)}/{name}")
+        return result
 
     def remove(self, plural: str, name: str, namespace: str = "") -> None:
         """Delete at once, whatever its finalizers say."""
@@ -417,8 +419,8 @@ class RealCluster:
 
 
 def _file(path: str | pathlib.Path) -> pathlib.Path:
-    found = pathlib.Path(path)
-    return found if found.is_file() else CRDS / f"{str(path).removesuffix('.yaml')}.yaml"
+    result = pathlib.Path(path)
+    return result if result.is_file() else CRDS / f"{str(path).removesuffix('.yaml')}.yaml"
 
 
 def _at_version_of(present: Manifest, manifest: Manifest) -> Manifest:

@@ -51,7 +51,10 @@ def test_an_update_takes_a_field_from_its_applier(api: Api, name: str) -> None:
     drift = {"spec": {"ipv4": {"maskSize": 25}}}
     path = f"{POOLS}/{name}"
     drifted = api.call("PATCH", path, drift, content_type=MERGE, fieldManager="kubectl").json
-    owned = {one["manager"]: one["fieldsV1"] for one in drifted["metadata"]["managedFields"]}
+    owned = {
+        managed_field["manager"]: managed_field["fieldsV1"]
+        for managed_field in drifted["metadata"]["managedFields"]
+    }
     assert owned["us"] == {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
     refused = api.apply(POOLS, pool(name), "us")
     assert (refused.status, list(refused.causes)) == (409, [".spec.ipv4.maskSize"])
@@ -61,7 +64,10 @@ def test_force_takes_the_field(api: Api, name: str) -> None:
     api.apply(POOLS, pool(name), "them")
     taken = api.apply(POOLS, pool(name, mask=25), "us", force="true")
     assert (taken.status, taken.json["spec"]["ipv4"]["maskSize"]) == (200, 25)
-    owned = {one["manager"]: one["fieldsV1"] for one in taken.json["metadata"]["managedFields"]}
+    owned = {
+        managed_field["manager"]: managed_field["fieldsV1"]
+        for managed_field in taken.json["metadata"]["managedFields"]
+    }
     assert owned["them"] == {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
     assert api.apply(POOLS, pool(name, mask=24), "them").status == 409
 
@@ -79,8 +85,8 @@ def test_equal_values_are_owned_by_both_and_stay_when_one_leaves(api: Api, name:
     labelled["metadata"]["labels"] = {"team": "a"}
     api.apply(POOLS, labelled, "them")
     assert api.apply(POOLS, labelled, "us").status == 200
-    left = api.apply(POOLS, pool(name), "us").json
-    assert left["metadata"]["labels"] == {"team": "a"}
+    remaining = api.apply(POOLS, pool(name), "us").json
+    assert remaining["metadata"]["labels"] == {"team": "a"}
     assert not api.apply(POOLS, pool(name), "them").json["metadata"].get("labels")
 
 
@@ -115,9 +121,9 @@ def test_foreign_fields_stay(api: Api, name: str) -> None:
     api.apply(POOLS, pool(name), "us")
     patch = {"metadata": {"annotations": {"theirs": "1"}}}
     api.call("PATCH", f"{POOLS}/{name}", patch, content_type="application/merge-patch+json")
-    kept = api.apply(POOLS, pool(name, mask=25), "us").json
-    assert kept["metadata"]["annotations"] == {"theirs": "1"}
-    assert kept["metadata"]["generation"] == 2
+    stored = api.apply(POOLS, pool(name, mask=25), "us").json
+    assert stored["metadata"]["annotations"] == {"theirs": "1"}
+    assert stored["metadata"]["generation"] == 2
 
 
 def _with_ranges(name: str, *cidrs: str) -> dict[str, object]:
@@ -128,9 +134,9 @@ def _with_ranges(name: str, *cidrs: str) -> dict[str, object]:
 def test_a_list_of_items_with_keys_is_shared(api: Api, name: str) -> None:
     api.apply(POOLS, _with_ranges(name, "10.0.0.0/16"), "us")
     both = api.apply(POOLS, _with_ranges(name, "10.1.0.0/16"), "them").json
-    assert {one["cidr"] for one in both["spec"]["ipv4"]["pool"]} == {"10.0.0.0/16", "10.1.0.0/16"}
-    left = api.apply(POOLS, pool(name), "us").json
-    assert [one["cidr"] for one in left["spec"]["ipv4"]["pool"]] == ["10.1.0.0/16"]
+    assert {item["cidr"] for item in both["spec"]["ipv4"]["pool"]} == {"10.0.0.0/16", "10.1.0.0/16"}
+    remaining = api.apply(POOLS, pool(name), "us").json
+    assert [item["cidr"] for item in remaining["spec"]["ipv4"]["pool"]] == ["10.1.0.0/16"]
 
 
 def test_the_conflict_names_the_item(api: Api, name: str) -> None:
@@ -161,8 +167,8 @@ def test_status_and_spec_of_one_manager(
     assert api.apply(CLAIMS + "/status", body, manager).json["status"] == {"ips": ["10.0.0.1/24"]}
     other = claim(name, spec={"network": "tenant", "interface": "net2"})
     refused = api.apply(CLAIMS, other, "them")
-    kept = cluster.minor >= 22 or status == 200
-    assert refused.status == (409 if kept else 200)
+    stored = cluster.minor >= 22 or status == 200
+    assert refused.status == (409 if stored else 200)
 
 
 def test_status_of_an_absent_object_is_not_created(api: Api, name: str) -> None:
@@ -170,9 +176,9 @@ def test_status_of_an_absent_object_is_not_created(api: Api, name: str) -> None:
 
 
 def test_a_uid_of_an_absent_object_is_a_conflict(api: Api, name: str) -> None:
-    wanted = pool(name)
-    wanted["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
-    assert api.apply(POOLS, wanted, "us").status == 409
+    expected = pool(name)
+    expected["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
+    assert api.apply(POOLS, expected, "us").status == 409
 
 
 def test_a_stale_resource_version_is_a_conflict(api: Api, name: str) -> None:

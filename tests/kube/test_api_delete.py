@@ -83,5 +83,5 @@ def test_applied_finalizers_are_a_set_of_several_managers(api: Api, name: str) -
     api.apply(POOLS, _kept(name, "example.org/ours"), "us")
     both = api.apply(POOLS, _kept(name, "example.org/theirs"), "them").json["metadata"]
     assert sorted(both["finalizers"]) == ["example.org/ours", "example.org/theirs"]
-    left = api.apply(POOLS, pool(name), "us").json["metadata"]
-    assert left["finalizers"] == ["example.org/theirs"]
+    metadata = api.apply(POOLS, pool(name), "us").json["metadata"]
+    assert metadata["finalizers"] == ["example.org/theirs"]

@@ -18,9 +18,9 @@ def test_the_core_is_v1(api: Api) -> None:
 
 
 def test_groups_prefer_stable_versions(api: Api) -> None:
-    groups = {one["name"]: one for one in api.get("/apis").json["groups"]}
+    groups = {group["name"]: group for group in api.get("/apis").json["groups"]}
     cilium = groups["cilium.io"]
-    assert [one["version"] for one in cilium["versions"]] == ["v2", "v2alpha1"]
+    assert [version["version"] for version in cilium["versions"]] == ["v2", "v2alpha1"]
     assert cilium["preferredVersion"] == {"groupVersion": "cilium.io/v2", "version": "v2"}
     alone = api.get("/apis/cilium.io").json
     assert (alone["kind"], alone["name"], alone["versions"]) == (
@@ -33,23 +33,26 @@ def test_groups_prefer_stable_versions(api: Api) -> None:
 def test_resources_of_a_version(api: Api) -> None:
     listed = api.get("/apis/cilium.io/v2").json
     assert (listed["kind"], listed["groupVersion"]) == ("APIResourceList", "cilium.io/v2")
-    found = {one["name"]: one for one in listed["resources"]}
-    assert set(found) == {"ciliumpodippools", "ciliumnodes", "ciliumnodes/status"}
-    pools = found["ciliumpodippools"]
+    result = {resource["name"]: resource for resource in listed["resources"]}
+    assert set(result) == {"ciliumpodippools", "ciliumnodes", "ciliumnodes/status"}
+    pools = result["ciliumpodippools"]
     assert (pools["kind"], pools["namespaced"]) == ("CiliumPodIPPool", False)
     assert {"get", "list", "watch", "create", "update", "patch", "delete"} <= set(pools["verbs"])
-    assert set(found["ciliumnodes/status"]["verbs"]) == {"get", "patch", "update"}
+    assert set(result["ciliumnodes/status"]["verbs"]) == {"get", "patch", "update"}
 
 
 def test_a_version_has_only_its_own(api: Api) -> None:
     listed = api.get("/apis/cilium.io/v2alpha1").json["resources"]
-    assert [one["name"] for one in listed] == ["ciliumpodippools"]
+    assert [item["name"] for item in listed] == ["ciliumpodippools"]
 
 
 def test_core_kinds_that_this_project_reads(api: Api) -> None:
-    found = {one["name"]: one["namespaced"] for one in api.get("/api/v1").json["resources"]}
-    wanted = {"namespaces": False, "nodes": False, "pods": True, "configmaps": True}
-    assert wanted.items() <= found.items()
+    result = {
+        resource["name"]: resource["namespaced"]
+        for resource in api.get("/api/v1").json["resources"]
+    }
+    expected = {"namespaces": False, "nodes": False, "pods": True, "configmaps": True}
+    assert expected.items() <= result.items()
 
 
 @pytest.mark.parametrize("path", ["/apis/nothing.io", "/apis/nothing.io/v1", "/apis/cilium.io/v9"])
@@ -59,10 +62,15 @@ def test_an_absent_group(api: Api, path: str) -> None:
 
 def test_the_definition_itself_holds_the_schema(api: Api) -> None:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    found = api.get(f"{path}/ciliumpodippools.cilium.io").json
-    schemas = {one["name"]: one["schema"]["openAPIV3Schema"] for one in found["spec"]["versions"]}
+    result = api.get(f"{path}/ciliumpodippools.cilium.io").json
+    schemas = {
+        version["name"]: version["schema"]["openAPIV3Schema"]
+        for version in result["spec"]["versions"]
+    }
     assert "pool" in schemas["v2"]["properties"]["spec"]["properties"]["ipv4"]["properties"]
-    established = {one["type"]: one["status"] for one in found["status"]["conditions"]}
+    established = {
+        condition["type"]: condition["status"] for condition in result["status"]["conditions"]
+    }
     assert established["Established"] == "True"
 
 
@@ -80,16 +88,16 @@ def test_openapi_v2(api: Api) -> None:
     """Definitions come into it a moment after they are served."""
     until = time.monotonic() + 20
     name = "io.cilium.v2.CiliumPodIPPool"
-    while name not in (found := api.get("/openapi/v2").json["definitions"]):
+    while name not in (definitions := api.get("/openapi/v2").json["definitions"]):
         assert time.monotonic() < until
-    assert found[name]["x-kubernetes-group-version-kind"] == [
+    assert definitions[name]["x-kubernetes-group-version-kind"] == [
         {"group": "cilium.io", "version": "v2", "kind": "CiliumPodIPPool"}
     ]
 
 
 def test_the_identity_of_the_cluster(api: Api, cluster: Cluster) -> None:
-    found = api.get("/api/v1/namespaces/kube-system").json
-    assert found["metadata"]["uid"] == cluster.kube_system_uid
+    result = api.get("/api/v1/namespaces/kube-system").json
+    assert result["metadata"]["uid"] == cluster.kube_system_uid
 
 
 def test_a_definition_may_come_and_go(api: Api, cluster: Cluster) -> None:

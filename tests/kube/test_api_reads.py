@@ -13,22 +13,22 @@ def _names(listed: list[dict[str, object]]) -> list[str]:
 
 def _some(api: Api, name: str, count: int) -> list[str]:
     names = [f"{name}-{number}" for number in range(count)]
-    for one in names:
-        item = pool(one)
+    for element in names:
+        item = pool(element)
         item["metadata"]["labels"] = {"of": name}
         assert api.call("POST", POOLS, item).status == 201
     return names
 
 
 def _pages(api: Api, path: str, **query: object) -> list[dict[str, object]]:
-    found, token = [], ""
+    result, token = [], ""
     while True:
         reply = api.get(path, **query, **({"continue_": token} if token else {}))
         assert reply.status == 200, reply.content
-        found += reply.json["items"]
+        result += reply.json["items"]
         token = reply.json["metadata"].get("continue", "")
         if not token:
-            return found
+            return result
 
 
 def test_an_absent_object_has_a_status_with_its_name(api: Api) -> None:
@@ -72,7 +72,7 @@ def test_items_of_a_core_list_do_not_name_their_kind(api: Api) -> None:
 
 def test_pages_hold_everything_once_in_order(api: Api, name: str) -> None:
     names = _some(api, name, 7)
-    paged = [one for one in _names(_pages(api, POOLS, limit=3)) if one.startswith(f"{name}-")]
+    paged = [item for item in _names(_pages(api, POOLS, limit=3)) if item.startswith(f"{name}-")]
     assert paged == names
 
 
@@ -83,9 +83,9 @@ def test_pages_show_one_moment(api: Api, name: str) -> None:
     api.call("POST", POOLS, pool(f"{name}-zzz"))
     rest = api.get(POOLS, continue_=first["metadata"]["continue"]).json
     assert rest["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-    seen = _names(rest["items"])
-    assert names[-1] in seen
-    assert f"{name}-zzz" not in seen
+    observed = _names(rest["items"])
+    assert names[-1] in observed
+    assert f"{name}-zzz" not in observed
 
 
 def test_a_continue_token_of_a_compacted_past_is_410_with_another(
@@ -143,8 +143,8 @@ def test_label_selectors(api: Api, name: str, selector: str, count: int) -> None
 
 def test_a_field_selector_of_the_name(api: Api, name: str) -> None:
     names = _some(api, name, 2)
-    found = api.get(POOLS, fieldSelector=f"metadata.name={names[0]}").json["items"]
-    assert _names(found) == names[:1]
+    items = api.get(POOLS, fieldSelector=f"metadata.name={names[0]}").json["items"]
+    assert _names(items) == names[:1]
     assert api.get(POOLS, fieldSelector="spec.x=1").status == 400
 
 
@@ -157,4 +157,4 @@ def test_one_namespace_or_all(api: Api, cluster: Cluster, name: str) -> None:
         assert api.call("POST", path, item).status == 201
     assert len(api.get(f"/api/v1/namespaces/{name}/configmaps").json["items"]) == 1
     everywhere = api.get("/api/v1/configmaps", fieldSelector=f"metadata.name=map-{name}").json
-    assert {one["metadata"]["namespace"] for one in everywhere["items"]} == {name, "default"}
+    assert {item["metadata"]["namespace"] for item in everywhere["items"]} == {name, "default"}

@@ -67,7 +67,7 @@ def test_an_invalid_object_is_422_with_the_field(
     refused = api.call("POST", POOLS, pool(name) | {"spec": spec})
     assert (refused.status, refused.reason) == (422, "Invalid")
     # Newer servers name the item of a list, "cidrs[0]"; 1.20 does not.
-    without_index = {one.partition("[")[0] for one in refused.causes}
+    without_index = {cause.partition("[")[0] for cause in refused.causes}
     assert without_index & {field, "spec.podSelector.matchExpressions"} == {
         field if "matchExpressions" not in field else without_index.pop()
     }

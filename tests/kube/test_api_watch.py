@@ -85,12 +85,12 @@ def test_entering_and_leaving_a_selection(api: Api, other: Api, name: str) -> No
     api.call("POST", POOLS, pool(name))
     for value in (name, "other"):
         patch = {"metadata": {"labels": {"of": value}}}
-        left = api.call("PATCH", path, patch, content_type=MERGE)
+        answer = api.call("PATCH", path, patch, content_type=MERGE)
     query = {"labelSelector": f"of={name}", "resourceVersion": since, "timeoutSeconds": 10}
     events = other.watch(POOLS, **query)
     entered, gone = next(events), next(events)
     assert (entered["type"], gone["type"]) == ("ADDED", "DELETED")
-    assert gone["object"]["metadata"]["resourceVersion"] == left.version
+    assert gone["object"]["metadata"]["resourceVersion"] == answer.version
     assert gone["object"]["metadata"]["labels"] == {"of": name}
 
 

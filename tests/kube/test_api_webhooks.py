@@ -117,7 +117,7 @@ def test_it_is_asked_with_both_objects(api: Api, webhook: Webhook, name: str) ->
     api.apply(POOLS, pool(name, mask=25), "us")
     api.call("DELETE", path)
     create, update, delete = webhook.reviews
-    assert [one["operation"] for one in webhook.reviews] == ["CREATE", "UPDATE", "DELETE"]
+    assert [review["operation"] for review in webhook.reviews] == ["CREATE", "UPDATE", "DELETE"]
     assert create["oldObject"] is None
     assert create["object"]["spec"]["allowFirstIP"] is False
     assert update["oldObject"]["spec"]["ipv4"]["maskSize"] == 24

@@ -23,9 +23,9 @@ def test_a_second_create_is_already_exists(api: Api, name: str) -> None:
 
 
 def test_a_generated_name(api: Api, name: str) -> None:
-    wanted = pool("")
-    wanted["metadata"] = {"generateName": f"{name}-"}
-    created = api.call("POST", POOLS, wanted).json["metadata"]["name"]
+    expected = pool("")
+    expected["metadata"] = {"generateName": f"{name}-"}
+    created = api.call("POST", POOLS, expected).json["metadata"]["name"]
     assert created.startswith(f"{name}-")
     assert len(created) == len(name) + 6
 

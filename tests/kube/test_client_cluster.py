@@ -75,19 +75,19 @@ def test_an_unknown_token(cluster: Cluster) -> None:
 
 def test_what_happens_is_told(gateway: api_client.ClusterClient, name: str) -> None:
     since = gateway.list(POOLS).resource_version
-    made = gateway.apply(POOLS, gateways.pool(name), manager="cadastre")
-    gateway.delete(POOLS, name, uid=made["metadata"]["uid"])
-    events = [each for each in gateway.watch(POOLS, since, seconds=1) if each.type != "BOOKMARK"]
+    created = gateway.apply(POOLS, gateways.pool(name), manager="cadastre")
+    gateway.delete(POOLS, name, uid=created["metadata"]["uid"])
+    events = [item for item in gateway.watch(POOLS, since, seconds=1) if item.type != "BOOKMARK"]
     assert [event.type for event in events] == ["ADDED", "DELETED"]
-    assert events[0].object["metadata"]["uid"] == made["metadata"]["uid"]
+    assert events[0].object["metadata"]["uid"] == created["metadata"]["uid"]
 
 
 def test_pages(
     gateway: api_client.ClusterClient, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     names = [f"{name}-{number}" for number in range(5)]
-    for each in names:
-        gateway.create(POOLS, gateways.pool(each), manager="cadastre")
+    for element in names:
+        gateway.create(POOLS, gateways.pool(element), manager="cadastre")
     monkeypatch.setattr(api_client, "PAGE", 2)
     listed = [item["metadata"]["name"] for item in gateway.list(POOLS).items]
     assert set(names) <= set(listed)
@@ -96,12 +96,12 @@ def test_pages(
 
 def test_finalizers_keep_a_deleted_object(gateway: api_client.ClusterClient, name: str) -> None:
     manifest = gateways.pool(name, finalizers=["cadastre.example/held"])
-    made = gateway.create(POOLS, manifest, manager="cadastre")
-    gateway.delete(POOLS, name, uid=made["metadata"]["uid"])
-    kept = gateway.get(POOLS, name)
-    assert kept["metadata"]["deletionTimestamp"]
-    del kept["metadata"]["finalizers"]
-    gateway.replace(POOLS, kept, manager="cadastre")
+    created = gateway.create(POOLS, manifest, manager="cadastre")
+    gateway.delete(POOLS, name, uid=created["metadata"]["uid"])
+    stored = gateway.get(POOLS, name)
+    assert stored["metadata"]["deletionTimestamp"]
+    del stored["metadata"]["finalizers"]
+    gateway.replace(POOLS, stored, manager="cadastre")
     with pytest.raises(faults.NotFound):
         gateway.get(POOLS, name)
 

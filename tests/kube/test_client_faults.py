@@ -202,8 +202,8 @@ def test_an_answer_that_drips_is_cut_off() -> None:
 
 
 def test_a_webhooks_key_in_a_servers_message_is_hidden() -> None:
-    told = (
+    text = (
         'failed calling webhook "x": Post "https://c/webhooks/v1/prod/cadw_0123456789abcdefXYZ/v"'
     )
-    assert "0123456789" not in connection_errors.printable_message(told)
-    assert connection_errors.printable_message(told).startswith("failed calling webhook")
+    assert "0123456789" not in connection_errors.printable_message(text)
+    assert connection_errors.printable_message(text).startswith("failed calling webhook")

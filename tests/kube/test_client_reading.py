@@ -69,7 +69,7 @@ def test_a_list_is_complete(
         f"p{number:05}" for number in range(count)
     ]
     assert listing.resource_version
-    assert [one.query["limit"] for one in fake.log] == ["500"] * max(1, -(-count // 500))
+    assert [item.query["limit"] for item in fake.log] == ["500"] * max(1, -(-count // 500))
 
 
 def test_what_looks_like_the_next_page_is_none() -> None:
@@ -100,7 +100,7 @@ def test_a_list_that_expires_begins_again(
         fake.put(gateways.pool(f"p{number:05}"))
     fake.faults.add(verb="list", skip=1, times=1, status=410)
     assert len(gateway.list(POOLS).items) == 501
-    assert [bool(one.query.get("continue")) for one in fake.log] == [False, True, False, True]
+    assert [bool(item.query.get("continue")) for item in fake.log] == [False, True, False, True]
 
 
 def test_a_list_that_always_expires_is_given_up(

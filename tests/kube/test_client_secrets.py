@@ -93,9 +93,9 @@ def test_conditions_and_findings_are_stored_without_it(db: None) -> None:
     manifest = gateways.pool("a") | {
         "status": {"conditions": [{"type": "X", "message": f"Bearer {JWT}"}]}
     }
-    kept = handler.projection_for(Pools())(manifest)
-    assert kept is not None
-    assert kept["status"]["conditions"][0] == {"type": "X", "message": "Bearer [redacted]"}
+    stored = handler.projection_for(Pools())(manifest)
+    assert stored is not None
+    assert stored["status"]["conditions"][0] == {"type": "X", "message": "Bearer [redacted]"}
     assert JWT in str(manifest)
     cluster = Cluster.objects.create(name="east")
     finding = handler.ReconcileFinding(

@@ -85,11 +85,11 @@ def test_a_private_key_leaves_no_file(
 
 def _open() -> set[tuple[str, str]]:
     """Each descriptor and what it is of: others, closed meanwhile by threads, may lend their numbers."""
-    found = set()
+    result = set()
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):  # that of the listing itself
-            found.add((name, os.readlink(f"/proc/self/fd/{name}")))
-    return found
+            result.add((name, os.readlink(f"/proc/self/fd/{name}")))
+    return result
 
 
 def test_certificates_that_do_not_load_are_said_so(access: Access) -> None:

@@ -128,19 +128,19 @@ def test_a_cut_is_told_after_what_came_before(
 
 
 def test_a_watch_that_is_left_ends_its_connection() -> None:
-    left: list[bytes] = []
+    remaining: list[bytes] = []
 
     def answer(connection: ssl.SSLSocket) -> None:
         connection.sendall(CHUNKED + _chunk(_line("ADDED", "2")))
         connection.settimeout(10)
-        left.append(connection.recv(1))
+        remaining.append(connection.recv(1))
 
     with raw_server.serving(answer) as (access, _):
         gateway = api_client.ClusterClient(access, allow_loopback=True)
         for event in gateway.watch(POOLS, "1", seconds=60):
             assert event.type == "ADDED"
             break
-    assert left == [b""]
+    assert remaining == [b""]
 
 
 def test_half_a_line_at_the_end_is_dropped() -> None:
@@ -151,7 +151,7 @@ def test_half_a_line_at_the_end_is_dropped() -> None:
 
 def test_lines_do_not_keep_to_chunks() -> None:
     lines = _line("ADDED", "2") + _line("MODIFIED", "3") + _line("DELETED", "4")
-    pieces = [_chunk(lines[at : at + 7]) for at in range(0, len(lines), 7)]
+    pieces = [_chunk(lines[item : item + 7]) for item in range(0, len(lines), 7)]
     assert [event.resource_version for event in _told(*pieces, END)] == ["2", "3", "4"]
 
 

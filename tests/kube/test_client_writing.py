@@ -28,17 +28,17 @@ def _apply(
 
 
 def test_apply_makes_and_changes(gateway: api_client.ClusterClient, name: str) -> None:
-    made = _apply(gateway, gateways.pool(name))
-    assert made["spec"]["ipv4"]["cidrs"] == ["10.0.0.0/16"]
+    created = _apply(gateway, gateways.pool(name))
+    assert created["spec"]["ipv4"]["cidrs"] == ["10.0.0.0/16"]
     changed = _apply(gateway, gateways.pool(name, "10.9.0.0/16"))
     assert changed["spec"]["ipv4"]["cidrs"] == ["10.9.0.0/16"]
-    assert changed["metadata"]["uid"] == made["metadata"]["uid"]
+    assert changed["metadata"]["uid"] == created["metadata"]["uid"]
 
 
 def test_the_same_again_changes_nothing(gateway: api_client.ClusterClient, name: str) -> None:
-    made = _apply(gateway, gateways.pool(name))
+    created = _apply(gateway, gateways.pool(name))
     again = _apply(gateway, gateways.pool(name))
-    assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    assert again["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
 
 
 def test_a_dry_run_stores_nothing(gateway: api_client.ClusterClient, name: str) -> None:
@@ -159,5 +159,5 @@ def test_a_name_stays_inside_its_collection(fake: FakeCluster, name: str) -> Non
     with gateways.to(fake) as gateway, pytest.raises(faults.ClusterFault):
         gateway.get(POOLS, name)
     prefix = "/apis/cilium.io/v2/ciliumpodippools/"
-    assert all(one.path.startswith(prefix) for one in fake.log)
-    assert all("/" not in one.path.removeprefix(prefix) for one in fake.log) or "/" in name
+    assert all(item.path.startswith(prefix) for item in fake.log)
+    assert all("/" not in item.path.removeprefix(prefix) for item in fake.log) or "/" in name

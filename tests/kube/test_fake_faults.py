@@ -100,7 +100,7 @@ def test_a_silent_server_ends_when_it_closes(fake: FakeCluster, effect: Effect) 
 def test_something_happens_between_two_requests(fake: FakeCluster, api: Api) -> None:
     fake.faults.add(verb="list", skip=1, call=lambda: fake.put(pool("b")))
     assert api.get(POOLS).json["items"] == []
-    assert [one["metadata"]["name"] for one in api.get(POOLS).json["items"]] == ["b"]
+    assert [item["metadata"]["name"] for item in api.get(POOLS).json["items"]] == ["b"]
 
 
 def test_faults_of_a_watch(fake: FakeCluster, api: Api) -> None:
@@ -134,7 +134,7 @@ def test_a_bookmark_on_demand(fake: FakeCluster, api: Api) -> None:
 
 
 def _bookmark_when_watched(fake: FakeCluster) -> None:
-    while not any(one.status for one in fake.log.of("watch")):
+    while not any(item.status for item in fake.log.of("watch")):
         time.sleep(0.001)
     for _ in range(50):
         fake.bookmark()
@@ -176,5 +176,5 @@ def test_a_token_may_be_revoked(fake: FakeCluster) -> None:
 
 def test_another_cluster_behind_the_same_address(fake: FakeCluster, api: Api) -> None:
     fake.kube_system_uid = "00000000-0000-0000-0000-000000000000"
-    found = api.get("/api/v1/namespaces/kube-system").json["metadata"]
-    assert found["uid"] == fake.kube_system_uid == "00000000-0000-0000-0000-000000000000"
+    metadata = api.get("/api/v1/namespaces/kube-system").json["metadata"]
+    assert metadata["uid"] == fake.kube_system_uid == "00000000-0000-0000-0000-000000000000"

@@ -34,7 +34,7 @@ def network(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Netw
     cluster.crds(CRD)
     known = worlds.network(NETWORK)
     with own_site.serving(tmp_path) as url:
-        said = StringIO()
+        output = StringIO()
         management.call_command(
             "webhook",
             known.cluster.name,
@@ -43,15 +43,15 @@ def network(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Netw
             "--only=validate-ippools",
             f"--url={url}",
             f"--ca={tmp_path / 'ca.pem'}",
-            stdout=said,
+            stdout=output,
         )
-        cluster.put(yaml.safe_load(said.getvalue()))
+        cluster.put(yaml.safe_load(output.getvalue()))
         eventually.until(lambda: _refuses(api))
         yield known
         cluster.remove("validatingwebhookconfigurations", hooks.VALIDATE_IPPOOLS.name)
         eventually.until(lambda: not _refuses(api))
-    for one in cluster.objects("ippools"):
-        cluster.remove("ippools", one["metadata"]["name"])
+    for item in cluster.objects("ippools"):
+        cluster.remove("ippools", item["metadata"]["name"])
 
 
 def _refuses(api: Api) -> bool:
@@ -61,9 +61,9 @@ def _refuses(api: Api) -> bool:
 
 
 def test_a_good_one_is_stored_without_a_word(api: Api, network: Network, name: str) -> None:
-    made = api.call("POST", IPPOOLS, manifest(name, {A: ["10.0.0.5/24"]}))
-    assert made.status == 201, made.json
-    assert "Warning" not in made.headers
+    answer = api.call("POST", IPPOOLS, manifest(name, {A: ["10.0.0.5/24"]}))
+    assert answer.status == 201, answer.json
+    assert "Warning" not in answer.headers
     assert api.get(f"{IPPOOLS}/{name}").json["spec"]["entries"] == {A: ["10.0.0.5/24"]}
 
 
@@ -98,9 +98,9 @@ def test_an_unusable_entry(api: Api, network: Network, name: str, mac: str, ip: 
 def test_duplicates_are_warned_of(api: Api, network: Network, name: str) -> None:
     worlds.workload(network, "web", "02:00:00:00:00:0c", "10.0.0.7/24")
     written: dict[str, Any] = {A: ["10.0.0.5/24"], A.upper(): ["10.0.0.7/24"], B: ["10.0.0.5/24"]}
-    made = api.call("POST", IPPOOLS, manifest(name, written))
-    assert made.status == 201, made.json
-    warned = " ".join(made.headers.get_all("Warning", []))
+    answer = api.call("POST", IPPOOLS, manifest(name, written))
+    assert answer.status == 201, answer.json
+    warned = " ".join(answer.headers.get_all("Warning", []))
     assert f"the MAC address {A} occurs in several notations" in warned
     assert "10.0.0.5 is assigned to several MAC addresses" in warned
     assert "10.0.0.7 is also used by a running VM or pod" in warned

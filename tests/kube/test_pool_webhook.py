@@ -27,7 +27,7 @@ def register(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any
     """A cluster of the register, whose webhook the API server calls."""
     known = factories.cluster()
     with own_site.serving(tmp_path) as url:
-        said = StringIO()
+        output = StringIO()
         management.call_command(
             "webhook",
             known.name,
@@ -36,9 +36,9 @@ def register(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any
             "--only=validate-ciliumpodippools",
             f"--url={url}",
             f"--ca={tmp_path / 'ca.pem'}",
-            stdout=said,
+            stdout=output,
         )
-        cluster.put(yaml.safe_load(said.getvalue()))
+        cluster.put(yaml.safe_load(output.getvalue()))
         eventually.until(lambda: _denied(api))
         yield known
         cluster.remove(_KIND, configuration.CILIUM_POD_IP_POOLS.name)
@@ -51,8 +51,8 @@ def _denied(api: Api) -> bool:
 
 
 def _taken(register: Any, name: str, *cidrs: str) -> None:
-    made = factories.pool(*cidrs, within=register, name=name, category="pod", mask=24)
-    factories.take(made, factories.holder("n1", kind="node"))
+    created = factories.pool(*cidrs, within=register, name=name, category="pod", mask=24)
+    factories.take(created, factories.holder("n1", kind="node"))
 
 
 def test_what_is_in_use_is_not_removed(api: Api, register: Any, name: str) -> None:
@@ -104,9 +104,9 @@ def test_a_dry_run_is_judged_and_changes_nothing(api: Api, register: Any, name: 
 def test_generated_names(api: Api, register: Any, name: str) -> None:
     unnamed = pool("x", "10.7.0.0/16")
     unnamed["metadata"] = {"generateName": f"{name}-"}
-    made = api.call("POST", POOLS, unnamed)
-    assert made.status == 201
-    api.call("DELETE", f"{POOLS}/{made.json['metadata']['name']}")
+    answer = api.call("POST", POOLS, unnamed)
+    assert answer.status == 201
+    api.call("DELETE", f"{POOLS}/{answer.json['metadata']['name']}")
 
 
 def test_the_role_that_manages_may_create_by_server_side_apply(cluster: Cluster, name: str) -> None:
@@ -114,11 +114,11 @@ def test_the_role_that_manages_may_create_by_server_side_apply(cluster: Cluster,
     token = cluster.user(f"manager-{name}", role["rules"])
     managing = Api(cluster, token=token)
     with contextlib.closing(managing):
-        made: list[Any] = []
+        created: list[Any] = []
 
         def applied() -> bool:
-            made.append(managing.apply(POOLS, pool(name, "10.8.0.0/16"), "cadastre"))
-            return made[-1].status in {200, 201}
+            created.append(managing.apply(POOLS, pool(name, "10.8.0.0/16"), "cadastre"))
+            return created[-1].status in {200, 201}
 
         eventually.until(applied)  # a server learns of a role a moment after it was written
         assert managing.call("DELETE", f"{POOLS}/{name}").status == 403
@@ -139,11 +139,13 @@ def _collection(api: Api, document: Any) -> str:
     base = f"/apis/{document['apiVersion']}" if "/" in document["apiVersion"] else "/api/v1"
     answer = api.get(base)
     listed = answer.json["resources"] if answer.status == 200 else ()
-    found = [one for one in listed if one["kind"] == document["kind"] and "/" not in one["name"]]
-    if not found:
+    result = [
+        item for item in listed if item["kind"] == document["kind"] and "/" not in item["name"]
+    ]
+    if not result:
         return ""
-    if not found[0]["namespaced"]:
-        return f"{base}/{found[0]['name']}"
+    if not result[0]["namespaced"]:
+        return f"{base}/{result[0]['name']}"
     if document["metadata"]["namespace"] != "kube-system":
         document["metadata"]["namespace"] = "default"  # a dry run makes no namespace
-    return f"{base}/namespaces/{document['metadata']['namespace']}/{found[0]['name']}"
+    return f"{base}/namespaces/{document['metadata']['namespace']}/{result[0]['name']}"

@@ -56,19 +56,19 @@ def known(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any]:
 
 
 def _printed(name: str, url: str, folder: pathlib.Path) -> list[Any]:
-    said = StringIO()
+    output = StringIO()
     only = ("--only=mutate-pods", "--only=mutate-vms")
     where = (f"--url={url}", f"--ca={folder / 'ca.pem'}", "--failure-policy=Fail")
     management.call_command(
-        "webhook", name, "--new-key", "--print-manifest", *only, *where, stdout=said
+        "webhook", name, "--new-key", "--print-manifest", *only, *where, stdout=output
     )
-    return list(yaml.safe_load_all(said.getvalue()))
+    return list(yaml.safe_load_all(output.getvalue()))
 
 
 def _pod(name: str, vm: str, **more: Any) -> Manifest:
-    made = launcher(vm, **more) | {"spec": copy.deepcopy(SPEC)}
-    made["metadata"] = {**made["metadata"], "name": name}
-    return made
+    created = launcher(vm, **more) | {"spec": copy.deepcopy(SPEC)}
+    created["metadata"] = {**created["metadata"], "name": name}
+    return created
 
 
 def _probe(api: Api) -> Reply:
@@ -90,8 +90,8 @@ def test_a_launcher_pod(api: Api, known: Any, name: str) -> None:
     doors.see(known.cluster, vm_manifest(name, mac=None))
     _entry(known, name)
     Decision.objects.all().delete()
-    made = api.call("POST", PODS, _pod(name, name))
-    (element,) = _annotation(made)
+    answer = api.call("POST", PODS, _pod(name, name))
+    (element,) = _annotation(answer)
     assert element == {
         "name": "default",
         "namespace": "ovn-kubernetes",
@@ -99,7 +99,7 @@ def test_a_launcher_pod(api: Api, known: Any, name: str) -> None:
         "ips": ["10.0.1.5/16"],
         "ipam-claim-reference": f"{name}.podnet",
     }
-    assert "cadastre: gets 10.0.1.5/16" in made.headers["Warning"]
+    assert "cadastre: gets 10.0.1.5/16" in answer.headers["Warning"]
     assert _annotation(api.get(f"{PODS}/{name}")) == [element]
     decision = Decision.objects.get()
     assert (decision.vm, decision.code, decision.operation) == (name, "patched", "CREATE")
@@ -137,17 +137,17 @@ def test_updates(api: Api, known: Any, name: str) -> None:
     patch = {"metadata": {"annotations": {DEFAULT_NETWORK: less}}}
     assert _annotation(api.call("PATCH", f"{PODS}/{name}", patch, content_type=MERGE)) == before
     other = {"metadata": {"annotations": {DEFAULT_NETWORK: '[{"name":"theirs"}]'}}}
-    kept = api.call("PATCH", f"{PODS}/{name}", other, content_type=MERGE)
-    assert _annotation(kept) == [{"name": "theirs"}]
-    assert "exists and is kept" in kept.headers["Warning"]
+    stored = api.call("PATCH", f"{PODS}/{name}", other, content_type=MERGE)
+    assert _annotation(stored) == [{"name": "theirs"}]
+    assert "exists and is kept" in stored.headers["Warning"]
 
 
 def test_ordinary_pods_are_not_touched(api: Api, known: Any, name: str) -> None:
     Decision.objects.all().delete()
     ordinary = _pod(name, "probe", labels={"app": "web"})
-    made = api.call("POST", PODS, ordinary)
-    assert _annotation(made) is None
-    assert "Warning" not in made.headers
+    answer = api.call("POST", PODS, ordinary)
+    assert _annotation(answer) is None
+    assert "Warning" not in answer.headers
     system = api.call(
         "POST", "/api/v1/namespaces/kube-system/pods", _pod(name, "probe"), dryRun="All"
     )
@@ -156,9 +156,9 @@ def test_ordinary_pods_are_not_touched(api: Api, known: Any, name: str) -> None:
 
 
 def test_a_vm_without_an_entry_starts(api: Api, known: Any, name: str) -> None:
-    made = api.call("POST", PODS, _pod(name, name))
-    assert _annotation(made) is None
-    assert "neither a MAC entry nor an IPAMClaim" in made.headers["Warning"]
+    answer = api.call("POST", PODS, _pod(name, name))
+    assert _annotation(answer) is None
+    assert "neither a MAC entry nor an IPAMClaim" in answer.headers["Warning"]
 
 
 @pytest.mark.sample(4)
@@ -174,9 +174,9 @@ def test_a_virtual_machine(api: Api, known: Any, name: str, annotation: str, wri
     if annotation == "default-network":
         ips = ["10.0.1.5/16"]
         expected = [{"name": "default", "namespace": "ovn-kubernetes", "mac": mac, "ips": ips}]
-    made = api.call("POST", VMS, vm_manifest(name, mac=mac))
-    assert made.status == 201, made.json
-    template = made.json["spec"]["template"]
+    answer = api.call("POST", VMS, vm_manifest(name, mac=mac))
+    assert answer.status == 201, answer.json
+    template = answer.json["spec"]["template"]
     assert json.loads(template["metadata"]["annotations"][written]) == expected
     vmi = vm_manifest(name, mac=mac, kind="VirtualMachineInstance")
     assert _annotation(api.call("POST", VMIS, vmi), written) == expected
@@ -190,6 +190,6 @@ def test_a_virtual_machine(api: Api, known: Any, name: str, annotation: str, wri
 def test_a_virtual_machine_of_no_entry(api: Api, known: Any, name: str) -> None:
     NetworkSettings.objects.update(annotation="addresses")
     manifest = vm_manifest(name, mac="02:00:00:00:77:77")
-    made = api.call("POST", VMS, manifest)
-    assert made.json["spec"]["template"]["spec"] == manifest["spec"]["template"]["spec"]
-    assert "annotations" not in (made.json["spec"]["template"].get("metadata") or {})
+    answer = api.call("POST", VMS, manifest)
+    assert answer.json["spec"]["template"]["spec"] == manifest["spec"]["template"]["spec"]
+    assert "annotations" not in (answer.json["spec"]["template"].get("metadata") or {})

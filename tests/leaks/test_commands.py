@@ -29,7 +29,7 @@ def ipam(*words: str) -> tuple[int, str]:
 def told(*words: str) -> list[tuple[str, str]]:
     """Result and code of each block."""
     _, text = ipam("reclaim", *words, "--reason", "gone", "-o", "json")
-    return [(one["result"], one["code"]) for one in json.loads(text)]
+    return [(load["result"], load["code"]) for load in json.loads(text)]
 
 
 def stored(folder: pathlib.Path, form: str) -> str:

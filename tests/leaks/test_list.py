@@ -61,13 +61,13 @@ def test_pages(feed: Feed) -> None:
     for number in range(5):
         feed.holds(f"i-{number}")
     feed.twice()
-    seen: list[str] = []
+    observed: list[str] = []
     path: str | None = "leaks/?limit=2&fields=holder"
     while path:
         answer = feed.api("GET", path).json()
-        seen += [row["holder"]["id"] for row in answer["results"]]
+        observed += [row["holder"]["id"] for row in answer["results"]]
         path = answer["next"] and answer["next"].partition("/api/v1/")[2]
-    assert seen == [f"i-{number}" for number in range(5)]
+    assert observed == [f"i-{number}" for number in range(5)]
 
 
 def test_who_may_see_them(feed: Feed) -> None:

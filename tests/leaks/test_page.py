@@ -35,11 +35,11 @@ def page(client: Client, path: str, **query: Any) -> str:
 
 def hidden(text: str) -> dict[str, list[str]]:
     """The hidden fields of the page."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for name, value in re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', text):
         if name != "csrfmiddlewaretoken":
-            found.setdefault(name, []).append(value)
-    return found
+            result.setdefault(name, []).append(value)
+    return result
 
 
 def test_an_empty_page_explains_itself(browser: Client) -> None:

@@ -65,7 +65,7 @@ def test_who_is_referenced_again_is_left_alone(feed: Feed) -> None:
     rows = list(Leak.objects.values())
     feed.report("i-1", complete=False)
     refused(feed.reclaim(block), 409, "referenced_again")
-    Leak.objects.bulk_create(Leak(**one) for one in rows)
+    Leak.objects.bulk_create(Leak(**item) for item in rows)
     refused(feed.reclaim(block), 409, "referenced_again")
     assert row(block).state == "held"
 
@@ -122,13 +122,13 @@ def test_many_at_once_with_a_result_for_each(feed: Feed) -> None:
     leaked, back, never = (feed.holds(name) for name in ("i-1", "i-2", "i-3"))
     feed.twice("i-3")
     feed.report("i-2", complete=False)
-    blocks = [{"id": one["id"], "holder": {"kind": "instance", "id": one["holder"]["id"]}}
-              for one in (leaked, back, never)]  # fmt: skip
+    blocks = [{"id": item["id"], "holder": {"kind": "instance", "id": item["holder"]["id"]}}
+              for item in (leaked, back, never)]  # fmt: skip
     blocks.append({"id": 1 << 40, "holder": {"kind": "instance", "id": "i"}})
     body = {"blocks": blocks, "reason": "gone"}
     answer = feed.api("POST", "leaks/reclaim/", body)
     assert answer.status_code == 200, answer.content
-    told = [(one["outcome"], one["code"]) for one in answer.json()["results"]]
+    told = [(result["outcome"], result["code"]) for result in answer.json()["results"]]
     assert told == [
         ("reclaimed", ""), ("refused", "referenced_again"), ("refused", "referenced_again"),
         ("refused", "not_found"),
@@ -141,9 +141,9 @@ def test_many_at_once_with_a_result_for_each(feed: Feed) -> None:
 
 
 def test_a_reason_is_asked_for_below_the_edges_too(feed: Feed) -> None:
-    wanted = reclaim.ReclaimTarget(1, "instance", "i")
+    target = reclaim.ReclaimTarget(1, "instance", "i")
     with pytest.raises(errors.InvalidInput):
-        reclaim.reclaim(wanted, author=factories.BY)
+        reclaim.reclaim(target, author=factories.BY)
 
 
 def test_an_environment_is_told_by_its_organisation(feed: Feed) -> None:

@@ -130,9 +130,9 @@ def test_a_body_that_is_too_large(feed: Feed) -> None:
 def test_feeds_are_listed_with_their_state(feed: Feed) -> None:
     feed.report("i-1", "i-2", sequence=4)
     feed.report("i-3", complete=False)
-    (found,) = feed.api("GET", f"references/?cluster={feed.cluster.name}").json()["results"]
-    assert (found["sequence"], found["holders"], found["holder_kind"]) == (5, 3, "instance")
-    assert found["reporter"] == feed.api.user.username
+    (result,) = feed.api("GET", f"references/?cluster={feed.cluster.name}").json()["results"]
+    assert (result["sequence"], result["holders"], result["holder_kind"]) == (5, 3, "instance")
+    assert result["reporter"] == feed.api.user.username
     assert feed.api("GET", "references/?holder_kind=node").json()["results"] == []
 
 

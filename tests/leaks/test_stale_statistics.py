@@ -44,11 +44,11 @@ def test_the_list_and_taking_them_back(feed: Feed) -> None:
     assert len(listed) == HELD - 1
     assert _read() - before < TIMES * HELD
     taken = listed[: reclaim.BATCH]
-    wanted = [reclaim.ReclaimTarget(one.block_id, "instance", one.holder_id) for one in taken]
+    expected = [reclaim.ReclaimTarget(item.block_id, "instance", item.holder_id) for item in taken]
     before = _read()
     assert not any(
         reclaim_result.error
-        for reclaim_result in reclaim.reclaim_all(wanted, author=factories.WITH_REASON)
+        for reclaim_result in reclaim.reclaim_all(expected, author=factories.WITH_REASON)
     )
     assert _read() - before < TIMES * HELD
     assert Block.objects.filter(state="cooling").count() == len(taken)

@@ -14,8 +14,8 @@ from tests.leaks.vm_world import Machines
 
 
 def _reclaim(block: Block) -> reclaim.ReclaimResult:
-    wanted = reclaim.ReclaimTarget(block.pk, block.holder_kind, block.holder_id, block.holder_uid)
-    return reclaim.reclaim(wanted, author=factories.WITH_REASON)
+    target = reclaim.ReclaimTarget(block.pk, block.holder_kind, block.holder_id, block.holder_uid)
+    return reclaim.reclaim(target, author=factories.WITH_REASON)
 
 
 @pytest.mark.exhaustive
@@ -71,11 +71,11 @@ def test_during_a_live_migration_the_address_is_the_vms(vms: Machines) -> None:
             {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "vm1", "uid": uid}]},
         "spec": {"domain": {"devices": {}}}, "status": {"phase": "Running"},
     }  # fmt: skip
-    made = vms.fake.put(instance)
+    answer = vms.fake.put(instance)
     for name in ("virt-launcher-vm1-a", "virt-launcher-vm1-b"):
         metadata = {
             "name": name, "namespace": "blue", "labels": {"kubevirt.io": "virt-launcher"},
-            "ownerReferences": [owner | {"uid": made["metadata"]["uid"], "controller": True}],
+            "ownerReferences": [owner | {"uid": answer["metadata"]["uid"], "controller": True}],
         }  # fmt: skip
         vms.fake.put(pod | {"metadata": metadata})
         vms.times(1)
@@ -123,9 +123,9 @@ def test_an_entry_is_a_reference(vms: Machines) -> None:
 @pytest.mark.exhaustive
 def test_an_owner_that_is_no_vm_is_unknown(vms: Machines) -> None:
     vms.machine()
-    made = vms.claim(uid="of a database", status={"ips": ["10.0.0.8/24"]})
-    made["metadata"]["ownerReferences"][0]["kind"] = "Database"
-    vms.fake.put(made)
+    created = vms.claim(uid="of a database", status={"ips": ["10.0.0.8/24"]})
+    created["metadata"]["ownerReferences"][0]["kind"] = "Database"
+    vms.fake.put(created)
     vms.times(3)
     assert not Leak.objects.exists()
 

@@ -58,8 +58,8 @@ def test_a_ciliumnode_without_a_node_leaks_and_is_reclaimed(scaled_down: Nodes) 
     sync_all(nodes)
     assert nodes.leaked() == ["w1", "w2"]
     sync_all(nodes)
-    found = nodes.findings()
-    assert sorted(found["ciliumnode_without_node"]) == ["w1", "w2"]
+    result = nodes.findings()
+    assert sorted(result["ciliumnode_without_node"]) == ["w1", "w2"]
     assert reclaim_all() == ["reclaimed", "reclaimed"]
     for _ in range(2):
         sync_all(nodes)
@@ -104,7 +104,7 @@ def test_unknown_nodes_conclude_nothing(trouble: str, scaled_down: Nodes) -> Non
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("lives", ["", "VirtualMachine", "Pod", "unknown pods"])
 def test_an_instance_without_its_vm_and_without_pods(lives: str, vms: Machines) -> None:
-    made = vms.fake.put(
+    answer = vms.fake.put(
         {
             "apiVersion": "kubevirt.io/v1",
             "kind": "VirtualMachineInstance",
@@ -112,7 +112,7 @@ def test_an_instance_without_its_vm_and_without_pods(lives: str, vms: Machines) 
             "spec": {"domain": {"devices": {}}},
         }
     )
-    vms.claim("vm1", uid=made["metadata"]["uid"], status={"ips": ["10.0.0.8/24"]})
+    vms.claim("vm1", uid=answer["metadata"]["uid"], status={"ips": ["10.0.0.8/24"]})
     if lives == "VirtualMachine":
         vms.machine("vm1")
     if lives == "Pod":
@@ -120,7 +120,7 @@ def test_an_instance_without_its_vm_and_without_pods(lives: str, vms: Machines) 
             "apiVersion": "kubevirt.io/v1",
             "kind": "VirtualMachineInstance",
             "name": "vm1",
-            "uid": made["metadata"]["uid"],
+            "uid": answer["metadata"]["uid"],
         }
         metadata = {
             "name": "virt-launcher-vm1-a",

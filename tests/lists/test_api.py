@@ -35,8 +35,8 @@ def test_filters(query: str, count: int) -> None:
     name = _register()
     api = apis.Api("viewer")
     assert len(api("GET", f"blocks/?{query}").json()["results"]) == count
-    found = api("GET", f"blocks/?cluster={name}").json()["results"]
-    assert {one["cluster"] for one in found} == {name}
+    results = api("GET", f"blocks/?cluster={name}").json()["results"]
+    assert {item["cluster"] for item in results} == {name}
 
 
 def test_a_page_costs_the_same_whatever_is_on_it() -> None:
@@ -46,7 +46,7 @@ def test_a_page_costs_the_same_whatever_is_on_it() -> None:
     counts = []
     for _ in range(2):
         factories.ask(pool, *factories.holders(20))
-        with CaptureQueriesContext(connection) as seen:
+        with CaptureQueriesContext(connection) as observed:
             api("GET", "blocks/?org=&ordering=cidr&limit=1000")
-        counts.append(len(seen))
+        counts.append(len(observed))
     assert counts[0] == counts[1]

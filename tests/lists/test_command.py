@@ -66,11 +66,11 @@ def register() -> None:
     ],
 )
 def test_filters(words: str, holders: list[str]) -> None:
-    found = ipam(*words.split())
+    result = ipam(*words.split())
     by_space: dict[str, list[str]] = {}
-    for row in found:
+    for row in result:
         by_space.setdefault(row["cluster"], []).append(row["holder_id"])
-    assert sorted(row["holder_id"] for row in found) == sorted(holders)
+    assert sorted(row["holder_id"] for row in result) == sorted(holders)
 
 
 @pytest.mark.usefixtures("register")
@@ -87,8 +87,8 @@ def test_pages_leave_nothing_out(size: int, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(block_lists, "_PAGE", size)
     for pool in (factories.pool("10.0.0.0/24", "fd00::/112"), factories.pool("10.0.0.0/24")):
         factories.ask(pool, *factories.holders(10))
-    found = [(row["cluster"], row["block"]) for row in ipam()]
-    assert len(found) == len(set(found)) == 30
+    result = [(row["cluster"], row["block"]) for row in ipam()]
+    assert len(result) == len(set(result)) == 30
     assert ipam("--limit", "7") == ipam()[:7]
 
 

@@ -36,9 +36,9 @@ def prod(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 def field(client: Client, url: str, name: str = "cluster") -> str:
     """The HTML of a field."""
     page = client.get(url).content.decode()
-    found = re.search(rf'<(input|select)[^>]*name="{name}"[^>]*>', page)
-    assert found, name
-    return found[0]
+    result = re.search(rf'<(input|select)[^>]*name="{name}"[^>]*>', page)
+    assert result, name
+    return result[0]
 
 
 def names(client: Client, offered: str, text: str = "") -> Any:

@@ -23,13 +23,13 @@ def values(name: str, **labels: str) -> list[float]:
 
 def value(name: str, **labels: str) -> float:
     """The one sample of that name with these labels (and others)."""
-    (found,) = values(name, **labels)
-    return found
+    (result,) = values(name, **labels)
+    return result
 
 
 def author(label: str, name: str, **labels: str) -> dict[str, float]:
     """The samples of that name with these labels, by another label."""
-    return {found[label]: value for found, value in _matching(families().values(), name, labels)}
+    return {result[label]: value for result, value in _matching(families().values(), name, labels)}
 
 
 def _matching(

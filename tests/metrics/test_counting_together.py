@@ -30,30 +30,30 @@ def total() -> float:
 def test_two_scrapers_and_eight_allocators() -> None:
     pool = factories.pool("10.0.0.0/16")
     over = threading.Event()
-    left = threading.Semaphore(0)
+    semaphore = threading.Semaphore(0)
 
     def allocate() -> None:
         for number in range(EACH):
             factories.ask(pool, *factories.holders(1 if number % 3 else 3))
-        left.release()
+        semaphore.release()
 
     def scrape() -> list[float]:
-        seen = []
+        observed = []
         while not over.is_set():
             event_counts.count()
-            seen.append(total())
-        return seen
+            observed.append(total())
+        return observed
 
     def end() -> None:
         for _ in range(8):
-            left.acquire()
+            semaphore.acquire()
         over.set()
 
     results = threads.together([*[allocate] * 8, scrape, scrape, end])
     assert threads.failures(results) == []
-    for seen in results[8:10]:
-        assert seen
-        assert seen == sorted(seen), "a total went down"
+    for result in results[8:10]:
+        assert result
+        assert result == sorted(result), "a total went down"
     assert event_counts.count()
     expected = 8 * (EACH // 3 * 3 + EACH - EACH // 3)
     assert BlockEvent.objects.filter(pgh_label="allocated").count() == expected
@@ -75,12 +75,12 @@ def test_a_transaction_that_commits_late_is_counted_then() -> None:
     def scrape() -> list[float]:
         assert first.wait(20)
         factories.take(other)
-        seen = []
+        observed = []
         for _ in range(3):
             event_counts.count()
-            seen.append(total())
+            observed.append(total())
         counted.set()
-        return seen
+        return observed
 
     first, counted = threading.Event(), threading.Event()
     results = threads.together([late, scrape])

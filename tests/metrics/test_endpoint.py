@@ -120,8 +120,8 @@ def test_openmetrics_for_those_who_read_it() -> None:
     assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
     text = answer.content.decode()
     assert text.endswith("# EOF\n")
-    found = {metric.name for metric in openmetrics.text_string_to_metric_families(text)}
-    assert {"ipam_allocations", "ipam_build", "ipam_allocation_duration_seconds"} <= found
+    names = {metric.name for metric in openmetrics.text_string_to_metric_families(text)}
+    assert {"ipam_allocations", "ipam_build", "ipam_allocation_duration_seconds"} <= names
 
 
 @pytest.mark.sample(5)
@@ -159,9 +159,9 @@ def test_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     with away._away(monkeypatch):
         answer = away._elsewhere(scrape)
         by_token = away._elsewhere(lambda: scrape("Token 0123456789abcdef"))
-    for one in (answer, by_token):
-        assert (one.status_code, one.headers["Retry-After"]) == (503, "2")
-        assert b"127.0.0.1" not in one.content
+    for item in (answer, by_token):
+        assert (item.status_code, item.headers["Retry-After"]) == (503, "2")
+        assert b"127.0.0.1" not in item.content
     assert scrape().status_code == 200
 
 

@@ -87,8 +87,8 @@ def test_a_dry_run_is_no_pass(connection: Connection) -> None:
     from pools.models.observed import Trigger
 
     small.reconcile(connection, small.Small(), trigger=Trigger.DRY_RUN)
-    found = author("result", "ipam_reconcile_total", cluster=connection.cluster.name)
-    assert found == {"success": 0, "failure": 0}
+    result = author("result", "ipam_reconcile_total", cluster=connection.cluster.name)
+    assert result == {"success": 0, "failure": 0}
 
 
 def test_a_lease_that_is_lost_and_the_write_that_it_stops(connection: Connection) -> None:

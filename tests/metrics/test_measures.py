@@ -55,8 +55,8 @@ def test_a_histogram_holds_in_each_bucket_those_below_it(
 ) -> None:
     process_metrics.observe("ipam_allocation_duration_seconds", seconds)
     process_metrics.flush()
-    found = scrapes.author("le", "ipam_allocation_duration_seconds_bucket")
-    assert {end: found[end] for end in buckets} == buckets
+    result = scrapes.author("le", "ipam_allocation_duration_seconds_bucket")
+    assert {end: result[end] for end in buckets} == buckets
     assert scrapes.value("ipam_allocation_duration_seconds_count") == 1
     assert scrapes.value("ipam_allocation_duration_seconds_sum") == seconds
 

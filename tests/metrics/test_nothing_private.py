@@ -44,8 +44,8 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
     factories.give_back(blocks[0])
     with pytest.raises(errors.PoolExhausted):
         factories.ask(pool, factories.holder("canary-holder-x"), **who)
-    wanted = factories.demand(factories.holder("canary-holder-y"), **who)
-    requests.allocate(pool.pk, wanted, author=factories.BY, wait=True)
+    expected = factories.demand(factories.holder("canary-holder-y"), **who)
+    requests.allocate(pool.pk, expected, author=factories.BY, wait=True)
     network = worlds.network("blue-network", subnets=("10.77.66.128/25",))
     entries = worlds.ippool(network)
     for last in (1, 2):

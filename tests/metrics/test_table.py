@@ -53,7 +53,7 @@ def test_names_are_unique_also_with_their_parts() -> None:
 
 
 def test_what_is_counted_anywhere_is_in_the_table() -> None:
-    found = {
+    result = {
         (verb, name)
         for folder in ("pools", "claims", "ipam_site")
         for path in (_ROOT / folder).rglob("*.py")
@@ -65,12 +65,12 @@ def test_what_is_counted_anywhere_is_in_the_table() -> None:
         Kind.HISTOGRAM: {"observe"},
         Kind.SUMMARY: {"observe"},
     }
-    for verb, name in found:
+    for verb, name in result:
         family = families.BY_NAME[name]
         assert family.is_measured, name
         assert verb in verbs[family.kind], name
     # Releases are counted from events only.
-    counted = {name for _, name in found} | {"ipam_releases_total"}
+    counted = {name for _, name in result} | {"ipam_releases_total"}
     assert counted == {family.name for family in families.ALL if family.is_measured}
 
 
@@ -101,15 +101,15 @@ def test_the_table_of_the_docs_is_that_of_the_code() -> None:
 
 @pytest.mark.django_db
 def test_every_metric_has_its_help_and_type_in_a_scrape() -> None:
-    found = scrapes.families()
+    result = scrapes.families()
     kinds = {Kind.INFO: "gauge"}
     for family in families.ALL:
         # The old format calls an info a gauge of its whole name.
         name = family.name if family.kind is Kind.INFO else family.stem
-        metric = found.pop(name)
+        metric = result.pop(name)
         assert metric.documentation == family.help
         assert metric.type == kinds.get(family.kind, family.kind.value)
-    assert found == {}
+    assert result == {}
 
 
 @pytest.mark.django_db

@@ -638,9 +638,9 @@ def test_no_manifest_raises(odd: dict[str, Any]) -> None:
 
 def test_what_is_kept_of_a_pod_has_no_other_argument() -> None:
     pod = _pod("kube-apiserver", "--token=secret", "--service-cluster-ip-range", "10.96.0.0/12")
-    kept = cluster_networks.project_control_plane({"metadata": {"name": "a"}, **pod})
-    assert "secret" not in json.dumps(kept)
-    assert cluster_networks.parse_control_plane(kept).uses[0].cidr.prefixlen == 12
+    stored = cluster_networks.project_control_plane({"metadata": {"name": "a"}, **pod})
+    assert "secret" not in json.dumps(stored)
+    assert cluster_networks.parse_control_plane(stored).uses[0].cidr.prefixlen == 12
 
 
 @pytest.mark.parametrize(
@@ -665,5 +665,5 @@ def test_a_very_full_pool_of_whereabouts_is_read_as_ranges() -> None:
 
 def test_what_is_kept_of_a_pool_of_whereabouts_has_no_ids_of_containers() -> None:
     manifest = objects.whereabouts_pool("p", "10.0.0.0/24", at_1="shop/web")
-    kept = secondary_networks.project_whereabouts_pool(manifest)
-    assert kept["spec"]["allocations"] == {"1": {"podref": "shop/web"}}
+    stored = secondary_networks.project_whereabouts_pool(manifest)
+    assert stored["spec"]["allocations"] == {"1": {"podref": "shop/web"}}

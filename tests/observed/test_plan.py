@@ -19,7 +19,7 @@ def _level(api: Api, parent: str = "", **query: str) -> dict[str, list[str]]:
     )
     rows = api("GET", f"address-plan/?{pairs}").json()["results"]
     return {
-        row["cidr"]: [f"{each['type']} {each['name']} {each['cluster']}" for each in row["objects"]]
+        row["cidr"]: [f"{item['type']} {item['name']} {item['cluster']}" for item in row["objects"]]
         for row in rows
     }
 

@@ -37,8 +37,8 @@ def test_its_pools_are_read_where_the_range_is_a_file_of_the_nodes(
     server.put(pool)
     reconcile()
     assert _uses() == [("192.168.2.1/32", "shop/web-0"), ("192.168.2.2/32", "shop/web-1")]
-    (found,) = api("GET", "addresses/192.168.2.1/").json()["observed_cidrs"]
-    assert (found["name"], found["detail"]) == (name, "shop/web-0")
+    (result,) = api("GET", "addresses/192.168.2.1/").json()["observed_cidrs"]
+    assert (result["name"], result["detail"]) == (name, "shop/web-0")
     assert "2f1c" not in str(ObservedObject.objects.get(kind=KIND).manifest)
     server.put(objects.whereabouts_pool(name, "192.168.2.0/28", at_2="shop/web-1", at_3="shop/db"))
     reconcile()

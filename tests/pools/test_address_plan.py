@@ -143,12 +143,12 @@ def test_arithmetic_against_every_address(parent: str) -> None:
     gaps = list(_gaps(network, sorted(inner)))
     parts = [part for gap in gaps for part in free_prefixes.split(gap, network.version)]
     free = [address for part in parts for address in part]
-    assert free == [a for a in network if not any(a in taken for taken in inner)]
+    assert free == [a for a in network if not any(a in item for item in inner)]
     length = network.prefixlen + 4
     expected = [
         prefix
         for prefix in network.subnets(new_prefix=length)
-        if not any(prefix.overlaps(taken) for taken in inner)
+        if not any(prefix.overlaps(item) for item in inner)
     ]
     assert free_prefixes.first_fit(gaps, network.version, length, 100) == expected
     best = free_prefixes.best_fit(gaps, network.version, length, 100)
@@ -161,8 +161,8 @@ def test_the_next_prefix_becomes_a_container_a_pool_or_a_cluster_prefix() -> Non
     four = api.create("containers/", {"cidr": "10.0.0.0/16"})["id"]
     six = api.create("containers/", {"cidr": "2001:db8::/40"})["id"]
     path = f"containers/{four}/next-prefix/"
-    made = api.create(path, {"prefix_length": 20, "purpose": "container", "name": "Rack"})
-    assert made["cidr"] == "10.0.0.0/20"
+    created = api.create(path, {"prefix_length": 20, "purpose": "container", "name": "Rack"})
+    assert created["cidr"] == "10.0.0.0/20"
     pool = {"cluster": "prod", "name": "green", "category": "pod", "mask_size": 24}
     body = {"prefix_length": 20, "purpose": "pool", **pool}
     first = api("POST", path, body, Idempotency_Key="k")
@@ -279,17 +279,17 @@ def test_a_group_of_a_cluster_has_its_addresses_only() -> None:
 
 @pytest.mark.exhaustive
 def test_the_page_reads_the_first_pools_and_objects_of_a_cidr() -> None:
-    made = [factories.pool("10.0.0.0/24", name=f"p-{number}") for number in range(7)]
+    created = [factories.pool("10.0.0.0/24", name=f"p-{number}") for number in range(7)]
     ObservedCIDR.objects.bulk_create(
         ObservedCIDR(
             space=pool.space, kind="Service", namespace="shop", name=f"s-{pool.pk}", uid=f"{pool.pk}",
             role="services", cidr="10.0.0.0/24",
         )
-        for pool in made
+        for pool in created
     )  # fmt: skip
     page = people.browser().get(reverse("admin:plan"))
     (row,) = page.context["level"].rows
-    assert [cidr.pool_id for cidr in row.pool_cidrs] == [pool.pk for pool in made[:5]]
+    assert [cidr.pool_id for cidr in row.pool_cidrs] == [pool.pk for pool in created[:5]]
     assert (len(row.usages), len(row.observed_cidrs)) == (5, 5)
     assert (row.more_pool_cidrs, row.more_observed_cidrs) == (2, 2)
     text = page.content.decode()
@@ -297,9 +297,9 @@ def test_the_page_reads_the_first_pools_and_objects_of_a_cidr() -> None:
     assert "2 more objects" in text
     (row,) = tree.read_level(free_space.fleet_scope()).rows  # as REST reads it
     assert (len(row.pool_cidrs), row.more_pool_cidrs) == (7, 0)
-    last = {"cluster": made[-1].cluster_id}
+    last = {"cluster": created[-1].cluster_id}
     (row,) = people.browser().get(reverse("admin:plan"), last).context["level"].rows
-    assert [cidr.pool_id for cidr in row.pool_cidrs] == [made[-1].pk]
+    assert [cidr.pool_id for cidr in row.pool_cidrs] == [created[-1].pk]
     assert (len(row.observed_cidrs), row.more_pool_cidrs, row.more_observed_cidrs) == (1, 0, 0)
 
 

@@ -41,7 +41,7 @@ def test_another_name_of_the_cluster() -> None:
     Cluster.objects.filter(pk=pool.cluster_id).update(name="renamed")
     assert not _noted(pool)
     assert not _noted(other)
-    assert [factories.take(one)["cluster"] for one in (pool, other)] == ["renamed"] * 2
+    assert [factories.take(item)["cluster"] for item in (pool, other)] == ["renamed"] * 2
 
 
 def test_what_it_does_not_repeat_leaves_it() -> None:
@@ -99,8 +99,8 @@ def test_the_environment_of_a_holder_is_served(
 ) -> None:
     """The note knows the cluster: an environment of another cluster is not the one asked for."""
     pool, other = _used(category="instance"), _used(category="instance")
-    for one in (pool, other):
-        factories.take(one, factories.holder(kind="instance"), org="o", env="e")
+    for item in (pool, other):
+        factories.take(item, factories.holder(kind="instance"), org="o", env="e")
     sql(
         "UPDATE pools_environment SET degraded_since = now(), reason = 'ipam_exhausted' WHERE cluster_id = %s",
         pool.cluster_id,

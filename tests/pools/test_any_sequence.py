@@ -58,10 +58,10 @@ class Register(stateful.RuleBasedStateMachine):
 
     def blocks(self, place: int) -> list[str]:
         network = ip_network(PLACES[self.family][place])
-        found = [str(block) for block in network.subnets(new_prefix=self.mask)]
+        result = [str(block) for block in network.subnets(new_prefix=self.mask)]
         if self.mask < 32 or self.mask == 127:
-            return found
-        return found[1:-1] if self.family == 4 else found[1:]
+            return result
+        return result[1:-1] if self.family == 4 else result[1:]
 
     def touched(self, place: int, span: list[int]) -> set[str]:
         base = int(ip_network(PLACES[self.family][place]).network_address)
@@ -164,11 +164,11 @@ class Register(stateful.RuleBasedStateMachine):
     def reserve(self, data: st.DataObject, span: list[int]) -> None:
         place = data.draw(st.sampled_from(sorted(self.cidrs)))
         network = ip_network(PLACES[self.family][place])
-        wanted = addresses.AddressRange(network[span[0]], network[span[1]])
+        expected = addresses.AddressRange(network[span[0]], network[span[1]])
         parent = factories.cidr(self.pool, str(network))
         try:
             with transaction.atomic():
-                reserved_range = pools.reserve(parent.pk, wanted, author=factories.BY)
+                reserved_range = pools.reserve(parent.pk, expected, author=factories.BY)
         except errors.RangesOverlap:
             return
         self.ranges[reserved_range.pk] = (place, self.touched(place, span))
@@ -196,7 +196,7 @@ class Register(stateful.RuleBasedStateMachine):
             return
         assert not blocks & (set(self.held) | set(self.cools))
         self.cidrs.remove(place)
-        self.ranges = {pk: found for pk, found in self.ranges.items() if found[0] != place}
+        self.ranges = {pk: result for pk, result in self.ranges.items() if result[0] != place}
 
     # --- what must always be so -------------------------------------------------------------------
 
@@ -216,14 +216,14 @@ class Register(stateful.RuleBasedStateMachine):
 
     @stateful.invariant()
     def rows_and_spans_make_up_what_is_free(self) -> None:
-        found: list[str] = []
+        result: list[str] = []
         for span in FreeSpan.objects.filter(pool_cidr__pool=self.pool).select_related("pool_cidr"):
-            found += _blocks(span.pool_cidr, self.mask)[int(span.first) : int(span.last) + 1]
+            result += _blocks(span.pool_cidr, self.mask)[int(span.first) : int(span.last) + 1]
         rows: Any = Block.objects.filter(space=self.pool.space_id, withheld=False)
         for row in rows.exclude(state="held"):
             if str(row.cidr) not in self.cools:
-                found.append(str(row.cidr))
-        assert sorted(found) == sorted(self.free)
+                result.append(str(row.cidr))
+        assert sorted(result) == sorted(self.free)
 
 
 def _blocks(cidr: PoolCIDR, mask: int) -> list[str]:

@@ -14,8 +14,8 @@ from tests import factories
 
 
 def _prefixes(cluster: Cluster) -> dict[str, str]:
-    found = Pool.objects.filter(cluster=cluster).order_by("name")
-    return {pool.category: str(factories.cidr(pool).cidr) for pool in found}
+    result = Pool.objects.filter(cluster=cluster).order_by("name")
+    return {pool.category: str(factories.cidr(pool).cidr) for pool in result}
 
 
 DIVIDED: list[Any] = [
@@ -105,7 +105,7 @@ def test_each_cluster_has_its_own_addresses() -> None:
     prefix = IPv6Network("2001:db8:10::/48")
     one, two = (factories.cluster(cluster_prefix=prefix) for _ in range(2))
     node = factories.holder(kind="node")
-    got = [factories.take(each.pools.get(category="node"), node) for each in (one, two)]
+    got = [factories.take(item.pools.get(category="node"), node) for item in (one, two)]
     assert got[0]["cidr"] == got[1]["cidr"]
     assert got[0]["id"] != got[1]["id"]
 

@@ -62,19 +62,19 @@ def test_rest_with_versions() -> None:
     api = apis.Api("operator")
     apis.Api().cluster("prod")
     body = {"cidr": "10.0.0.0/16", "address_space": "prod", "name": "Rack 1"}
-    made = api.create("containers/", body)
-    assert made["address_space"] == "prod"
+    created = api.create("containers/", body)
+    assert created["address_space"] == "prod"
     fleet = api.create("containers/", {"cidr": "10.0.0.0/8"})
     assert fleet["address_space"] is None
-    path = f"containers/{made['id']}/"
+    path = f"containers/{created['id']}/"
     changed = api("PATCH", path, {"name": "Rack 2"}, If_Match='"1"')
     assert (changed.json()["name"], changed["ETag"]) == ("Rack 2", '"2"')
     assert api("PATCH", path, {"name": "Rack 3"}, If_Match='"1"').status_code == 412
     assert api("DELETE", path, If_Match='"1"').status_code == 412
     assert api("PATCH", path, {"address_space": None}).json()["code"] == "immutable_in_use"
     assert _ids(api, "?address_space=fleet") == [fleet["id"]]
-    assert _ids(api, "?address_space=prod") == [made["id"]]
-    assert _ids(api, "?within=10.0.0.0/12") == [made["id"]]
+    assert _ids(api, "?address_space=prod") == [created["id"]]
+    assert _ids(api, "?within=10.0.0.0/12") == [created["id"]]
     note = {"object_type": "container", "object_id": fleet["id"], "text": "Ask Ann."}
     assert api.create("journal/", note)["cluster"] is None
     assert api("DELETE", path, If_Match='"2"').status_code == 204

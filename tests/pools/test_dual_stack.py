@@ -35,8 +35,8 @@ def test_one_family_alone(family: int) -> None:
 
 def test_both_named() -> None:
     pool = factories.pool("10.0.0.0/24", "fd00::/64")
-    wanted = allocation.BlockDemand(factories.holders(2), families=(4, 6))
-    blocks = allocation.allocate(pool.pk, wanted, author=factories.BY).blocks
+    demand = allocation.BlockDemand(factories.holders(2), families=(4, 6))
+    blocks = allocation.allocate(pool.pk, demand, author=factories.BY).blocks
     assert [block["family"] for block in blocks] == [4, 4, 6, 6]
 
 

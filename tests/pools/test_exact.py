@@ -32,7 +32,7 @@ def test_it_is_given_once(cidr: str, mask: int | None, wanted: str, window: bool
     with pytest.raises(errors.AlreadyAllocated, match="held by another holder"):
         factories.take(pool, cidr=wanted)
     rest = factories.ask(pool, *factories.holders(200)).blocks
-    assert wanted not in {one["cidr"] for one in rest}
+    assert wanted not in {item["cidr"] for item in rest}
 
 
 def test_asking_for_ones_own_is_200() -> None:

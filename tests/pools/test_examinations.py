@@ -70,11 +70,11 @@ def test_what_is_served_in_which_shape(
     fake: FakeCluster, crd: str, versions: int, shape: str
 ) -> None:
     fake.crds(crd, "cilium.io_ciliumnodes")
-    found = _examined(fake)
-    assert found.succeeded, found
-    assert (found.kinds[0].shape, len(found.kinds[0].served)) == (shape, versions)
-    assert found.kinds[1].served == ("cilium.io/v2",)
-    assert found.version.startswith("v1.")
+    result = _examined(fake)
+    assert result.succeeded, result
+    assert (result.kinds[0].shape, len(result.kinds[0].served)) == (shape, versions)
+    assert result.kinds[1].served == ("cilium.io/v2",)
+    assert result.version.startswith("v1.")
     assert {write.path for write in fake.log.writes} <= {REVIEWS}
 
 
@@ -83,31 +83,31 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 def test_a_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumnodes")
-    found = _examined(fake)
-    assert found.kinds[0].served == ()
-    assert found.kinds[0].note == "not served, so not shown"
-    assert found.succeeded
+    result = _examined(fake)
+    assert result.kinds[0].served == ()
+    assert result.kinds[0].note == "not served, so not shown"
+    assert result.succeeded
 
 
 def test_a_kind_that_a_managed_resource_needs_is_missed(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumnodes")
-    found = _examined(fake, "pools")
-    assert 'but "pools" (CiliumPodIPPools) is switched on' in found.kinds[0].note
-    assert not found.succeeded
+    result = _examined(fake, "pools")
+    assert 'but "pools" (CiliumPodIPPools) is switched on' in result.kinds[0].note
+    assert not result.succeeded
 
 
 def test_the_rights_that_are_missing_for_the_managed_resources(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     token = fake.user("reader", [{**READ, "resources": PLURALS}, SYSTEM])
     assert _examined(fake, token=token).succeeded
-    found = _examined(fake, "pools", "pod-cidrs", token=token)
-    assert {str(right) for right in found.missing} == {
+    result = _examined(fake, "pools", "pod-cidrs", token=token)
+    assert {str(right) for right in result.missing} == {
         "create ciliumpodippools.cilium.io",
         "patch ciliumpodippools.cilium.io",
         "update ciliumnodes.cilium.io",
         "update ciliumnodes.cilium.io/status",
     }
-    assert not found.succeeded
+    assert not result.succeeded
 
 
 def test_a_right_that_passes_do_without_is_a_doubt(fake: FakeCluster) -> None:
@@ -116,10 +116,10 @@ def test_a_right_that_passes_do_without_is_a_doubt(fake: FakeCluster) -> None:
         resources.CONFIG_MAP, namespaced=False, reads_for="owners by ConfigMaps"
     )
     token = fake.user("reader", [READ, SYSTEM])
-    found = _examined(fake, token=token, wanted=(*WANTED, more))
-    assert (found.succeeded, found.missing) == (True, [])
+    result = _examined(fake, token=token, wanted=(*WANTED, more))
+    assert (result.succeeded, result.missing) == (True, [])
     rights = ", ".join(f"{verb} configmaps" for verb in ("get", "list", "watch"))
-    assert found.doubts == [f"No owners by ConfigMaps: this requires {rights}."]
+    assert result.doubts == [f"No owners by ConfigMaps: this requires {rights}."]
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_a_fault_is_part_of_the_answer(fake: FakeCluster, rules: Any, code: str)
     token = fake.user("somebody", rules or [])
     if rules is None:
         fake.revoke(token)
-    found = _examined(fake, token=token)
-    assert (found.code, found.succeeded) == (code, False)
-    assert token not in json.dumps(ConnectionTestSerializer(found).data)
+    result = _examined(fake, token=token)
+    assert (result.code, result.succeeded) == (code, False)
+    assert token not in json.dumps(ConnectionTestSerializer(result).data)
 
 
 def test_who_answers(fake: FakeCluster) -> None:
@@ -151,17 +151,17 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
     claims = base64.urlsafe_b64encode(json.dumps({"exp": int(at.timestamp())}).encode())
     token = f"e30.{claims.decode().rstrip('=')}.c2ln"
     text = kubeconfigs.text(fake.url, fake.ca, token=token, pair=fake.certificate("me"))
-    found = connection_test.test_source(
+    result = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
-    days = {ending.credential: ending.days for ending in found.endings}
+    days = {ending.credential: ending.days for ending in result.endings}
     assert days == {"certificate authority": 364, "client certificate": 364, "token": 9}
 
 
 @pytest.mark.parametrize("token", ["a.b.c", "a.e30.c", "a.bm8.c", "a.eyJleHAiOiJ4In0.c", "a.W10.c"])
 def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> None:
     text = kubeconfigs.text(fake.url, fake.ca, token=token)
-    found = connection_test.test_source(
+    result = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
-    assert [ending.credential for ending in found.endings] == ["certificate authority"]
+    assert [ending.credential for ending in result.endings] == ["certificate authority"]

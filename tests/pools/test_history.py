@@ -40,8 +40,8 @@ def test_one_holder_after_another(clock) -> None:
     expected = [(5, []), (10, [("a", "held")]), (19, [("a", "held")]), (20, [("a", "cooling")]),
         (79, [("a", "cooling")]), (80, []), (119, []), (120, [("b", "held")]),
         (999, [("b", "held")])]  # fmt: skip
-    found = [(s, _who("10.0.0.0", start + timedelta(seconds=s))) for s, _ in expected]
-    assert found == expected
+    result = [(s, _who("10.0.0.0", start + timedelta(seconds=s))) for s, _ in expected]
+    assert result == expected
     assert _who("10.0.0.0") == [("b", "held")]
 
 

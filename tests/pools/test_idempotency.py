@@ -62,9 +62,9 @@ def test_another_body_is_refused_and_changes_nothing(ask: dict[str, Any]) -> Non
 @ways
 def test_the_keys_of_two_users_are_two_keys(ask: dict[str, Any]) -> None:
     pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
-    one = factories.ask(pool, key=_key(factories.user()), **ask)
+    answer = factories.ask(pool, key=_key(factories.user()), **ask)
     two = factories.ask(other, key=_key(factories.user(), body=b"other"), **ask)
-    assert {b["id"] for b in one.blocks}.isdisjoint(b["id"] for b in two.blocks)
+    assert {b["id"] for b in answer.blocks}.isdisjoint(b["id"] for b in two.blocks)
 
 
 @ways
@@ -132,7 +132,7 @@ def test_unusable_keys(text: str) -> None:
 def test_the_fingerprint_covers(part: str) -> None:
     usual: dict[str, Any] = {"method": "POST", "path": "/a", "body": b"b"}
     other = usual | {part: b"x" if part == "body" else "x"}
-    one, two = (idempotency.parse_key("k", user_id=1, **each) for each in (usual, other))
+    one, two = (idempotency.parse_key("k", user_id=1, **item) for item in (usual, other))
     assert one is not None
     assert two is not None
     assert one.fingerprint != two.fingerprint

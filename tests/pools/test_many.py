@@ -59,12 +59,12 @@ def test_one_holder_in_the_way_gives_none() -> None:
 def test_who_has_one_keeps_it() -> None:
     pool = factories.pool("fd00::/64", category="instance")
     who = factories.holders(4, kind="instance")
-    kept = [factories.take(pool, one) for one in who[1:3]]
+    stored = [factories.take(pool, item) for item in who[1:3]]
     answer = factories.ask(pool, *who)
     assert answer.status == 201
     by_holder = {block["holder"]["id"]: block["id"] for block in answer.blocks}
-    assert set(by_holder) == {one.id for one in who}
-    assert all(by_holder[block["holder"]["id"]] == block["id"] for block in kept)
+    assert set(by_holder) == {item.id for item in who}
+    assert all(by_holder[block["holder"]["id"]] == block["id"] for block in stored)
     assert factories.ask(pool, *who).status == 200
 
 

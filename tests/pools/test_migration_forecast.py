@@ -49,7 +49,7 @@ def test_nodes_that_fit_and_nodes_that_do_not() -> None:
     _node(pool.cluster, "node-2", pool.name, 62, "10.20.0.64/26")
     fits, small = _forecast(pool, "10.30.0.0/25"), _forecast(pool, "10.30.0.0/26")
     assert (_results(fits)["nodes"], fits.nodes) == (RuleResult.OK, 2)
-    (finding,) = [one for one in small.findings if one.rule == "nodes"]
+    (finding,) = [finding for finding in small.findings if finding.rule == "nodes"]
     assert finding.result is RuleResult.VIOLATED
     assert "1 would not get the blocks they request: node-2" in finding.observation
     assert not small.fits

@@ -18,16 +18,16 @@ def test_blocks_are_counted_in_their_share() -> None:
     pool = factories.pool("10.0.0.0/24", cooldown=60, reserved=["10.0.0.128/25"])
     factories.cidrs(pool, 20)
     factories.give_back(factories.take(pool))
-    found = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.0/24"), 28)
-    assert found.exact
-    assert found.shares == {0: UsedBlocks(held=15), 1: UsedBlocks(held=5, cooling=1)}
+    result = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.0/24"), 28)
+    assert result.exact
+    assert result.shares == {0: UsedBlocks(held=15), 1: UsedBlocks(held=5, cooling=1)}
 
 
 def test_a_view_counts_only_what_lies_in_it() -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.cidrs(pool, 20)
-    found = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.16/28"), 32)
-    assert found.shares == {number: UsedBlocks(held=1) for number in range(5)}
+    result = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.16/28"), 32)
+    assert result.shares == {number: UsedBlocks(held=1) for number in range(5)}
 
 
 def test_shares_of_one_block_name_their_holder() -> None:
@@ -87,16 +87,16 @@ def test_estimates_are_near(
     pool = factories.pool(cidr)
     factories.ask(pool, *factories.holders(1500))
     whole = (factories.cidr(pool), ip_network(cidr), prefix)
-    found = occupancy.count_by_share(*whole)
+    result = occupancy.count_by_share(*whole)
     monkeypatch.setattr(occupancy, "MOST_COUNTED", 100_000)
     exact = occupancy.count_by_share(*whole)
-    assert not found.exact
-    assert set(found.shares) == set(exact.shares)
+    assert not result.exact
+    assert set(result.shares) == set(exact.shares)
     for number, used in exact.shares.items():
         least = min(used.total, occupancy.CAP)
-        assert found.shares[number].total >= least
+        assert result.shares[number].total >= least
     if prefix != 106:  # the planner's estimate is as good as its statistics
-        total = sum(used.total for used in found.shares.values())
+        total = sum(used.total for used in result.shares.values())
         assert total == pytest.approx(1500, rel=0.15)
 
 

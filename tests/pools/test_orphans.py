@@ -21,9 +21,9 @@ BY = events.Author(actor="cluster c", source="cluster")
 @pytest.fixture
 def pool() -> Pool:
     """Of /30 blocks, one of which is held."""
-    made = factories.pool(FIRST, SECOND, category="pod", mask=30, name="green")
-    factories.take(made, factories.holder("n1", kind="node"))
-    return made
+    created = factories.pool(FIRST, SECOND, category="pod", mask=30, name="green")
+    factories.take(created, factories.holder("n1", kind="node"))
+    return created
 
 
 def _says(*cidrs: str, name: str = "green", reserved: tuple[str, ...] = ()) -> PodIPPool:

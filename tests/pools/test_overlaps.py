@@ -98,8 +98,8 @@ def test_a_thousand_clusters_are_one_query_and_as_many_groups_as_there_are(
 ) -> None:
     _fleet(apart=apart)
     with django_assert_num_queries(1):
-        found = overlaps.find_overlaps()
-    assert len(found) == groups
+        result = overlaps.find_overlaps()
+    assert len(result) == groups
 
 
 def test_the_first_overlapping_networks_without_those_of_a_pool() -> None:

@@ -22,7 +22,7 @@ def _pools(
     cluster: Cluster, pod: ObjectDescription, namespace: ObjectDescription
 ) -> list[tuple[int, str]]:
     explanation = pod_choice.explain(cluster, pod=pod, namespace=namespace)
-    return [(one.choice.family, one.choice.pool) for one in explanation.chosen]
+    return [(item.choice.family, item.choice.pool) for item in explanation.chosen]
 
 
 def test_annotation_selector_and_default() -> None:
@@ -60,7 +60,7 @@ def test_a_pool_of_another_category_is_none() -> None:
 def test_what_was_not_read_is_unknown() -> None:
     """Nobody says that there is no annotation where nobody has looked."""
     cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
-    named = ObjectDescription("pod", {}, {})
+    description = ObjectDescription("pod", {}, {})
     (one,) = pod_choice.explain(
         cluster, pod=ObjectDescription("pod"), namespace=ObjectDescription("ns")
     ).chosen
@@ -72,7 +72,7 @@ def test_what_was_not_read_is_unknown() -> None:
     assert one.choice.problem.endswith(": the cluster is not connected")
     assert "has no annotation" not in " ".join(one.choice.reasons)
     assert one.choice.reasons[-1].endswith('the result is the pool "default".')
-    (one,) = pod_choice.explain(cluster, pod=named, namespace=ObjectDescription("ns")).chosen
+    (one,) = pod_choice.explain(cluster, pod=description, namespace=ObjectDescription("ns")).chosen
     assert one.choice.unknown == ("the annotations of the namespace",)
 
 
@@ -85,5 +85,5 @@ def test_a_cluster_without_pools_is_told_of_both_families() -> None:
     explanation = pod_choice.explain(
         factories.cluster(), pod=ObjectDescription("pod"), namespace=ObjectDescription("ns")
     )
-    assert [one.choice.family for one in explanation.chosen] == [4, 6]
-    assert all(one.choice.problem for one in explanation.chosen)
+    assert [item.choice.family for item in explanation.chosen] == [4, 6]
+    assert all(item.choice.problem for item in explanation.chosen)

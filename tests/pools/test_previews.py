@@ -31,8 +31,8 @@ def test_only_the_difference(
     entry = factories.entry("10.0.0.0/24", *after)
     change = pools.PoolChange(families={4: Family((entry,), 32)})
     preview = previews.preview_change(pool, change, author=factories.BY)
-    assert [str(one) for one in preview.reserved] == reserved
-    assert [str(one) for one in preview.given_back] == given_back
+    assert [str(item) for item in preview.reserved] == reserved
+    assert [str(item) for item in preview.given_back] == given_back
     assert preview.withholds is bool(reserved)
 
 

@@ -53,8 +53,8 @@ def test_growth_merge_split_and_narrowing(before: list[str], after: list[str], m
     _replace(pool, *after)
     assert _cidrs(pool) == after
     assert _held(pool) == held
-    taken = {block["cidr"] for block in factories.ask(pool, *factories.holders(2)).blocks}
-    assert len(taken | held.keys()) == 5
+    cidrs = {block["cidr"] for block in factories.ask(pool, *factories.holders(2)).blocks}
+    assert len(cidrs | held.keys()) == 5
     assert wrong(check()) == {}
 
 

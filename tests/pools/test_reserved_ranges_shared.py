@@ -81,9 +81,9 @@ def test_first_comes_before_last(sql) -> None:
 
 def test_a_change_of_the_pool_replaces_its_ranges() -> None:
     pool = factories.pool("10.0.0.0/29", reserved=["10.0.0.1-10.0.0.3"])
-    wanted = factories.families("10.0.0.0/29", reserved=["10.0.0.3-10.0.0.3", "10.0.0.6/31"])
-    changed = pools.change(pool.pk, pools.PoolChange(families=wanted), author=factories.BY)
-    assert pool_cidrs.families(changed) == wanted
+    expected = factories.families("10.0.0.0/29", reserved=["10.0.0.3-10.0.0.3", "10.0.0.6/31"])
+    changed = pools.change(pool.pk, pools.PoolChange(families=expected), author=factories.BY)
+    assert pool_cidrs.families(changed) == expected
     assert set(factories.drain(pool)) == {f"10.0.0.{n}/32" for n in (1, 2, 4, 5)}
 
 

@@ -73,7 +73,7 @@ def test_the_exact_former_block_too_but_not_for_others() -> None:
     end, before = factories.row(former).available_from, database_clock.moment()
     with pytest.raises(errors.CoolingDown, match="is in cooldown until") as caught:
         factories.take(pool, cidr="10.0.0.9/32")
-    least, most = ((end - at).total_seconds() for at in (database_clock.moment(), before))
+    least, most = ((end - item).total_seconds() for item in (database_clock.moment(), before))
     assert least <= caught.value.retry_after <= most <= 60
     assert factories.take(pool, who, cidr="10.0.0.9/32")["id"] == former["id"]
 

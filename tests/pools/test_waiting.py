@@ -124,9 +124,9 @@ def test_many_waiting_for_one_pool_do_not_starve_the_others(clock) -> None:
     factories.take(full)
     block = factories.take(freed)
     _wait(full)
-    one = AllocationRequest.objects.get()
-    copies = [AllocationRequest(pool=full, demand=one.demand, holder_kind="vm", holder_id=f"{n}",
-        created_at=one.created_at, next_try_at=one.next_try_at) for n in range(250)]  # fmt: skip
+    allocation_request = AllocationRequest.objects.get()
+    copies = [AllocationRequest(pool=full, demand=allocation_request.demand, holder_kind="vm", holder_id=f"{n}",
+        created_at=allocation_request.created_at, next_try_at=allocation_request.next_try_at) for n in range(250)]  # fmt: skip
     AllocationRequest.objects.bulk_create(copies)
     request = _wait(freed)
     factories.give_back(block)  # and the nudge is lost

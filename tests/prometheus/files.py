@@ -43,28 +43,28 @@ def boards() -> dict[str, dict[str, Any]]:
 
 
 def panels(board: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in board["panels"] if one["type"] != "row"]
+    return [panel for panel in board["panels"] if panel["type"] != "row"]
 
 
 def expressions() -> dict[str, str]:
     """Every expression of rules and boards, by where it stands."""
-    found = {f"{rule['alert']} {rule['labels']['severity']}": rule["expr"] for rule in rules()}
+    result = {f"{rule['alert']} {rule['labels']['severity']}": rule["expr"] for rule in rules()}
     for name, board in boards().items():
         for panel in panels(board):
             for target in panel["targets"]:
-                found[f"{name} {panel['title']} {target['refId']}"] = target["expr"]
-    return found
+                result[f"{name} {panel['title']} {target['refId']}"] = target["expr"]
+    return result
 
 
 @functools.cache
 def exported() -> dict[str, set[str]]:
     """The name of each sample that /metrics tells, and its labels."""
-    found = {}
+    result = {}
     for family in families.ALL:
         for suffix in _SUFFIXES[family.kind]:
             more = {"le"} if suffix == "_bucket" else set()
-            found[family.name + suffix] = {*family.labels} | more
-    return found
+            result[family.name + suffix] = {*family.labels} | more
+    return result
 
 
 def metrics(expression: str) -> set[str]:
@@ -80,9 +80,9 @@ def wrong_labels(expression: str) -> list[str]:
         for label in re.findall(r"(\w+)\s*[=!]~?", matchers)
         if label not in exported().get(metric, set()) | OF_TARGETS
     ]
-    known = set().union(*(exported().get(one, set()) for one in metrics(bare)), OF_TARGETS)
+    known = set().union(*(exported().get(metric, set()) for metric in metrics(bare)), OF_TARGETS)
     for labels in _BY.findall(bare):
-        wrong += [one for one in re.findall(r"\w+", labels) if one not in known]
+        wrong += [item for item in re.findall(r"\w+", labels) if item not in known]
     return wrong
 
 
@@ -94,4 +94,4 @@ def with_variables(expression: str) -> str:
 
 def variables(expression: str) -> set[str]:
     """Variables of the board in an expression, without Grafana's own."""
-    return {one for one in re.findall(r"\$\{?(\w+)\}?", expression) if not one.startswith("__")}
+    return {item for item in re.findall(r"\$\{?(\w+)\}?", expression) if not item.startswith("__")}

@@ -49,31 +49,31 @@ def test_a_board_needs_nothing_of_others(name: str) -> None:
         "prometheus",
         "datasource",
     )
-    known = {one["name"] for one in board["templating"]["list"]}
-    for one in others:
-        assert one["datasource"]["uid"] == "${datasource}"
-        assert files.metrics(one["definition"]) <= set(files.exported())
+    names = {item["name"] for item in board["templating"]["list"]}
+    for other in others:
+        assert other["datasource"]["uid"] == "${datasource}"
+        assert files.metrics(other["definition"]) <= set(files.exported())
     used = {word for text in _expressions(board) for word in files.variables(text)}
-    assert used == known - {"datasource"}
+    assert used == names - {"datasource"}
     ids = [panel["id"] for panel in board["panels"]]
     assert len(ids) == len(set(ids))
 
 
 def _expressions(board: dict[str, Any]) -> list[str]:
-    found = [target["expr"] for panel in files.panels(board) for target in panel["targets"]]
-    return found + [one.get("definition", "") for one in board["templating"]["list"]]
+    exprs = [target["expr"] for panel in files.panels(board) for target in panel["targets"]]
+    return exprs + [item.get("definition", "") for item in board["templating"]["list"]]
 
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_no_two_panels_lie_on_each_other(name: str) -> None:
     taken: set[tuple[int, int]] = set()
     for panel in BOARDS[name]["panels"]:
-        at = panel["gridPos"]
-        assert at["x"] + at["w"] <= 24
+        grid_pos = panel["gridPos"]
+        assert grid_pos["x"] + grid_pos["w"] <= 24
         cells = {
             (x, y)
-            for x in range(at["x"], at["x"] + at["w"])
-            for y in range(at["y"], at["y"] + at["h"])
+            for x in range(grid_pos["x"], grid_pos["x"] + grid_pos["w"])
+            for y in range(grid_pos["y"], grid_pos["y"] + grid_pos["h"])
         }
         assert not cells & taken, panel["title"]
         taken |= cells

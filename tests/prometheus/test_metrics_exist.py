@@ -34,7 +34,7 @@ def test_the_tests_of_rules_feed_metrics_that_exist() -> None:
     import yaml
 
     for path in (files.PROMETHEUS / "tests").glob("*.yaml"):
-        for one in yaml.safe_load(path.read_text())["tests"]:
-            for series in one["input_series"]:
+        for test in yaml.safe_load(path.read_text())["tests"]:
+            for series in test["input_series"]:
                 assert files.metrics(series["series"]) <= set(files.exported()), path
                 assert files.wrong_labels(series["series"]) == [], path

@@ -53,16 +53,16 @@ def test_an_alert_fires_when_it_shall_and_not_otherwise(path: object) -> None:
 @pytest.mark.parametrize("alert", ALERTS)
 def test_each_alert_is_tested_firing_and_not_firing(alert: str) -> None:
     document = yaml.safe_load((files.PROMETHEUS / "tests" / f"{alert}.yaml").read_text())
-    checks = [check for one in document["tests"] for check in one["alert_rule_test"]]
+    checks = [check for test in document["tests"] for check in test["alert_rule_test"]]
     assert {check["alertname"] for check in checks} == {alert}
     fired = {
         fires["exp_labels"]["severity"] for check in checks for fires in check.get("exp_alerts", [])
     }
     assert fired == {r["labels"]["severity"] for r in files.rules() if r["alert"] == alert}
     quiet = [
-        one
-        for one in document["tests"]
-        if not any("exp_alerts" in c for c in one["alert_rule_test"])
+        test
+        for test in document["tests"]
+        if not any("exp_alerts" in c for c in test["alert_rule_test"])
     ]
     assert quiet
 
@@ -90,15 +90,15 @@ def test_an_alert_says_what_and_where(rule: dict[str, dict[str, str]]) -> None:
     known = set().union(
         *(files.exported()[name] for name in files.metrics(expression)), files.OF_TARGETS
     )
-    kept = re.search(r"\bby \(([^)]*)\)", expression)
-    left = set(re.findall(r"\w+", kept[1])) if kept else set()
+    stored = re.search(r"\bby \(([^)]*)\)", expression)
+    remaining = set(re.findall(r"\w+", stored[1])) if stored else set()
     for text in notes.values():
         named = set(re.findall(r"\$labels\.(\w+)", text))
-        assert named <= known & left, text
+        assert named <= known & remaining, text
 
 
 def test_a_stale_cluster_is_one_whose_pass_is_overdue() -> None:
-    (rule,) = (one for one in files.rules() if one["alert"] == "IpamClusterStale")
+    (rule,) = (rule for rule in files.rules() if rule["alert"] == "IpamClusterStale")
     assert 'ipam_alert_threshold{code="cluster_stale"' in rule["expr"]
     assert connections.stale_after().total_seconds() == leases.FULL_EVERY + 300
 
@@ -137,8 +137,8 @@ def test_a_runbook_has_its_parts(alert: str) -> None:
     assert set(re.findall(r"info|warning|error|page", text.splitlines()[2])) == severities
     for link in re.findall(r"\]\(([^)]+\.md)\)", text):
         assert (files.RUNBOOKS / link).is_file(), link
-    for named in re.findall(r"docs/([a-z/-]+\.md)", text):
-        assert (files.RUNBOOKS.parent / named).is_file(), named
+    for item in re.findall(r"docs/([a-z/-]+\.md)", text):
+        assert (files.RUNBOOKS.parent / item).is_file(), item
 
 
 @pytest.mark.parametrize("alert", RUNBOOKS)
@@ -159,7 +159,7 @@ def test_the_commands_of_a_runbook_exist(alert: str) -> None:
 @pytest.mark.parametrize("alert", RUNBOOKS)
 def test_the_addresses_of_a_runbook_exist(alert: str) -> None:
     text = (files.RUNBOOKS / f"{alert}.md").read_text()
-    found = re.findall(r"/api/v1/[\w/{}…-]*", text)
-    for address in found:
+    result = re.findall(r"/api/v1/[\w/{}…-]*", text)
+    for address in result:
         path = parse.urlsplit(address.replace("ID", "1")).path
         assert resolve(path), address

@@ -54,7 +54,7 @@ class Owned(Fleet):
     def owners(self, name: str = "green") -> dict[str, str]:
         """Manager -> operation."""
         entries = self.stored(name)["metadata"]["managedFields"]
-        return {one["manager"]: one["operation"] for one in entries}
+        return {entry["manager"]: entry["operation"] for entry in entries}
 
     def pending(self, name: str = "green") -> dict[str, str]:
         rows = PoolCIDR.objects.filter(pool=self.pool(name)).exclude(pending="")

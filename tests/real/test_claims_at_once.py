@@ -26,8 +26,8 @@ PROMISED = timedelta(seconds=10)
 
 
 def _status(kube: RealCluster, name: str) -> dict[str, Any]:
-    found = [one for one in kube.objects("ipamclaims") if one["metadata"]["name"] == name]
-    return (found[0].get("status") or {}) if found else {}
+    result = [item for item in kube.objects("ipamclaims") if item["metadata"]["name"] == name]
+    return (result[0].get("status") or {}) if result else {}
 
 
 def test_the_watcher_answers_claims_of_the_register(kube: RealCluster, settings: Any) -> None:

@@ -19,7 +19,10 @@ POOL: dict[str, Any] = {
 
 def _managers(kube: RealCluster) -> dict[str, str]:
     stored = kube.object("ciliumpodippools.cilium.io", "green")
-    return {one["manager"]: one["operation"] for one in stored["metadata"]["managedFields"]}
+    return {
+        managed_field["manager"]: managed_field["operation"]
+        for managed_field in stored["metadata"]["managedFields"]
+    }
 
 
 def test_a_bare_server_serves_no_custom_resource(kube: RealCluster) -> None:

@@ -84,7 +84,7 @@ def test_managed_reserved_ranges_and_labels_are_written_and_nothing_is_stolen(ow
     pools.unreserve(pool.reserved_ranges.get().pk, author=factories.BY)
     owned.passed()
     assert not any(
-        "reservedRanges" in one for one in owned.stored()["spec"]["ipv4"].get("pool", [])
+        "reservedRanges" in item for item in owned.stored()["spec"]["ipv4"].get("pool", [])
     )
     _at_rest(owned)
 
@@ -102,7 +102,7 @@ def test_managed_a_list_of_somebody_else_holds_up_nothing_but_itself(owned: Owne
     stored = owned.stored()["spec"]["ipv4"]
     assert stored["cidrs"] == [A, B]
     # Of the CIDR that is to go the cluster hands out nothing, of the one that is not there it knows nothing.
-    assert {one["cidr"] for one in stored["pool"]} == {A, B}
+    assert {item["cidr"] for item in stored["pool"]} == {A, B}
     assert owned.pending() == {A: "removal", C: "addition"}
     row = owned.difference()
     assert (row.conflict_code, row.managers) == ("field_conflict", [owned.manager])
@@ -116,9 +116,13 @@ def test_managed_a_list_of_somebody_else_holds_up_nothing_but_itself(owned: Owne
 
 def _fields(stored: dict[str, Any], manager: str) -> set[str]:
     """What a manager owns of spec.ipv4; every entry is of the version that has all fields."""
-    entries = [one for one in stored["metadata"]["managedFields"] if one["manager"] == manager]
-    found = [one["fieldsV1"].get("f:spec", {}).get("f:ipv4", {}) for one in entries]
-    return {name for one in found for name in one} - {"."}
+    entries = [
+        managed_field
+        for managed_field in stored["metadata"]["managedFields"]
+        if managed_field["manager"] == manager
+    ]
+    result = [entry["fieldsV1"].get("f:spec", {}).get("f:ipv4", {}) for entry in entries]
+    return {name for item in result for name in item} - {"."}
 
 
 @pytest.mark.parametrize("owner", ["kubectl-client-side"])

@@ -28,14 +28,14 @@ def vms(kube: RealCluster, settings: Any) -> kubevirt.KubeVirt:
     kube.crds(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
     kube.put(ovn.cudn("prod"))
     kube.put(ovn.nad("prod", NAMESPACE))
-    made = kubevirt.KubeVirt(kube)
-    made.connection.delete()  # objects only
-    return made
+    virt = kubevirt.KubeVirt(kube)
+    virt.connection.delete()  # objects only
+    return virt
 
 
 def _status(kube: RealCluster) -> dict[str, Any]:
-    found: dict[str, Any] = kube.object("ipamclaims", "web.default", NAMESPACE).get("status") or {}
-    return found
+    result: dict[str, Any] = kube.object("ipamclaims", "web.default", NAMESPACE).get("status") or {}
+    return result
 
 
 @pytest.mark.parametrize("answering", [True, False])

@@ -86,8 +86,8 @@ def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) 
 @pytest.mark.parametrize("owner", ["kubectl-client-side"])
 @pytest.mark.parametrize("version", ["v2"])
 def test_a_migration_has_removed_when_the_cluster_says_so(owned: Owned) -> None:
-    wanted = migrations.plan_migration(owned.pool("green"), addresses.parse_cidr(A))
-    migration = migrations.start_migration(wanted, author=factories.BY)
+    expected = migrations.plan_migration(owned.pool("green"), addresses.parse_cidr(A))
+    migration = migrations.start_migration(expected, author=factories.BY)
     migrations.take_step(migration.pk, MigrationStep.RESERVE, author=factories.BY)
     owned.passed()
     migrations.take_step(migration.pk, MigrationStep.REMOVE, author=factories.BY)
@@ -135,9 +135,9 @@ def test_preflight_looks_at_what_the_cluster_has(owned: Owned) -> None:
     owned.apply("blue", "10.0.3.0/24")
     owned.passed()
     (overlap,) = [
-        one
-        for one in configuration.run_preflight(owned.cluster).findings
-        if one.rule == "overlapping-pools"
+        finding
+        for finding in configuration.run_preflight(owned.cluster).findings
+        if finding.rule == "overlapping-pools"
     ]
     assert "10.0.3.0/24 of blue in 10.0.0.0/16 of green" in overlap.observation
 
@@ -149,7 +149,7 @@ def test_over_http_a_removal_that_waits_is_accepted_not_done(owned: Owned) -> No
     path = f"pools/{owned.pool('green').pk}/cidrs/"
     answer = api("DELETE", f"{path}{owned.cidr(A).pk}/")
     assert (answer.status_code, answer.json()["pending"]) == (202, "removal")
-    listed = {one["cidr"]: one["pending"] for one in api("GET", path).json()["results"]}
+    listed = {result["cidr"]: result["pending"] for result in api("GET", path).json()["results"]}
     assert listed == {A: "removal", B: None}
     taken = {"cluster": owned.cluster.name, "name": "blue", "category": "pod"}
     taken["ipv4"] = {"mask_size": 24, "cidrs": [A]}

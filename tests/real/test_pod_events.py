@@ -35,23 +35,23 @@ def vms(kube: RealCluster) -> kubevirt.KubeVirt:
         kube.remove("events", event["metadata"]["name"], event["metadata"]["namespace"])
     kube.put(ovn.cudn("prod", "10.0.0.0/29", reservedSubnets=["10.0.0.4/30"]))
     kube.put(ovn.nad("prod", NAMESPACE, subnets="10.0.0.0/29", reservedSubnets="10.0.0.4/30"))
-    made = kubevirt.KubeVirt(kube)
-    made.connection.delete()  # objects only
+    virt = kubevirt.KubeVirt(kube)
+    virt.connection.delete()  # objects only
     for name in ("first", "full"):
-        vm = made.vm(name)
+        vm = virt.vm(name)
         kube.put(
             world.manifest(
                 name, namespace=NAMESPACE, name=f"{name}.default", network="cluster_udn_prod",
                 uid=vm["metadata"]["uid"],
             )
         )  # fmt: skip
-    made.launcher("virt-launcher-full-a", made.vmi(vm, phase="Scheduling"), phase="Pending")
-    return made
+    virt.launcher("virt-launcher-full-a", virt.vmi(vm, phase="Scheduling"), phase="Pending")
+    return virt
 
 
 def _events(kube: RealCluster) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = kube.request("GET", "/api/v1/events")["items"]
-    return sorted(found, key=lambda one: str(one["reason"]))
+    items: list[dict[str, Any]] = kube.request("GET", "/api/v1/events")["items"]
+    return sorted(items, key=lambda one: str(one["reason"]))
 
 
 def _reconciled(connection: Connection, kube: RealCluster, **access: Any) -> None:

@@ -76,10 +76,10 @@ def _ask(connection: Connection, pod: dict[str, Any], **namespace: Any) -> dict[
 
 
 def test_annotations_are_those_of_the_cluster(kube: RealCluster, cluster: Connection) -> None:
-    told = _ask(cluster, {"name": "web-0"})
-    (choice,) = told["choices"]
+    answer = _ask(cluster, {"name": "web-0"})
+    (choice,) = answer["choices"]
     assert (choice["pool"], choice["unknown"]) == ("default", [])
-    assert (told["pod_seen"], told["namespace_seen"], told["notes"]) == (True, True, [])
+    assert (answer["pod_seen"], answer["namespace_seen"], answer["notes"]) == (True, True, [])
     _put_namespace(kube, {POOL: "green"})
     (choice,) = _ask(cluster, {"name": "web-0"})["choices"]
     assert choice["pool"] == "green"
@@ -98,9 +98,9 @@ def test_annotations_are_those_of_the_cluster(kube: RealCluster, cluster: Connec
 
 
 def test_a_pod_that_is_not_there_yet(cluster: Connection) -> None:
-    told = _ask(cluster, {"name": "web-1"})
-    assert told["choices"][0]["pool"] == "default"
-    assert told["notes"] == [
+    answer = _ask(cluster, {"name": "web-1"})
+    assert answer["choices"][0]["pool"] == "default"
+    assert answer["notes"] == [
         "The cluster has no pod web-1: it is treated as one without labels and annotations."
     ]
 
@@ -108,8 +108,8 @@ def test_a_pod_that_is_not_there_yet(cluster: Connection) -> None:
 def test_what_may_not_be_read_is_unknown(kube: RealCluster, cluster: Connection) -> None:
     _put_namespace(kube, {POOL: "green"})
     _reach(cluster, kube.kubeconfig(kube.user("without namespaces", _UNREAD)))
-    told = _ask(cluster, {"name": "web-0"})
-    (choice,) = told["choices"]
+    answer = _ask(cluster, {"name": "web-0"})
+    (choice,) = answer["choices"]
     assert (choice["pool"], choice["pool_id"]) == ("", None)
     assert choice["unknown"] == ["the annotations of the namespace"]
     assert "the credentials may not get namespaces" in choice["problem"]

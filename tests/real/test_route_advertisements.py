@@ -60,9 +60,9 @@ def _network(name: str, subnet: str, **labels: str) -> dict[str, Any]:
 
 def _announced(name: str) -> Any:
     networks = apis.Api()("GET", "networks/").json()["results"]
-    found = next(each for each in networks if each["name"] == f"cluster_udn_{name}")
-    detail = apis.Api()("GET", f"networks/{found['id']}/").json()
-    assert detail["route_advertisements"] == found["route_advertisements"]
+    network = next(item for item in networks if item["name"] == f"cluster_udn_{name}")
+    detail = apis.Api()("GET", f"networks/{network['id']}/").json()
+    assert detail["route_advertisements"] == network["route_advertisements"]
     return detail["route_advertisements"]
 
 
@@ -130,7 +130,7 @@ def test_acceptance_labels_and_deletion_are_followed(
     kube.put(_advertisements("all", {"matchLabels": {"advertise": "true"}}))
     _reconcile()
     assert _announced("test") == []
-    assert [each["name"] for each in _announced("prod")] == ["all"]
+    assert [item["name"] for item in _announced("prod")] == ["all"]
 
 
 def test_one_that_cannot_be_read_hides_no_other(
@@ -143,6 +143,6 @@ def test_one_that_cannot_be_read_hides_no_other(
         kubectl("apply", "-f", "-", manifest=manifest)
     with pytest.raises(CommandError):
         _reconcile()
-    assert [each["name"] for each in _announced("prod")] == ["good"]
+    assert [item["name"] for item in _announced("prod")] == ["good"]
     broken_objects = ObservedObject.objects.exclude(problem_code="")
     assert list(broken_objects.values_list("name", flat=True)) == ["broken"]

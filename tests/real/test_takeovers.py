@@ -108,7 +108,10 @@ def test_a_list_of_the_proposal_gets_its_reserved_range(proposed: Owned) -> None
     stored = proposed.stored()
     ranged = {"cidr": B, "reservedRange": "10.1.0.0-10.1.0.9"}
     assert stored["spec"]["ipv4"] == {"cidrs": [{"cidr": A}, ranged], "maskSize": 24}
-    owners = {one["manager"]: one["fieldsV1"] for one in stored["metadata"]["managedFields"]}
+    owners = {
+        managed_field["manager"]: managed_field["fieldsV1"]
+        for managed_field in stored["metadata"]["managedFields"]
+    }
     assert owners["cadastre"] == {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
     theirs = owners[proposed.manager]["f:spec"]["f:ipv4"]
     assert "f:maskSize" in theirs
@@ -135,12 +138,12 @@ def test_fields_are_taken_over_exactly_as_previewed(owned: Owned) -> None:
     assert stored["metadata"]["labels"] == {"app": "theirs"}
     assert owned.owners()[owned.manager]  # of everything else
     theirs = [
-        one["fieldsV1"]["f:spec"]["f:ipv4"]
-        for one in stored["metadata"]["managedFields"]
-        if one["manager"] == owned.manager and "f:spec" in one["fieldsV1"]
+        managed_field["fieldsV1"]["f:spec"]["f:ipv4"]
+        for managed_field in stored["metadata"]["managedFields"]
+        if managed_field["manager"] == owned.manager and "f:spec" in managed_field["fieldsV1"]
     ]
-    assert all("f:cidrs" not in one for one in theirs)
-    assert any("f:maskSize" in one for one in theirs)
+    assert all("f:cidrs" not in their for their in theirs)
+    assert any("f:maskSize" in their for their in theirs)
     event = Event.objects.get(type="connection.ownership_taken")
     assert WHY in event.reason
     assert "spec.ipv4.cidrs" in event.reason

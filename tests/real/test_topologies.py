@@ -88,13 +88,13 @@ def _connect(kube: RealCluster, *managed_resources: str) -> None:
 
 
 def _state() -> tuple[str, str]:
-    found = apis.Api()("GET", "clusters/prod/connection/").json()
-    return found["state"], found["message"]
+    answer = apis.Api()("GET", "clusters/prod/connection/").json()
+    return answer["state"], answer["message"]
 
 
 @pytest.mark.parametrize("mode", ["observed", "managed"])
 @pytest.mark.parametrize(
-    ("cilium", "ovn", "openshift"), TOPOLOGIES, ids=["-".join(each) for each in TOPOLOGIES]
+    ("cilium", "ovn", "openshift"), TOPOLOGIES, ids=["-".join(topology) for topology in TOPOLOGIES]
 )
 def test_a_cluster_of_any_kind_is_healthy(
     kube: RealCluster, cilium: str, ovn: str, openshift: str, mode: str

@@ -85,8 +85,8 @@ def test_the_command_counts_it(kube: RealCluster, kubectl: Callable[..., str]) -
     kubectl("apply", "-f", "-", manifest=manifest("green", A, version="v2alpha1"))
     connection = sites.connect(kube)
     _findings(connection, kube)
-    said = io.StringIO()
-    call_command("cluster", "show", connection.cluster.name, stdout=said)
-    lines = dict(line.split(maxsplit=1) for line in said.getvalue().splitlines() if " " in line)
+    output = io.StringIO()
+    call_command("cluster", "show", connection.cluster.name, stdout=output)
+    lines = dict(line.split(maxsplit=1) for line in output.getvalue().splitlines() if " " in line)
     assert lines["findings"] == "1"
     assert "CiliumPodIPPool cilium.io/v2" in lines["served"]

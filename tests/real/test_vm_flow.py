@@ -65,18 +65,18 @@ def connection(kube: RealCluster, tmp_path: pathlib.Path) -> Iterator[Connection
             "store", NAMESPACE, role="secondary", subnets="10.1.0.0/16", allowPersistentIPs=True
         )
     )
-    made = sites.connect(kube, ManagedResource.CLAIMS)
-    _reconcile(made, kube)
+    created = sites.connect(kube, ManagedResource.CLAIMS)
+    _reconcile(created, kube)
     with own_site.serving(tmp_path) as url:
         printed = StringIO()
         management.call_command(
-            "webhook", made.cluster.name, "--new-key", "--print-manifest", "--only=mutate-pods",
+            "webhook", created.cluster.name, "--new-key", "--print-manifest", "--only=mutate-pods",
             f"--url={url}", f"--ca={tmp_path / 'ca.pem'}", "--failure-policy=Fail", stdout=printed,
         )  # fmt: skip
         for document in yaml.safe_load_all(printed.getvalue()):
             kube.put(document)
-        eventually.until(lambda: bool(_decided(made, kube)))
-        yield made
+        eventually.until(lambda: bool(_decided(created, kube)))
+        yield created
         kube.remove("mutatingwebhookconfigurations", hooks.MUTATE_PODS.name)
     kube.erase("pods")
 
@@ -118,10 +118,10 @@ def _start(
 ) -> Manifest:
     """A launcher pod as virt-controller makes it, with the element that ipam-extensions writes."""
     annotations = {DEFAULT_NETWORK: json.dumps([element])} if element else {}
-    made = launcher(vm, annotations) | {"spec": copy.deepcopy(SPEC)}
-    made["metadata"]["name"] = f"virt-launcher-{name}"
-    made["metadata"].pop("generateName", None)
-    stored: Manifest = kube.request("POST", PODS, made)
+    created = launcher(vm, annotations) | {"spec": copy.deepcopy(SPEC)}
+    created["metadata"]["name"] = f"virt-launcher-{name}"
+    created["metadata"].pop("generateName", None)
+    stored: Manifest = kube.request("POST", PODS, created)
     return stored
 
 

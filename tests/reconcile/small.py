@@ -57,11 +57,11 @@ class Small(Handler):
         return manifest["metadata"]["name"]
 
     def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
-        for one in seen:
-            self.trouble(context, one)
-        for one in seen:
-            one.row.pending = "pending" in one.row.manifest["metadata"].get("labels", {})
-            self.ingested.append(one.row.name)
+        for item in seen:
+            self.trouble(context, item)
+        for item in seen:
+            item.row.pending = "pending" in item.row.manifest["metadata"].get("labels", {})
+            self.ingested.append(item.row.name)
 
     def forget(self, _pass: SyncContext, rows: Sequence[ObservedObject]) -> None:
         self.forgotten += [row.name for row in rows]
@@ -120,8 +120,8 @@ def context(of: Cluster) -> SyncContext:
 
 
 def rows(connection: Connection, kind: str = "CiliumNode") -> list[ObservedObject]:
-    found = ObservedObject.objects.filter(cluster=connection.cluster_id, kind=kind)
-    return list(found.order_by("namespace", "name", "id"))
+    observed_objects = ObservedObject.objects.filter(cluster=connection.cluster_id, kind=kind)
+    return list(observed_objects.order_by("namespace", "name", "id"))
 
 
 def names(connection: Connection, kind: str = "CiliumNode") -> list[str]:

@@ -91,9 +91,9 @@ def test_what_came_in_after_the_list_began_is_not_missed(
 
     fake.faults.add(verb="list", path="ciliumnodes", call=arrives)
     small.reconcile(row, nodes)
-    assert [each.missed_at for each in small.rows(row)] == [None, None]
+    assert [item.missed_at for item in small.rows(row)] == [None, None]
     small.reconcile(row, nodes)
-    assert [each.missed_at is None for each in small.rows(row)] == [True, False]
+    assert [item.missed_at is None for item in small.rows(row)] == [True, False]
 
 
 def test_the_same_name_and_another_uid_is_another_object(

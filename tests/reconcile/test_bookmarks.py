@@ -22,9 +22,9 @@ def at(fake: FakeCluster, connection: Connection, nodes: small.Small) -> Positio
     """Where a list left the kind."""
     fake.put(small.node("a"))
     small.reconcile(connection, nodes)
-    found = watchers.read(Connection.objects.get().positions, nodes.kind)
-    assert found is not None
-    return found
+    result = watchers.read(Connection.objects.get().positions, nodes.kind)
+    assert result is not None
+    return result
 
 
 @pytest.fixture

@@ -25,13 +25,13 @@ def _handlers(nodes: small.Small, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The messages that a broker would have got."""
-    found: list[Any] = []
+    result: list[Any] = []
 
     def send(arguments: Any, *, expires: float) -> None:
-        found.append((arguments, expires))
+        result.append((arguments, expires))
 
     monkeypatch.setattr(tasks.reconcile, "apply_async", send)
-    return found
+    return result
 
 
 def reconcile(connection: Connection, *options: str) -> str:

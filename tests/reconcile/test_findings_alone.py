@@ -119,8 +119,8 @@ def _segments(of: Cluster) -> None:
 
 def _ippools(of: Cluster) -> None:
     for name in NAMES:
-        made = worlds.ippool(worlds.network(f"net-{name}", of=of), name)
-        IPPool.objects.filter(pk=made.pk).update(gone_at=Now())
+        created = worlds.ippool(worlds.network(f"net-{name}", of=of), name)
+        IPPool.objects.filter(pk=created.pk).update(gone_at=Now())
 
 
 def _unregistered_ippools(of: Cluster) -> None:
@@ -184,7 +184,7 @@ def _unreadable(kind: str) -> Callable[[Cluster], None]:
 
 
 CUDN, UDN = resources.CLUSTER_UDN.kind, resources.UDN.kind
-OBSERVED = [each.kind for each in registry.HANDLERS if isinstance(each, ObservedKind)]
+OBSERVED = [handler.kind for handler in registry.HANDLERS if isinstance(handler, ObservedKind)]
 CASES: list[tuple[str, str, Callable[[Cluster], None]]] = [
     ("CiliumPodIPPool", "pool_not_in_cluster", _pools_not_in_cluster),
     ("CiliumPodIPPool", "pool_not_in_register", _pools_not_in_register),
@@ -215,14 +215,14 @@ def context() -> SyncContext:
 
 
 def _handler(kind: str) -> Handler:
-    (handler,) = (each for each in registry.HANDLERS if each.kind == kind)
+    (handler,) = (handler for handler in registry.HANDLERS if handler.kind == kind)
     return handler
 
 
 def _findings(handler: Handler, context: SyncContext, code: str) -> list[str]:
     context.connection.refresh_from_db()
     context.complete.add(handler.kind)
-    return [each.subject for each in handler.findings(context) if each.code == code]
+    return [finding.subject for finding in handler.findings(context) if finding.code == code]
 
 
 def _refuse_bad(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
@@ -250,7 +250,9 @@ def test_the_others_are_reported_and_the_object_is_named(
     subjects = _findings(handler, context, code)
     assert sorted("bad" in subject for subject in subjects) == [False, True]
     _refuse_bad(monkeypatch, code)
-    assert _findings(handler, context, code) == [one for one in subjects if "bad" not in one]
+    assert _findings(handler, context, code) == [
+        subject for subject in subjects if "bad" not in subject
+    ]
     (name,) = context.failures[kind]
     assert "bad" in name
 
@@ -278,6 +280,8 @@ def test_a_node_that_breaks_the_computation_of_all_nodes_is_named(
 
 def test_each_handler_with_findings_has_a_case() -> None:
     with_findings = {
-        each.kind for each in registry.HANDLERS if type(each).findings is not Handler.findings
+        handler.kind
+        for handler in registry.HANDLERS
+        if type(handler).findings is not Handler.findings
     }
     assert with_findings - {kind for kind, _, _ in CASES} == {"IPAddressClaim"}  # a count of claims

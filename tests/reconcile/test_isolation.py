@@ -43,7 +43,7 @@ def fleet(fake: FakeCluster, connection: Connection) -> FakeCluster:
 
 def labels(fleet: FakeCluster) -> set[str]:
     nodes = fleet.objects("ciliumnodes")
-    return {one["metadata"]["name"] for one in nodes if "cadastre" in one["metadata"]["labels"]}
+    return {node["metadata"]["name"] for node in nodes if "cadastre" in node["metadata"]["labels"]}
 
 
 def wanting(

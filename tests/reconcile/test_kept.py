@@ -21,8 +21,8 @@ class Choosy(small.Small):
         return "wanted" in manifest["metadata"].get("labels", {})
 
     def project(self, manifest: Manifest) -> Manifest:
-        kept = ("name", "uid", "resourceVersion", "labels")
-        return {"metadata": {key: manifest["metadata"][key] for key in kept}}
+        stored = ("name", "uid", "resourceVersion", "labels")
+        return {"metadata": {key: manifest["metadata"][key] for key in stored}}
 
 
 def wanted(name: str) -> Manifest:

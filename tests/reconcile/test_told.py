@@ -18,9 +18,9 @@ from tests.reconcile import small
 
 def at(connection: Connection, kind: str = "CiliumNode") -> Position:
     connection.refresh_from_db()
-    found = watchers.read(connection.positions, kind)
-    assert found is not None
-    return found
+    result = watchers.read(connection.positions, kind)
+    assert result is not None
+    return result
 
 
 def tell(

@@ -31,13 +31,13 @@ def connection(fake: FakeCluster, transactional_db: None) -> Connection:
 
 def lists(fake: FakeCluster) -> dict[str, str]:
     """Which node lists each block; none is listed twice."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for node in fake.objects("ciliumnodes"):
         for entry in node["spec"]["ipam"]["pools"].get("allocated", []):
             for cidr in entry["cidrs"]:
-                assert cidr not in found
-                found[cidr] = node["metadata"]["name"]
-    return found
+                assert cidr not in result
+                result[cidr] = node["metadata"]["name"]
+    return result
 
 
 def held() -> dict[str, str]:
@@ -78,13 +78,13 @@ def test_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
         processes.started(*arguments) as three,
     ):
         everybody = (one, two, three)
-        assert [each.wait(LONG) for each in everybody] == [0, 0, 0]
-        said = [each.output for each in everybody]
-    assert all("ended True" in each for each in said), said
+        assert [item.wait(LONG) for item in everybody] == [0, 0, 0]
+        outputs = [item.output for item in everybody]
+    assert all("ended True" in item for item in outputs), outputs
     each_has_one(fake)
     # Nobody wrote what another had written.
-    assert len([one for one in fake.log.writes if one.verb == "update"]) == NODES
-    assert len({each.split()[1] for each in said}) == SyncRun.objects.count() == 3
+    assert len([write for write in fake.log.writes if write.verb == "update"]) == NODES
+    assert len({item.split()[1] for item in outputs}) == SyncRun.objects.count() == 3
 
 
 @pytest.mark.exhaustive

@@ -141,7 +141,7 @@ def test_what_changes_is_followed_within_seconds(
 ) -> None:
     def left() -> bool:
         fake.bookmark()  # the server notices by writing
-        return all(one.seconds for one in fake.log.of("watch"))
+        return all(item.seconds for item in fake.log.of("watch"))
 
     with processes.started("watch"):
         eventually.until(lambda: streams(fake))

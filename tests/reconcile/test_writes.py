@@ -90,7 +90,7 @@ def test_fields_of_another_manager_are_shown_and_not_forced(
     )  # fmt: skip
     assert "kubectl" in drift.managers
     assert "kubectl" in drift.conflict
-    assert not [one for one in fake.log if "force" in one.query]
+    assert not [item for item in fake.log if "force" in item.query]
     fake.put(small.node("a"), manager="kubectl")
     assert counted(small.reconcile(connection, nodes)) == (1, 0)
     assert not Drift.objects.exists()
@@ -175,10 +175,10 @@ def test_one_refused_object_does_not_stop_the_others(
 def test_a_right_that_is_missing_ends_the_kind_soon(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
-    wanted = [f"n-{number:02}" for number in range(40)]
-    for name in wanted:
+    expected = [f"n-{number:02}" for number in range(40)]
+    for name in expected:
         fake.put(small.node(name))
-    nodes.wanted = small.labelling(*wanted)
+    nodes.wanted = small.labelling(*expected)
     fake.faults.add(verb="patch", status=403, times=None)
     run = small.reconcile(connection, nodes)
     assert run.kinds["CiliumNode"]["code"] == "cluster_forbidden"

@@ -162,15 +162,15 @@ def test_what_is_in_use_in_a_container_stays_in_parts_of_it(server: NetBox) -> N
     before = register()
     server.prefix("10.0.200.0/25", "container")
     server.prefix("10.0.200.64/26")
-    made = run(mirror)
-    assert reasons(made) == {
+    created = run(mirror)
+    assert reasons(created) == {
         ("10.0.200.0/25", "new", "part_divided"),
         ("10.0.200.64/26", "new", "part_divided"),
     }
     assert cidrs(PARTS) == ["10.0.0.0/24", "10.0.200.0/26", "10.0.200.128/25"]
     assert register()["blocks"] == before["blocks"]
     assert set(counts(run(mirror))) == {"unchanged"}
-    drafts.IMPORTS.undo(made.pk, author=BY)
+    drafts.IMPORTS.undo(created.pk, author=BY)
     assert register() == before
 
 
@@ -179,10 +179,10 @@ def test_a_reserved_range_is_not_cut(server: NetBox) -> None:
     mirror = source(server)
     run(mirror)
     server.prefix("10.0.200.64/26")
-    made = run(mirror)
-    assert ("10.0.200.64/26", "conflict", "part_in_use") in reasons(made)
-    assert "the reserved range 10.0.200.60-10.0.200.69" in rows_of(made)[0].reasons[0]["message"]
-    assert "divide the range at 10.0.200.63" in rows_of(made)[0].reasons[0]["message"]
+    created = run(mirror)
+    assert ("10.0.200.64/26", "conflict", "part_in_use") in reasons(created)
+    assert "the reserved range 10.0.200.60-10.0.200.69" in rows_of(created)[0].reasons[0]["message"]
+    assert "divide the range at 10.0.200.63" in rows_of(created)[0].reasons[0]["message"]
 
 
 def test_a_file_with_the_new_prefix_alone_divides_too() -> None:
@@ -212,10 +212,10 @@ def test_a_file_with_the_new_prefix_alone_divides_too() -> None:
 
 
 def test_a_part_that_would_lose_a_block_is_not_divided(server: NetBox) -> None:
-    made = source(server)
-    run(made)
+    created = source(server)
+    run(created)
     server.prefix("10.0.200.64/26")
-    draft = run(made, mirror=False)
+    draft = run(created, mirror=False)
     rest = next(row for row in rows_of(draft) if str(row.cidr) == "10.0.200.0/26")
     drafts.IMPORTS.skip_rows(draft.pk, [rest.number], skipped=True, author=BY)
     before = register()
@@ -229,22 +229,22 @@ def test_a_part_is_divided_again_and_the_undos_go_backwards(server: NetBox) -> N
     mirror = source(server)
     run(mirror)
     states = [register()]
-    made = []
+    created = []
     for prefix in ("10.0.200.64/26", "10.0.200.32/27"):
         server.prefix(prefix)
-        made.append(run(mirror))
+        created.append(run(mirror))
         states.append(register())
     assert cidrs(PARTS) == ["10.0.0.0/24", "10.0.200.0/27", "10.0.200.128/25"]
     first = RegisterImport.objects.order_by("pk")[0]
     with pytest.raises(
-        errors.ImportInUse, match=f"/24 was divided by the later import {made[0].pk}"
+        errors.ImportInUse, match=f"/24 was divided by the later import {created[0].pk}"
     ):
         drafts.IMPORTS.undo(first.pk, author=BY)
     with pytest.raises(
         errors.ImportInUse, match=r"10\.0\.200\.32/27 of the pool 10\.0\.200\.32-27 lies in"
     ):
-        drafts.IMPORTS.undo(made[0].pk, author=BY)
-    for run_, state in zip(reversed(made), reversed(states[:-1]), strict=True):
+        drafts.IMPORTS.undo(created[0].pk, author=BY)
+    for run_, state in zip(reversed(created), reversed(states[:-1]), strict=True):
         drafts.IMPORTS.undo(run_.pk, author=BY)
         assert register() == state
     drafts.IMPORTS.undo(first.pk, author=BY)

@@ -61,13 +61,13 @@ def test_runs_and_their_undos(seed: int, settings: Any) -> None:
             for _ in range(chance.randrange(1, 4)):
                 add_prefix(server, chance)
             add_address(server, chance)
-            made = run(mirror)
-            assert made.status == "committed", made.error
+            created = run(mirror)
+            assert created.status == "committed", created.error
             after = register()
             assert held(before) <= held(after)
             assert set(counts(run(mirror))) <= {"unchanged", "conflict", "refused"}
             assert register() == after
-            history.append((made.pk, before))
+            history.append((created.pk, before))
         for pk, before in reversed(history):
             drafts.IMPORTS.undo(pk, author=BY)
             assert register() == before

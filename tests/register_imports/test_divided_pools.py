@@ -102,11 +102,11 @@ def test_a_child_with_addresses_stays_in_the_pool_and_is_divided_again(server: N
     for prefix in ("10.0.1.0/25", "10.0.1.0/26", "10.0.1.0/28"):
         before = state()
         server.prefix(prefix)
-        made = run(mirror)
-        assert "conflict" not in counts(made)
+        created = run(mirror)
+        assert "conflict" not in counts(created)
         assert state()["blocks"] == before["blocks"]
         assert set(counts(run(mirror))) == {"unchanged"}
-        history.append((made.pk, before))
+        history.append((created.pk, before))
     assert containers() == ["10.0.1.0/24", "10.0.1.0/25", "10.0.1.0/26"]
     assert cidrs(LEAF) == ["10.0.1.0/28", "10.0.1.128/25"]
     for pk, before in reversed(history):
@@ -152,8 +152,8 @@ def test_a_pool_without_blocks_is_gone_and_comes_back_with_the_undo(server: NetB
     server.objects["prefixes"].remove(child)
     run(mirror)
     server.address("10.0.1.9/24", dns_name="nine.example")
-    made = run(mirror)
-    assert counts(made) == {"new": 3, "unchanged": 1}  # the part, its network address
+    created = run(mirror)
+    assert counts(created) == {"new": 3, "unchanged": 1}  # the part, its network address
     assert (containers(), cidrs(LEAF)) == (["10.0.1.0/24"], ["10.0.1.0/25"])
     assert counts(run(mirror)) == {"unchanged": 4}
 
@@ -184,8 +184,8 @@ def test_prefixes_that_take_the_place_of_one(server: NetBox) -> None:
     assert cidrs(LEAF) == ["10.0.1.0/25", "10.0.1.128/25"]
     assert containers() == []
     # The first address of the second prefix is its network address now: the block stays, withheld.
-    kept = {row[:-1] for row in state()["blocks"]}
-    assert kept == {row[:-1] for row in before["blocks"]}
+    rows = {row[:-1] for row in state()["blocks"]}
+    assert rows == {row[:-1] for row in before["blocks"]}
     drafts.IMPORTS.undo(second.pk, author=BY)
     assert state() == before
 
@@ -232,9 +232,9 @@ def test_a_pool_that_no_import_has_brought_is_not_divided(server: NetBox) -> Non
     mirror = source(server)
     factories.pool("10.0.1.0/24", name="ours", within=mirror.cluster, category="vm", mask=32)
     server.prefix("10.0.1.64/26")
-    made = run(mirror)
-    assert ("10.0.1.64/26", "conflict", "cidr_overlap") in reasons(made)
-    row = next(row for row in rows_of(made) if row.status == "conflict")
+    created = run(mirror)
+    assert ("10.0.1.64/26", "conflict", "cidr_overlap") in reasons(created)
+    row = next(row for row in rows_of(created) if row.status == "conflict")
     assert "release what 10.0.1.0/24 holds and remove this CIDR" in row.reasons[0]["message"]
     assert cidrs("ours") == ["10.0.1.0/24"]
     assert Block.objects.filter(state="held").count() == 2
@@ -257,8 +257,8 @@ def test_a_child_that_has_stayed_in_the_pool_goes_when_it_is_empty(server: NetBo
     child = server.prefix("10.0.1.0/26")
     run(mirror)
     server.objects["prefixes"].remove(child)
-    kept = run(mirror)
-    assert "released" not in counts(kept)
+    stored = run(mirror)
+    assert "released" not in counts(stored)
     assert Block.objects.get(holder_id="five.example").state == "held"
     assert cidrs(LEAF) == ["10.0.1.0/26", "10.0.1.128/25"]
     server.objects["ip-addresses"].pop(0)
@@ -273,9 +273,9 @@ def test_a_prefix_stays_a_pool_while_it_cannot_be_divided(server: NetBox) -> Non
     run(mirror)
     before = state()
     child = server.prefix("10.0.1.64/26")
-    made = run(mirror)
-    assert reasons(made) == {("10.0.1.64/26", "conflict", "part_in_use")}
-    assert "divide the range at 10.0.1.63" in rows_of(made)[0].reasons[0]["message"]
+    created = run(mirror)
+    assert reasons(created) == {("10.0.1.64/26", "conflict", "part_in_use")}
+    assert "divide the range at 10.0.1.63" in rows_of(created)[0].reasons[0]["message"]
     assert state() == before
     server.objects["prefixes"].remove(child)
     assert set(counts(run(mirror))) == {"unchanged"}

@@ -206,8 +206,8 @@ def test_all_addresses_of_a_divided_netbox_pool_can_be_used(server: NetBox) -> N
     server.prefix("10.60.0.64/26")
     server.address("10.60.0.0/24", dns_name="first.example")
     server.address("10.60.0.255/24", dns_name="last.example")
-    made = run(source(server))
-    assert counts(made) == {"new": 6}
+    created = run(source(server))
+    assert counts(created) == {"new": 6}
     assert cidrs("10.60.0.0-24") == ["10.60.0.0/26", "10.60.0.128/25"]
     assert not ReservedRange.objects.exists()
 

@@ -116,7 +116,7 @@ def test_compressed_answers_are_read(server: NetBox) -> None:
 
 def test_characters_that_cannot_be_stored_are_replaced(server: NetBox) -> None:
     server.prefix("10.0.0.0/24", description="one\0two", custom_fields={"x": "\ud800"})
-    made = run(source(server))
-    assert counts(made) == {"new": 1}
-    (row,) = rows_of(made)
+    created = run(source(server))
+    assert counts(created) == {"new": 1}
+    (row,) = rows_of(created)
     assert (row.description, row.details["cf_x"]) == ("one\ufffdtwo", "\ufffd")

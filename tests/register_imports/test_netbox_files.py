@@ -69,8 +69,8 @@ def test_an_undo_leaves_nothing() -> None:
     committed = drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
     undone = drafts.IMPORTS.undo(committed.pk, author=BY)
     assert undone.status == "undone"
-    left = (Container, Pool, PoolCIDR, Block, ReservedRange, RegisterRecord)
-    assert [model.objects.count() for model in left] == [0] * 6
+    remaining = (Container, Pool, PoolCIDR, Block, ReservedRange, RegisterRecord)
+    assert [model.objects.count() for model in remaining] == [0] * 6
     assert violations() == []
 
 

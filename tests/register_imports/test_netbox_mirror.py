@@ -43,9 +43,9 @@ def fill(server: NetBox) -> None:
 
 def source(server: NetBox, **values: Any) -> NetBoxSource:
     token = values.pop("token", netbox_server.TOKEN)
-    made = {"name": "dc", "url": server.url, "ca": netbox_server.AUTHORITY.pem}
-    made |= {"cluster": factories.cluster(), "every_minutes": 60}
-    return sources.create({**made, **values}, token=token, author=BY)
+    created = {"name": "dc", "url": server.url, "ca": netbox_server.AUTHORITY.pem}
+    created |= {"cluster": factories.cluster(), "every_minutes": 60}
+    return sources.create({**created, **values}, token=token, author=BY)
 
 
 def run(made: NetBoxSource, *, mirror: bool = True) -> RegisterImport:
@@ -199,10 +199,10 @@ def test_a_refused_token_fails_with_what_netbox_says(server: NetBox) -> None:
 
 
 def test_the_token_is_sealed_and_stays_with_its_server(server: NetBox) -> None:
-    made = source(server)
-    assert netbox_server.TOKEN not in made.sealed
+    created = source(server)
+    assert netbox_server.TOKEN not in created.sealed
     with pytest.raises(errors.InvalidInput):
-        sources.change(made.pk, {"url": "https://example.org:443"}, author=BY)
+        sources.change(created.pk, {"url": "https://example.org:443"}, author=BY)
 
 
 def test_loopback_is_refused_without_the_setting(server: NetBox, settings: Any) -> None:

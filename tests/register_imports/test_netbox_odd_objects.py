@@ -103,8 +103,8 @@ def test_all_addresses_of_a_prefix_that_is_a_pool_can_be_used(server: NetBox) ->
 def test_a_vrf_keeps_what_is_in_parentheses_unless_it_is_its_rd(server: NetBox) -> None:
     for name, rd in (("Cust", "65000:1"), ("Cust (old)", "65000:2")):
         server.prefix("10.50.0.0/24", vrf=nested(name, rd=rd, display=f"{name} ({rd})"))
-    made = source(server)
-    assert counts(run(made)) == {"new": 2}
+    created = source(server)
+    assert counts(run(created)) == {"new": 2}
     spaces = Pool.objects.values_list("space__name", flat=True)
     assert sorted(spaces) == ["Cust", "Cust (old)"]
     same = list_csv(
@@ -112,7 +112,7 @@ def test_a_vrf_keeps_what_is_in_parentheses_unless_it_is_its_rd(server: NetBox) 
         {"Prefix": "10.50.0.0/24", "Status": "Active", "VRF": "Cust (65000:1)"},
         {"Prefix": "10.50.0.0/24", "Status": "Active", "VRF": "Cust (old) (65000:2)"},
     )
-    assert counts(sources.draft(same, cluster=made.cluster)) == {"unchanged": 2}
+    assert counts(sources.draft(same, cluster=created.cluster)) == {"unchanged": 2}
 
 
 def test_line_breaks_and_long_comments_refuse_no_address(server: NetBox) -> None:
@@ -141,8 +141,8 @@ def test_lists_exported_by_netbox_say_what_its_api_says(server: NetBox) -> None:
     server.address("10.1.1.1/24", assigned_object=device, role=choice("vip"))
     server.address("10.1.1.2/24", "dhcp", comments="printer")
     server.address("10.1.1.3/24", "reserved")
-    made = source(server)
-    assert counts(run(made)) == {"new": 7}
+    created = source(server)
+    assert counts(run(created)) == {"new": 7}
     files = (
         list_csv(AGGREGATES, {"Aggregate": "10.0.0.0/8", "RIR": "RFC 1918", "Added": "—"}),
         list_csv(
@@ -161,7 +161,7 @@ def test_lists_exported_by_netbox_say_what_its_api_says(server: NetBox) -> None:
             {"IP Address": "10.1.1.3/24", "VRF": "Global", "Status": "Reserved"},
         ),
     )  # fmt: skip
-    again = sources.draft(*files, cluster=made.cluster)
+    again = sources.draft(*files, cluster=created.cluster)
     assert counts(again) == {"unchanged": 7}, [row.details for row in rows_of(again)]
 
 

@@ -23,7 +23,7 @@ def test_from_the_file_to_the_undo() -> None:
     assert answer.status_code == 201, answer.content
     pk = answer.json()["id"]
     assert answer.json()["counts"] | {"new": 2, "refused": 1} == answer.json()["counts"]
-    assert [one["id"] for one in api("GET", "register-imports/").json()["results"]] == [pk]
+    assert [result["id"] for result in api("GET", "register-imports/").json()["results"]] == [pk]
     bad = api("GET", f"register-imports/{pk}/rows/?status=refused").json()["results"]
     assert [(row["line"], row["reasons"][0]["code"]) for row in bad] == [(3, "host_bits_set")]
     assert api("POST", f"register-imports/{pk}/commit/", {}).status_code == 409
@@ -83,15 +83,15 @@ def test_the_pages() -> None:
         "holder_kind": "host",
         "cooldown": "1d",
     }
-    made = browser.post("/admin/pools/registerimport/add/", values)
-    assert made.status_code == 302, made.content
-    page = browser.get(made["Location"])
+    answer = browser.post("/admin/pools/registerimport/add/", values)
+    assert answer.status_code == 302, answer.content
+    page = browser.get(answer["Location"])
     assert b"10.80.0.0/24" in page.content
     assert b"host bits" in page.content.lower()
-    browser.post(made["Location"], {"action": "commit", "skip_bad": "true"})
+    browser.post(answer["Location"], {"action": "commit", "skip_bad": "true"})
     assert Pool.objects.filter(name="10.80.0.0-24").exists()
-    assert browser.get(f"{made['Location']}?ask=undo").status_code == 200
-    browser.post(made["Location"], {"action": "undo"})
+    assert browser.get(f"{answer['Location']}?ask=undo").status_code == 200
+    browser.post(answer["Location"], {"action": "undo"})
     assert not Pool.objects.filter(name="10.80.0.0-24").exists()
 
 

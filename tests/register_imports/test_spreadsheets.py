@@ -253,5 +253,5 @@ def test_files_and_sheets_with_long_names_are_read() -> None:
     content = io.BytesIO()
     book.save(content)
     options = drafts.ImportOptions(factories.cluster())
-    made = drafts.create([("f" * 240 + ".xlsx", content.getvalue())], options, author=BY)
-    assert sources.counts(made) == {"new": 2}
+    created = drafts.create([("f" * 240 + ".xlsx", content.getvalue())], options, author=BY)
+    assert sources.counts(created) == {"new": 2}

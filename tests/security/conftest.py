@@ -30,8 +30,8 @@ def target(people: dict[str, str]) -> Target:
 @pytest.fixture(scope="package")
 def running() -> Iterator[RunningTarget]:
     with running_site.used() as data, tempfile.TemporaryDirectory() as folder:
-        made = RunningTarget(data, pathlib.Path(folder))
+        created = RunningTarget(data, pathlib.Path(folder))
         try:
-            yield made
+            yield created
         finally:
-            made.up.end()
+            created.up.end()

@@ -142,8 +142,8 @@ class RunningTarget(Target):
         )
         try:
             caller.request(method, path, content, names)
-            found = caller.getresponse()
-            return Answer(found.status, found.headers, found.read())
+            result = caller.getresponse()
+            return Answer(result.status, result.headers, result.read())
         finally:
             caller.close()
 

@@ -20,9 +20,9 @@ def test_no_door_gives_it_back_and_a_copied_row_opens_nothing(running: RunningTa
         running.rest("POST", "clusters/", {"name": name})
         config = kubeconfigs.text("https://10.255.255.1:6443", authority, token=token)
         place = f"clusters/{name}/connection/"
-        made = running.rest("PUT", place, {"kubeconfig": config, "offline": True})
-        assert made.status == 201, made.text
-        answers += [made, running.rest("GET", place), running.rest("GET", f"clusters/{name}/")]
+        created = running.rest("PUT", place, {"kubeconfig": config, "offline": True})
+        assert created.status == 201, created.text
+        answers += [created, running.rest("GET", place), running.rest("GET", f"clusters/{name}/")]
     answers += [running.rest("GET", "events/?limit=100"), running.rest("GET", "clusters/")]
     assert not [answer for answer in answers if CANARY in answer.text]
     assert CANARY not in running.dump()

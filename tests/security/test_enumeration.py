@@ -25,17 +25,17 @@ def test_a_login_that_fails_tells_nothing_of_the_user(target: Target) -> None:
         for name in ("administrator", "administratox", "vera", "verx")
     ]
     assert said[0][0] in {200, 429}
-    assert [one for one in said if one != said[0]] == []
+    assert [item for item in said if item != said[0]] == []
 
 
 def test_tokens_that_are_wrong_are_wrong_alike(target: Target) -> None:
-    known = target.tokens["viewer"]
+    viewer = target.tokens["viewer"]
     wrong = [
-        known[:-1] + ("0" if known[-1] != "0" else "1"),
+        viewer[:-1] + ("0" if viewer[-1] != "0" else "1"),
         "cad_" + "0" * 60,
         target.tokens["expired"],
     ]
-    said = [_said(target.rest("GET", "pools/", token=one), one) for one in wrong]
+    said = [_said(target.rest("GET", "pools/", token=item), item) for item in wrong]
     bodies = {re.sub(r'"request_id": "[^"]*"', "", text) for _, text, _ in said}
     assert ({status for status, _, _ in said}, len(bodies)) == ({401}, 1)
 
@@ -52,8 +52,8 @@ def test_what_is_foreign_is_like_what_is_not_there(target: Target) -> None:
     visitor.login("vera")
     for path in ("", "manifest/", "workloads/", "addresses-for-mac/?mac=02:00:00:00:00:01"):
         told = [
-            _said(target.rest("GET", f"networks/{one}/{path}", token="vera"), f"/{one}/")
-            for one in (foreign, absent)
+            _said(target.rest("GET", f"networks/{item}/{path}", token="vera"), f"/{item}/")
+            for item in (foreign, absent)
         ]
         texts = [re.sub(r'"request_id": "[^"]*"', "", text) for _, text, _ in told]
         assert texts[0] == texts[1], path
@@ -61,7 +61,7 @@ def test_what_is_foreign_is_like_what_is_not_there(target: Target) -> None:
         assert told[0][2] == told[1][2], path
     for path in ("change", "history", "delete", "edit"):
         pages = [
-            _said(visitor.ask("GET", f"/admin/claims/network/{one}/{path}/"), f"/{one}/")
-            for one in (foreign, absent)
+            _said(visitor.ask("GET", f"/admin/claims/network/{item}/{path}/"), f"/{item}/")
+            for item in (foreign, absent)
         ]
         assert pages[0] == pages[1], path

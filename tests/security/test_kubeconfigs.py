@@ -81,10 +81,10 @@ def test_no_message_goes_to_this_machine(running: RunningTarget, canary: socket.
         ("a", f"https://127.0.0.1:{port}/"),
         ("b", f"https://[::ffff:7f00:1]:{port}/"),
     ):
-        made = running.rest("POST", "webhook-targets/", {"name": f"probe-{name}", "url": url})
-        if made.status == 400:
+        created = running.rest("POST", "webhook-targets/", {"name": f"probe-{name}", "url": url})
+        if created.status == 400:
             continue
-        place = f"webhook-targets/{made.json()['id']}/"
+        place = f"webhook-targets/{created.json()['id']}/"
         assert running.rest("POST", f"{place}test/").status == 202
         eventually.until(
             lambda at=place: running.rest("GET", f"{at}deliveries/").json()["results"][0][

@@ -40,9 +40,9 @@ def token(site: running_site.Site) -> str:
         "from knox.models import AuthToken; from django.contrib.auth import get_user_model;"
         "print('token', AuthToken.objects.create(get_user_model().objects.create(username='admin', is_superuser=True))[1])"
     )
-    found = re.search(r"token (\S+)", site.command("shell", "-c", code))
-    assert found
-    return found[1]
+    result = re.search(r"token (\S+)", site.command("shell", "-c", code))
+    assert result
+    return result[1]
 
 
 def send(site: running_site.Site, method: str, path: str, body: bytes = b"", **headers: str) -> int:
@@ -96,14 +96,14 @@ def test_an_attack_is_refused_and_delays_nobody(
 ) -> None:
     method, path, body, headers, expected = ATTACKS[attack]
     sent = {**headers, "Authorization": f"Token {token}"}
-    seen: set[int] = set()
+    observed: set[int] = set()
 
     def run(_: int, _stop: threading.Event) -> None:
-        seen.add(send(site, method, path, body, **sent))
+        observed.add(send(site, method, path, body, **sent))
 
     crowd.assert_answers_in_time(site.port, run)
-    assert seen <= expected, seen
-    assert seen
+    assert observed <= expected, observed
+    assert observed
 
 
 def test_archives_that_unpack_to_much_are_refused_and_delay_nobody(
@@ -111,12 +111,12 @@ def test_archives_that_unpack_to_much_are_refused_and_delay_nobody(
 ) -> None:
     body, headers = upload("vms.xlsx", bomb())
     sent: dict[str, Any] = {**headers, "Authorization": f"Token {token}"}
-    seen: set[int] = set()
+    observed: set[int] = set()
 
     def run(_: int, _stop: threading.Event) -> None:
-        seen.add(send(site, "POST", IMPORTS, body, **sent))
+        observed.add(send(site, "POST", IMPORTS, body, **sent))
 
     crowd.assert_answers_in_time(site.port, run)
-    assert seen
-    assert max(seen) < 500
-    assert min(seen) >= 400, seen
+    assert observed
+    assert max(observed) < 500
+    assert min(observed) >= 400, observed

@@ -27,10 +27,10 @@ def _limits(settings: Any) -> None:
 
 @pytest.fixture
 def person(db: None, _limits: None) -> Any:
-    made = get_user_model().objects.create(username="olga", is_staff=True)
-    made.set_password(PASSWORD)
-    made.save()
-    return made
+    created = get_user_model().objects.create(username="olga", is_staff=True)
+    created.set_password(PASSWORD)
+    created.save()
+    return created
 
 
 def sign_in(name: str, password: str, *, address: str = "192.0.2.1", **headers: str) -> Any:

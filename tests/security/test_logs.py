@@ -27,7 +27,7 @@ def test_what_callers_send_wrongly_is_in_no_log(running: RunningTarget) -> None:
     eventually.until(lambda: last in running.logs())
     logged = running.logs()
     assert CANARY not in logged
-    assert not [person for person, kept in running.tokens.items() if kept[4:] in logged]
+    assert not [person for person, stored in running.tokens.items() if stored[4:] in logged]
 
 
 def test_metrics_are_for_those_who_may_and_name_nobody(target: Target) -> None:

@@ -50,14 +50,14 @@ def _quiet() -> Iterator[None]:
 
 
 def test_every_address_has_a_line_and_every_line_an_address() -> None:
-    known = {address.route for address in answers.addresses()}
-    assert sorted(known - set(BY_ADDRESS)) == []
-    assert sorted(set(BY_ADDRESS) - known) == []
+    routes = {address.route for address in answers.addresses()}
+    assert sorted(routes - set(BY_ADDRESS)) == []
+    assert sorted(set(BY_ADDRESS) - routes) == []
 
 
 def test_no_line_is_there_twice() -> None:
-    found = Counter((line.route, line.word, line.method) for line in policy.lines())
-    assert [line for line, count in found.items() if count > 1] == []
+    counter = Counter((line.route, line.word, line.method) for line in policy.lines())
+    assert [line for line, count in counter.items() if count > 1] == []
 
 
 def test_the_lines_of_rest_are_the_methods_of_the_views() -> None:
@@ -229,7 +229,7 @@ def test_pages(made: Everything, role: str) -> None:
                 answer = asked(asked.session, method, path)
             line = lines.get(method)
             if line is None:
-                right = not [one for one in queries if _WRITES.match(one["sql"])]
+                right = not [query for query in queries if _WRITES.match(query["sql"])]
                 right = right and answer.status_code < 500
             elif line.allows(role) and method == "POST":
                 right = answer.status_code < 500 and answer.status_code not in {401, 403, 405}
@@ -257,7 +257,7 @@ def test_pages_know_no_other_method(made: Everything, method: str) -> None:
 @pytest.mark.parametrize("role", EACH_ROLE)
 def test_actions(made: Everything, role: str) -> None:
     """What a list offers to do, which is also all that it does (Django looks there)."""
-    stated = {(one.table, one.name): one for one in policy.actions()}
+    stated = {(action.table, action.name): action for action in policy.actions()}
     offered = set()
     request = RequestFactory().post("/")
     request.user = Asked(made, role).user  # type: ignore[assignment]

@@ -27,7 +27,7 @@ GROWTH = 3 * LONG / SHORT  # of the time, at most; quadratic would be the square
 
 
 def _patterns() -> dict[str, re.Pattern[Any]]:
-    found: dict[str, re.Pattern[Any]] = {}
+    result: dict[str, re.Pattern[Any]] = {}
     for package in PACKAGES:
         for info in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if ".migrations" in info.name or ".__main__" in info.name or "gunicorn" in info.name:
@@ -40,9 +40,9 @@ def _patterns() -> dict[str, re.Pattern[Any]]:
                 continue
             for name, value in vars(module).items():
                 if isinstance(value, re.Pattern):
-                    found.setdefault(value.pattern, value)
-                    found.setdefault(f"{info.name}.{name}", value)
-    return {name: value for name, value in found.items() if name != value.pattern}
+                    result.setdefault(value.pattern, value)
+                    result.setdefault(f"{info.name}.{name}", value)
+    return {name: value for name, value in result.items() if name != value.pattern}
 
 
 PATTERNS = _patterns()
@@ -135,8 +135,8 @@ def _texts(pattern: re.Pattern[Any], length: int) -> Iterator[str]:
 def _uses(name: str) -> list[str]:
     """How the product uses the pattern of that name: by search, match or fullmatch."""
     use = re.compile(rf"\b{name.rpartition('.')[2]}\.({'|'.join(METHODS)})\b")
-    found = {METHODS[method] for text in _SOURCES for method in use.findall(text)}
-    return sorted(found or METHODS.values())
+    result = {METHODS[method] for text in _SOURCES for method in use.findall(text)}
+    return sorted(result or METHODS.values())
 
 
 def _seconds(name: str, text: Any) -> float:

@@ -44,9 +44,9 @@ def _quiet() -> Iterator[None]:
 def _everything(django_db_setup: None, django_db_blocker: Any) -> Iterator[Everything]:
     """Made once: each request is undone, and each test."""
     with django_db_blocker.unblock(), transaction.atomic():
-        made = everything.create()
-        _add_other_cluster(made)
-        yield made
+        created = everything.create()
+        _add_other_cluster(created)
+        yield created
         transaction.set_rollback(True)
 
 
@@ -223,8 +223,8 @@ def test_a_refusal_names_no_other_pool_to_a_token_of_a_pool(made: Everything) ->
             (f"pools/{far}/allocations/", holder, "one_per_holder", taken),
             (f"pools/{far}/allocations/", holder | {"wait": True}, "one_per_holder", taken),
         ):  # fmt: skip
-            told = apis.refused(whole.rest("POST", path, body), 409, code)
-            assert named in told["detail"], told
+            refusal = apis.refused(whole.rest("POST", path, body), 409, code)
+            assert named in refusal["detail"], refusal
             hidden = apis.refused(limited.rest("POST", path, body), 409, code)
             assert named not in json.dumps(hidden), hidden
         transaction.set_rollback(True)

@@ -32,8 +32,8 @@ def test_a_token_that_ended_or_was_revoked_opens_nothing(target: Target) -> None
     page = visitor.ask("GET", "/admin/knox/authtoken/create/").text
     chosen = re.search(r'<option value="(\d+)" selected', page)
     assert chosen, page
-    made = visitor.post("/admin/knox/authtoken/create/", {"user": chosen[1], "days": "1"}).text
-    token = re.search(r"cad_\w+", made)
+    created = visitor.post("/admin/knox/authtoken/create/", {"user": chosen[1], "days": "1"}).text
+    token = re.search(r"cad_\w+", created)
     assert token
     assert target.rest("GET", "networks/", token=token[0]).status == 200
     again = visitor.ask("GET", "/admin/knox/authtoken/").text

@@ -39,9 +39,9 @@ def test_namespaces_of_others_are_like_those_that_there_are_not(target: Target, 
 def test_nothing_is_set_that_others_decide(target: Target, place: str) -> None:
     for name, value in (("source", "manual"), ("id", 1), ("ippool", 1), ("is_superuser", True)):
         assert target.rest("POST", place, ENTRY | {name: value}, "vera").status == 400, name
-    made = target.rest("POST", place, ENTRY, "vera")
-    assert (made.status, made.json()["source"]) == (201, "request")
-    own = f"{place}{made.json()['id']}/"
+    created = target.rest("POST", place, ENTRY, "vera")
+    assert (created.status, created.json()["source"]) == (201, "request")
+    own = f"{place}{created.json()['id']}/"
     assert target.rest("PATCH", own, {"mac": "02:aa:00:00:00:02"}, "vera").status == 403
     assert target.rest("PUT", place, {"entries": []}, "vera").status == 403
     taken = target.rest("POST", place, ENTRY | {"mac": "02:aa:00:00:00:03", "vm": "x"}, "vera")

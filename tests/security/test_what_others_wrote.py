@@ -25,8 +25,8 @@ def reader(target: Target) -> Visitor:
 
 @pytest.mark.exhaustive
 def test_no_page_runs_what_somebody_wrote(target: Target, reader: Visitor) -> None:
-    made = target.rest("POST", "clusters/", {"name": "written", "description": SCRIPT})
-    assert made.status == 201, made.text
+    created = target.rest("POST", "clusters/", {"name": "written", "description": SCRIPT})
+    assert created.status == 201, created.text
     part = {"mask_size": 32, "cidrs": ["10.88.0.0/29"]}
     pool = {
         "cluster": "written",
@@ -40,7 +40,7 @@ def test_no_page_runs_what_somebody_wrote(target: Target, reader: Visitor) -> No
     target.rest("POST", f"pools/{pool_id}/allocations/", holder)
     paths = [
         "", "pools/cluster/", "pools/pool/", f"pools/pool/{pool_id}/change/", "pools/event/",
-        f"pools/cluster/{made.json()['id']}/change/", "pools/block/", "history/?q=10.88.0.0",
+        f"pools/cluster/{created.json()['id']}/change/", "pools/block/", "history/?q=10.88.0.0",
         f"find/?q={quote(SCRIPT)}", f"pools/pool/?q={quote(SCRIPT)}", f"pools/pool/{pool_id}/yaml/",
     ]  # fmt: skip
     for path in paths:

@@ -43,10 +43,10 @@ def combinations(
     for place, kind in enumerate(kinds):
         for value in foreign.get(kind, [*ids, *texts]):
             yield tuple(
-                value if one == kind else "zulu" if one != "int" else 7_000_001 for one in kinds
+                value if item == kind else "zulu" if item != "int" else 7_000_001 for item in kinds
             )
             if len(kinds) > 1:
-                own = [owner.ids() if one == "int" else ["prod"] for one in kinds]
+                own = [owner.ids() if kind == "int" else ["prod"] for kind in kinds]
                 own[place] = [value]
                 yield from itertools.product(*own)
 

@@ -45,11 +45,11 @@ def test_both_are_one_list(api: apis.Api) -> None:
         "cluster_role": "kubevirt.io:edit", "role_binding": "vera-binding",
     }  # fmt: skip
     assert (rows[2]["user"], rows[2]["group"]) == (None, "team")
-    for query, found in {
+    for query, result in {
         "user=vera": [0, 1], "group=team": [2], "namespace=shop": [1], "source=cluster": [1, 2],
         "source=local": [0], "cluster=prod": [0, 1, 2], "ordering=-id": [2, 1, 0],
     }.items():  # fmt: skip
-        assert api("GET", f"{PATH}?{query}").json()["results"] == [rows[n] for n in found], query
+        assert api("GET", f"{PATH}?{query}").json()["results"] == [rows[n] for n in result], query
     second = api("GET", f"{PATH}?limit=1").json()["next"].partition("?")[2]
     assert api("GET", f"{PATH}?{second}").json()["results"] == [rows[1]]
     assert api("GET", f"{PATH}{user.pk}/").json() == rows[1]
@@ -93,10 +93,10 @@ def test_they_see_their_namespaces_and_nothing_else(owner: two_worlds.Owner) -> 
     assert api.get(f"/api/v1/networks/{foreign.pk}/").status_code == 404
     url = reverse("admin:claims_network_change", args=[foreign.pk])
     assert browser.get(url).status_code == 404
-    made = {"mac": "02:aa:aa:aa:aa:77", "ips": ["10.60.0.77/24"], "vm": "new"}
+    created = {"mac": "02:aa:aa:aa:aa:77", "ips": ["10.60.0.77/24"], "vm": "new"}
     path = f"/api/v1/ippools/{owner.ippools[0].pk}/entries/"
     for namespace, status in (("zulu-ns", 403), ("alpha", 201)):
-        said = made | {"namespace": namespace}
+        said = created | {"namespace": namespace}
         assert api.post(path, said, content_type="application/json").status_code == status
     ClusterOwner.objects.filter(subject="vera").delete()
     assert api.get("/api/v1/networks/").status_code == 403

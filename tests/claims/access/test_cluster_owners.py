@@ -45,8 +45,10 @@ def test_a_user_of_that_name_owns_the_namespace_until_the_binding_goes(cluster: 
         namespaces={cluster.pk: frozenset({"shop"})}
     )
     assert set(vera().get_all_permissions()) == {
-        f"claims.{one}"
-        for one in Group.objects.get(name="vm-owner").permissions.values_list("codename", flat=True)
+        f"claims.{value}"
+        for value in Group.objects.get(name="vm-owner").permissions.values_list(
+            "codename", flat=True
+        )
     }
     assert vera().has_module_perms("claims")
     access_namespaces.require_request(vera(), cluster.pk, "shop")

@@ -160,13 +160,13 @@ def test_only_administrators_change_them(api: apis.Api, role: str) -> None:
     document = api.create(PATH, body())
     other = apis.Api(role)
     apis.refused(other("POST", PATH, body(cluster="test")), 403, "permission_denied")
-    one = f"{PATH}{document['id']}/"
-    apis.refused(other("PATCH", one, {"namespaces": ["x"]}), 403, "permission_denied")
-    apis.refused(other("DELETE", one), 403, "permission_denied")
+    path = f"{PATH}{document['id']}/"
+    apis.refused(other("PATCH", path, {"namespaces": ["x"]}), 403, "permission_denied")
+    apis.refused(other("DELETE", path), 403, "permission_denied")
     assert other("GET", PATH).json()["results"] == []
-    apis.refused(other("GET", one), 404, "not_found")
+    apis.refused(other("GET", path), 404, "not_found")
     administrator = apis.Api("administrator")
-    assert administrator("PATCH", one, {"namespaces": ["x"]}).status_code == 200
+    assert administrator("PATCH", path, {"namespaces": ["x"]}).status_code == 200
 
 
 def test_everybody_sees_their_own(api: apis.Api) -> None:

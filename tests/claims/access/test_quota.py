@@ -27,17 +27,17 @@ def ippool(settings: Any) -> IPPool:
         NAD.objects.create(
             network=network, namespace=namespace, name="n", allow_persistent_ips=True
         )
-    made = worlds.ippool(network, "prod-pool")
-    ippools.update_conditions(made)
-    return made
+    created = worlds.ippool(network, "prod-pool")
+    ippools.update_conditions(created)
+    return created
 
 
 @pytest.fixture
 def owner(ippool: IPPool) -> Api:
     """Who owns shop and bank."""
-    made = Api("vm-owner")
-    memberships.create(ippool.cluster, ["shop", "bank"], author=worlds.BY, user=made.user)
-    return made
+    api = Api("vm-owner")
+    memberships.create(ippool.cluster, ["shop", "bank"], author=worlds.BY, user=api.user)
+    return api
 
 
 def entry(mac: str, last: int, namespace: str = "shop") -> dict[str, Any]:
@@ -77,10 +77,10 @@ def test_entries_and_claims_count_together(ippool: IPPool, owner: Api) -> None:
 
 @pytest.mark.django_db
 def test_a_request_that_is_changed(ippool: IPPool, owner: Api) -> None:
-    made = owner.create("ipamclaims/", claim(5, "10.0.0.5/24"))
+    created = owner.create("ipamclaims/", claim(5, "10.0.0.5/24"))
     worlds.entry(ippool, A, "10.0.0.7/24", vm="vm-7", namespace="shop")
     worlds.entry(ippool, B, "10.0.0.8/24", vm="vm-8", namespace="shop")
-    path = f"ipamclaims/{made['id']}/"  # above the quota already, through an operator
+    path = f"ipamclaims/{created['id']}/"  # above the quota already, through an operator
     assert owner("PATCH", path, {"note": "mine"}).status_code == 200
     assert owner("PATCH", path, {"ips_requested": ["10.0.0.6/24"]}).status_code == 200
 

@@ -49,11 +49,11 @@ def fill(cluster: Cluster, namespace: str) -> None:
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = factories.cluster()
+    result = factories.cluster()
     for namespace in (SEEN, FOREIGN):
-        fill(found, namespace)
+        fill(result, namespace)
     fill(factories.cluster(), SEEN)
-    return found
+    return result
 
 
 def owner(cluster: Cluster, *namespaces: str) -> Any:

@@ -36,21 +36,21 @@ def all_answers(
 ) -> dict[str, tuple[int, str]]:
     """Of every address, filled with whatever is the owner's."""
     names = ["prod", "alpha", "web-0", "02:aa:aa:aa:aa:00", "10.60.0.20"]
-    found = {}
+    result = {}
     for prefix, client in asking:
         for address in answers.addresses(prefix):
             ids = owner.ids(kinds_of(address))
             values = {"int": ids, "word": ["claims"], "path": ids}
-            each = [values.get(kind, [*ids, *names]) for kind in address.kinds]
+            item = [values.get(kind, [*ids, *names]) for kind in address.kinds]
             refusals = 0
-            for combination in itertools.product(*each):
+            for combination in itertools.product(*item):
                 path = address.filled(*(quote(str(one), safe="") for one in combination))
                 status, text = answers.ask(client, "GET", path)
-                found[path] = (status, answers.lasting(text))
+                result[path] = (status, answers.lasting(text))
                 refusals = refusals + 1 if status in {403, 405} else 0
                 if refusals == ENOUGH:
                     break
-    return found
+    return result
 
 
 @pytest.mark.parametrize("owner", ["local", "cluster"], indirect=True)
@@ -67,8 +67,8 @@ def test_what_others_have_changes_nothing_that_is_seen(owner: two_worlds.Owner) 
         assert not foreign_names, (path, foreign_names[:3])
         differs = answers.difference(before[path], answer)
         assert not differs, (path, differs)
-    seen = [path for path, (status, _) in after.items() if status == 200]
-    assert any("web-0" in after[path][1] for path in seen)
+    observed = [path for path, (status, _) in after.items() if status == 200]
+    assert any("web-0" in after[path][1] for path in observed)
 
 
 @pytest.mark.parametrize("prefix", [API, ADMIN, "webhooks/"])
@@ -88,7 +88,7 @@ def test_what_is_foreign_is_answered_like_what_is_absent(
         asked = (ids, texts) if one else (about, some(texts, turn, 2))
         refusals = 0
         for values in combinations(owner, address.kinds, *asked):
-            path = address.filled(*(quote(str(one), safe="") for one in values))
+            path = address.filled(*(quote(str(value), safe="") for value in values))
             statuses = {method: alike(client, method, path) for method in sorted(methods)}
             told = set(statuses.values())
             assert not any(200 <= status < 300 for status in told), (path, statuses)

@@ -26,13 +26,13 @@ def test_actions_of_lists_reach_nothing_foreign(owner: two_worlds.Owner) -> None
     two_worlds.add_foreign(owner)
     client = owner.browser()
     for model, page in admin.site._registry.items():
-        at = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         chosen = model._default_manager.filter(pk__gte=7_000_000)[:1] if _numbered(model) else ()
         for row, action in itertools.product(
             chosen, ["delete_selected", *map(str, page.actions or ())]
         ):
             body = urlencode({"action": action, "_selected_action": row.pk, "post": "yes"})
-            alike(client, "POST", at, body, FORM)
+            alike(client, "POST", path, body, FORM)
 
 
 def _numbered(model: Any) -> bool:
@@ -79,8 +79,8 @@ def test_bodies_that_name_something_foreign_do_not_tell(owner: two_worlds.Owner)
     client = owner.api()
     ids, texts = two_worlds.foreign_values()
     for path, method, fields in api_bodies():
-        for own in owner.ids() if "{" in path else [""]:
-            at = answers.BRACES.sub(str(own), path)
+        for item in owner.ids() if "{" in path else [""]:
+            at = answers.BRACES.sub(str(item), path)
             body = {name: OWN_BODY[name] for name in fields if name in OWN_BODY}
             if answers.ask(client, method, at, json.dumps(body))[0] in {403, 404, 405}:
                 continue

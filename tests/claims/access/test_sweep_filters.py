@@ -34,8 +34,8 @@ def test_filters_of_the_api_do_not_tell(owner: two_worlds.Owner) -> None:
     client = owner.api()
     ids, texts = two_worlds.foreign_values()
     for turn, (path, name) in enumerate(api_filters()):
-        for own in owner.ids() if "{" in path else [""]:
-            at = answers.BRACES.sub(str(own), path)
+        for item in owner.ids() if "{" in path else [""]:
+            at = answers.BRACES.sub(str(item), path)
             if answers.ask(client, "GET", at)[0] in {403, 404}:
                 continue
             for value in [*some(texts, turn, SOME), *some(ids, turn, SOME)]:
@@ -49,20 +49,20 @@ def test_filters_searches_and_exports_of_lists_do_not_tell(owner: two_worlds.Own
     turn = itertools.count()
     for model, page in admin.site._registry.items():
         names = {"q", "id__exact"}
-        for one in page.list_filter:
-            names.add(getattr(one, "parameter_name", None) or f"{one}__exact")
+        for item in page.list_filter:
+            names.add(getattr(item, "parameter_name", None) or f"{item}__exact")
         names |= {f"{field.name}__id__exact" for field in model._meta.fields if field.is_relation}
-        at = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-        if answers.ask(client, "GET", at)[0] == 403:
+        path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        if answers.ask(client, "GET", path)[0] == 403:
             continue
         for name in sorted(names):
             now = next(turn)
             asked = texts if name == "q" else some(texts, now, SOME)
             for number, value in enumerate([*asked, *some(ids, now, SOME)]):
                 query = urlencode({name: value})
-                alike(client, "GET", f"{at}?{query}")
+                alike(client, "GET", f"{path}?{query}")
                 if (now + number) % SOME == 0:
-                    alike(client, "GET", f"{at}export/?{query}")
+                    alike(client, "GET", f"{path}export/?{query}")
 
 
 def test_pages_that_are_asked_with_a_query_do_not_tell(owner: two_worlds.Owner) -> None:

@@ -50,8 +50,8 @@ def foreign_in(text: str) -> list[str]:
     Not what is another with every answer: a random token contains any seven digits now and then.
     """
     text = answers.lasting(text)
-    found = (match for pattern, _ in _TWINS for match in pattern.finditer(text))
-    return [text[max(0, match.start() - 80) : match.end() + 40] for match in found]
+    result = (match for pattern, _ in _TWINS for match in pattern.finditer(text))
+    return [text[max(0, match.start() - 80) : match.end() + 40] for match in result]
 
 
 def twin(text: str) -> str:
@@ -67,11 +67,11 @@ def nowhere(text: str) -> str:
 
 
 def _tables() -> list[Any]:
-    found = [
+    result = [
         *apps.get_app_config("claims").get_models(),
         *apps.get_app_config("pools").get_models(),
     ]
-    return [model for model in [*found, User] if model._meta.managed]
+    return [model for model in [*result, User] if model._meta.managed]
 
 
 def _number_from(start: int) -> None:
@@ -143,8 +143,8 @@ def add_foreign(owner: Owner) -> None:
             _fill(network, "10.90.0.{}/24", "5")
             journal.add(network, "zulu words", "info", user=user, author=BY)
             pool = Pool.objects.get(pk=network.pool_id)
-            wanted = allocation.BlockDemand(holders=(allocation.Holder("vm", "zulu-held"),))
-            requests.allocate(pool.pk, wanted, author=BY)
+            demand = allocation.BlockDemand(holders=(allocation.Holder("vm", "zulu-held"),))
+            requests.allocate(pool.pk, demand, author=BY)
         _fill(owner.shared, "10.50.0.{}/24", "6")
     _number_from(_OWN_IDS + 500)  # what the owner makes from now on
 
@@ -156,10 +156,10 @@ def _fill(network: Network, address: str, mac: str) -> None:
     )
     for number in (171, 172):
         vm, at = f"zulu-vm-{number}", address.format(number)
-        own = f"02:5a:5a:5a:{mac}{mac}:{number % 100}"
-        worlds.entry(ippool, own, at, vm=vm, namespace="zulu-ns", note="zulu note")
-        worlds.claim(network, vm, at, namespace="zulu-ns", mac=own, owner_pod=f"zulu-{number}")
-        worlds.workload(network, vm, own, at, namespace="zulu-ns", node="zulu-node")
+        text = f"02:5a:5a:5a:{mac}{mac}:{number % 100}"
+        worlds.entry(ippool, text, at, vm=vm, namespace="zulu-ns", note="zulu note")
+        worlds.claim(network, vm, at, namespace="zulu-ns", mac=text, owner_pod=f"zulu-{number}")
+        worlds.workload(network, vm, text, at, namespace="zulu-ns", node="zulu-node")
     # Their own conflict is no business of Vera's.
     double = [
         Entry.objects.create(ippool=ippool, mac=f"02:5a:5a:5a:dd:0{n}", ips=[address.format(175)], namespace="zulu-ns")

@@ -45,9 +45,9 @@ def told() -> Cluster:
 
 
 def rows(prefix: str) -> list[tuple[Any, ...]]:
-    found = Event.objects.filter(type__startswith=prefix).order_by("id")
+    result = Event.objects.filter(type__startswith=prefix).order_by("id")
     names = ("type", "cidr", "holder_kind", "holder_id", "message")
-    return [tuple(one) for one in found.values_list(*names)]
+    return [tuple(item) for item in result.values_list(*names)]
 
 
 def test_each_change_is_told(told: Cluster) -> None:
@@ -64,7 +64,7 @@ def test_each_change_is_told(told: Cluster) -> None:
     user = ("user", "vera", "VM owner in bank, shop")
     assert rows("membership.") == [("membership.created", "", *user)]
     ours = Event.objects.filter(type__regex="^(network|ippool|entry|ipamclaim|membership)[.]")
-    assert {(one.cluster_id, one.actor, one.request_id) for one in ours} == {
+    assert {(our.cluster_id, our.actor, our.request_id) for our in ours} == {
         (told.pk, "tester", "r-1")
     }
 
@@ -72,7 +72,7 @@ def test_each_change_is_told(told: Cluster) -> None:
 def test_an_event_of_an_entry_keeps_its_cluster_without_its_ippool(told: Cluster) -> None:
     IPPool.objects.all().delete()
     deleted = Event.objects.filter(type="entry.deleted")
-    assert {one.cluster_id for one in deleted} == {told.pk}
+    assert {item.cluster_id for item in deleted} == {told.pk}
 
 
 def test_the_api_answers_the_state_before_and_after(told: Cluster) -> None:
@@ -94,7 +94,7 @@ def test_every_event_has_a_page_and_its_subject_a_filter(told: Cluster) -> None:
     for subject in ("network", "ippool", "entry", "ipamclaim", "membership"):
         url = reverse("admin:pools_event_changelist", query={"type": subject})
         result_list = browser.get(url).context["cl"].result_list
-        assert {one.type.partition(".")[0] for one in result_list} == {subject}
+        assert {item.type.partition(".")[0] for item in result_list} == {subject}
 
 
 @pytest.mark.sample(5)
@@ -106,7 +106,7 @@ def test_a_search_finds_them(told: Cluster, text: str, count: int) -> None:
     url = reverse("admin:pools_event_changelist", query={"q": text})
     result_list = people.browser(people.VIEWER).get(url).context["cl"].result_list
     assert len(result_list) == count
-    assert {one.type.partition(".")[0] for one in result_list} <= {"entry", "ipamclaim"}
+    assert {item.type.partition(".")[0] for item in result_list} <= {"entry", "ipamclaim"}
 
 
 def test_they_are_purged_with_the_others(told: Cluster) -> None:

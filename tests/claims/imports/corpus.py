@@ -67,7 +67,7 @@ def nic(number: int = 1, **said: object) -> dict[str, object]:
 
 def rows(*nics: Mapping[str, object], header: Sequence[str] = VNETWORK) -> list[Row]:
     """A table with its header."""
-    return [header, *([one.get(name, "") for name in header] for one in nics)]
+    return [header, *([item.get(name, "") for name in header] for item in nics)]
 
 
 def to_csv(table: Iterable[Row], *, delimiter: str = ",", end: str = "\r\n") -> str:

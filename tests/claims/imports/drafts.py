@@ -39,8 +39,11 @@ def statuses(of: VMImport) -> dict[int, tuple[str, set[str]]]:
     """By number, the status and the codes of the reasons but those about what was added."""
     said = {"prefix_added"}
     return {
-        one.number: (one.status, {reason["code"] for reason in one.reasons} - said)
-        for one in ImportRow.objects.filter(vm_import=of)
+        import_row.number: (
+            import_row.status,
+            {reason["code"] for reason in import_row.reasons} - said,
+        )
+        for import_row in ImportRow.objects.filter(vm_import=of)
     }
 
 

@@ -28,8 +28,8 @@ def test_entries_are_written_and_the_same_file_changes_nothing() -> None:
     of = import_drafts.IMPORTS.commit(drafts.draft(network, *rows).pk, author=BY)
     assert (of.status, of.counts["new"]) == (Status.COMMITTED, 2)
     ippool = IPPool.objects.get(network=network)
-    found = ippool.entries.order_by("mac").values_list("vm", "namespace", "ips", "source")
-    assert list(found) == [
+    result = ippool.entries.order_by("mac").values_list("vm", "namespace", "ips", "source")
+    assert list(result) == [
         ("one", "blue", ["10.0.0.11/24"], "import"),
         ("two", "blue", ["10.0.0.12/24"], "import"),
     ]
@@ -49,8 +49,13 @@ def test_an_import_is_one_event_and_those_of_its_entries_name_it() -> None:
     of = drafts.draft(worlds.network(), row("one", mac(1), "10.0.0.11"))
     import_drafts.IMPORTS.commit(of.pk, author=BY)
     import_drafts.IMPORTS.undo(of.pk, author=BY)
-    told = VMImportEvent.objects.filter(pgh_obj=of.pk).order_by("pgh_id")
-    assert [one.status for one in told] == ["queued", "drafted", "committed", "undone"]
+    vm_import_events = VMImportEvent.objects.filter(pgh_obj=of.pk).order_by("pgh_id")
+    assert [item.status for item in vm_import_events] == [
+        "queued",
+        "drafted",
+        "committed",
+        "undone",
+    ]
     reasons = EntryEvent.objects.values_list("pgh_context__reason", flat=True)
     assert set(reasons) == {f"import {of.pk}"}
 
@@ -63,7 +68,7 @@ def test_all_or_nothing_or_all_but_the_bad_rows() -> None:
     assert not Entry.objects.exists()
     assert import_drafts.IMPORTS.get(of.pk).status == Status.DRAFTED
     import_drafts.IMPORTS.commit(of.pk, skip_bad=True, author=BY)
-    assert [one.vm for one in Entry.objects.all()] == ["one"]
+    assert [entry.vm for entry in Entry.objects.all()] == ["one"]
 
 
 def test_what_became_true_since_the_draft_counts() -> None:
@@ -124,8 +129,8 @@ def test_claims_are_made_changed_and_taken_back() -> None:
     of = drafts.draft(network, *rows, target="ipamclaims")
     assert drafts.counts(of) == {"new": 2, "changed": 1}
     import_drafts.IMPORTS.commit(of.pk, author=BY)
-    found = IPAMClaim.objects.order_by("vm").values_list("name", "mac", "ips_requested")
-    assert list(found) == [
+    values = IPAMClaim.objects.order_by("vm").values_list("name", "mac", "ips_requested")
+    assert list(values) == [
         ("any.cluster.udn.blue", mac(7), []),
         ("old.cluster.udn.blue", mac(6), []),
         ("one.cluster.udn.blue", mac(1), ["10.0.0.11/24"]),
@@ -168,8 +173,12 @@ def test_the_status_of_each_vm() -> None:
 def test_the_log_of_events_tells_what_became_of_an_import() -> None:
     of = drafts.draft(worlds.network(), row("one", mac(1), "10.0.0.11"))
     import_drafts.IMPORTS.commit(of.pk, author=BY)
-    told = Event.objects.filter(type__startswith="import.").order_by("id")
-    assert [one.type for one in told] == ["import.created", "import.drafted", "import.committed"]
-    last = told.last()
+    events = Event.objects.filter(type__startswith="import.").order_by("id")
+    assert [item.type for item in events] == [
+        "import.created",
+        "import.drafted",
+        "import.committed",
+    ]
+    last = events.last()
     assert last is not None
     assert (last.actor, last.message, last.reason) == ("tester", "1 new", f"import {of.pk}")

@@ -38,7 +38,7 @@ def test_new_changed_unchanged_and_nothing_is_written() -> None:
     assert changed.before["ips"] == ["10.0.0.12/24"]
     assert "10.0.0.12/24 become 10.0.0.22/24" in changed.reasons[0]["message"]
     assert (new.vm, new.mac, new.ips) == ("three-3", mac(3), ["10.0.0.13/24"])
-    assert {one["code"] for one in new.reasons} == {"vm_name_changed", "prefix_added"}
+    assert {reason["code"] for reason in new.reasons} == {"vm_name_changed", "prefix_added"}
     assert Entry.objects.count() == 2
 
 
@@ -113,7 +113,9 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
     ]
     done = import_drafts.assign_missing_families(of.pk, author=worlds.BY)
     assert drafts.counts(done) == {"new": 5, "unchanged": 1}
-    rows = {each.number: each.ips for each in ImportRow.objects.filter(vm_import=of)}
+    rows = {
+        import_row.number: import_row.ips for import_row in ImportRow.objects.filter(vm_import=of)
+    }
     assert rows[5] == ["fd00::4/64", "10.0.0.3/24"]
     assert rows[6] == ["10.0.0.16/24", "fd00::7/64"]
     assert import_drafts.assign_free_addresses(of.pk, 6, author=worlds.BY).ips == [

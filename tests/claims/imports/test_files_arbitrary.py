@@ -69,10 +69,10 @@ JSON_LIKE = st.recursive(
 def _survives(opened: Callable[[], formats.FileReading]) -> None:
     refused = None
     try:
-        for found in opened().rows():
-            assert found.row > 0
-            assert not found.refused or found.problems
-            _can_be_told(found.problems)
+        for item in opened().rows():
+            assert item.row > 0
+            assert not item.refused or item.problems
+            _can_be_told(item.problems)
     except errors.InvalidInput as error:
         refused = error
     if refused is not None:
@@ -117,10 +117,10 @@ def test_documents(value: object, under: str) -> None:
 
 @hypothesis.given(st.lists(CELL, min_size=1, max_size=3), st.lists(CELL, max_size=3))
 def test_cells(texts: list[str], prefixes: list[str]) -> None:
-    found = cells.parse_addresses(*texts, prefixes=prefixes)
-    assert found.unread <= bool(found.problems)
-    again = cells.parse_addresses(", ".join(found.ips))
-    assert found.unread or again.ips == found.ips
+    addresses = cells.parse_addresses(*texts, prefixes=prefixes)
+    assert addresses.unread <= bool(addresses.problems)
+    again = cells.parse_addresses(", ".join(addresses.ips))
+    assert addresses.unread or again.ips == addresses.ips
 
 
 WHOLE = {

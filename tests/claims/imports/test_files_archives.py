@@ -37,9 +37,9 @@ def test_vnetwork_is_found_whatever_its_name(names: tuple[str, str]) -> None:
         "picture.png": b"\x89PNG\r\n\x1a\n\0\0",
     }
     reading = formats.open_file("x", corpus.to_zip(members))
-    found = list(reading.rows())
-    assert (reading.format, reading.total, len(found)) == ("rvtools-zip", 3, 3)
-    assert {one.sheet for one in found} == {"vNetwork"}
+    result = list(reading.rows())
+    assert (reading.format, reading.total, len(result)) == ("rvtools-zip", 3, 3)
+    assert {item.sheet for item in result} == {"vNetwork"}
 
 
 def test_several_vcenters_in_one_archive() -> None:
@@ -47,14 +47,14 @@ def test_several_vcenters_in_one_archive() -> None:
     reading = formats.open_file(
         "x", corpus.to_zip({"a.csv": VNETWORK, "b.csv": other.encode("utf-16")})
     )
-    assert [one.row for one in reading.rows()] == [2, 3, 4, 2]
+    assert [item.row for item in reading.rows()] == [2, 3, 4, 2]
     assert (reading.total, reading.skipped) == (5, {"template": 1})
 
 
 def test_vinfo_alone_is_refused_row_by_row() -> None:
     reading = formats.open_file("x", corpus.to_zip({"a.csv": VINFO.encode()}))
-    assert [one.refused for one in reading.rows()] == [True]
-    assert [one.code for one in reading.notes] == ["vinfo_only"]
+    assert [row.refused for row in reading.rows()] == [True]
+    assert [note.code for note in reading.notes] == ["vinfo_only"]
 
 
 def _tampered(content: bytes, offset: int, to: bytes) -> bytes:

@@ -56,9 +56,9 @@ def test_keys_that_are_there_twice_are_kept_and_shown() -> None:
     pool += f' "{corpus.mac(1)}": ["10.0.0.2/24"]}}}}}}'
     listed = f'{{"kind": "List", "items": [{pool}]}}'
     for content in (text, pool, listed):
-        found = list(formats.from_text(content).rows())
-        assert [one.ips for one in found] == [("10.0.0.1/24",), ("10.0.0.2/24",)]
-        assert {each.code for one in found for each in one.problems} == {"duplicate_key"}
+        result = list(formats.from_text(content).rows())
+        assert [item.ips for item in result] == [("10.0.0.1/24",), ("10.0.0.2/24",)]
+        assert {problem.code for item in result for problem in item.problems} == {"duplicate_key"}
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_what_is_no_usable_document_is_refused(content: str, code: str) -> None:
     ],
 )
 def test_rows_of_a_program(row: object, codes: list[str]) -> None:
-    (found,) = formats.from_rows([row]).rows()
-    assert [one.code for one in found.problems] == codes
-    assert found.refused == bool(set(codes) - {"no_address"})
+    (result,) = formats.from_rows([row]).rows()
+    assert [problem.code for problem in result.problems] == codes
+    assert result.refused == bool(set(codes) - {"no_address"})
 
 
 def test_rows_are_a_list_of_bounded_length() -> None:

@@ -47,13 +47,13 @@ def test_every_way_of_writing_a_table_says_the_same(
     encoding: str, delimiter: str, end: str
 ) -> None:
     text = corpus.to_csv(TWO, delimiter=delimiter, end=end)
-    reading, found = _read(text.encode(encoding))
+    reading, result = _read(text.encode(encoding))
     assert (reading.format, reading.total) == ("rvtools-csv", 2)
-    assert [(one.row, one.vm, one.mac, one.port_group) for one in found] == [
+    assert [(item.row, item.vm, item.mac, item.port_group) for item in result] == [
         (2, "web-00001", corpus.mac(1), "vlan100-prod"),
         (3, "web-00002", corpus.mac(2), "büro"),
     ]
-    assert [one.code for one in reading.notes] == ["encoding_guessed"] * (encoding == "cp1252")
+    assert [note.code for note in reading.notes] == ["encoding_guessed"] * (encoding == "cp1252")
 
 
 @pytest.mark.parametrize(
@@ -75,24 +75,24 @@ def test_every_way_of_writing_a_table_says_the_same(
     ],
 )
 def test_formats_are_told_by_their_content(table: list[corpus.Row], name: str) -> None:
-    reading, found = _read(corpus.to_csv(table).encode())
+    reading, result = _read(corpus.to_csv(table).encode())
     assert reading.format == name
-    assert found
+    assert result
 
 
 def test_vinfo_is_refused_row_by_row_and_said_for_the_file() -> None:
     table = [corpus.VINFO, ("a", "on", "False", "False", "", "10.0.0.1", "n", "", "", "")]
-    reading, found = _read(corpus.to_csv(table).encode())
-    assert [one.code for one in reading.notes] == ["vinfo_only"]
-    assert [one.refused for one in found] == [True]
+    reading, result = _read(corpus.to_csv(table).encode())
+    assert [note.code for note in reading.notes] == ["vinfo_only"]
+    assert [item.refused for item in result] == [True]
 
 
 @pytest.mark.parametrize("preamble", ["#TYPE Selected.System.Object\r\n", "sep=;\r\n", "\r\n\r\n"])
 def test_lines_before_the_header(preamble: str) -> None:
     text = preamble + corpus.to_csv(SHAPE_5, delimiter=";")
-    reading, found = _read(text.encode())
+    reading, result = _read(text.encode())
     assert reading.format == "powercli"
-    assert [(one.ips, one.note) for one in found] == [
+    assert [(item.ips, item.note) for item in result] == [
         (("10.0.0.1/24", "10.0.0.2/24"), "origin manual, origin dhcp")
     ]
 
@@ -167,12 +167,12 @@ def test_a_stream_is_read_like_bytes_and_the_name_is_never_used() -> None:
 )
 def test_pasted_lists(text: str, expected: list[tuple[str, str]]) -> None:
     reading = formats.from_text(text)
-    assert [(one.vm, ", ".join(one.ips)) for one in reading.rows()] == expected
+    assert [(row.vm, ", ".join(row.ips)) for row in reading.rows()] == expected
     assert reading.format == "two-column"
 
 
 def test_cells_that_begin_as_formulas_are_names_but_no_addresses() -> None:
     table = [("VM", "MAC", "IP"), ("=cmd|' /C calc'!A0", corpus.mac(1), "=A1")]
-    (found,) = _read(corpus.to_csv(table).encode())[1]
-    assert found.vm == "=cmd|' /C calc'!A0"
-    assert [one.code for one in found.problems] == ["formula"]
+    (result,) = _read(corpus.to_csv(table).encode())[1]
+    assert result.vm == "=cmd|' /C calc'!A0"
+    assert [problem.code for problem in result.problems] == ["formula"]

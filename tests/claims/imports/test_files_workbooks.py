@@ -44,9 +44,9 @@ def _refused(content: bytes) -> str:
 
 
 def _one(*cells: object) -> formats.VMInterface:
-    _, found = _read(corpus.to_xlsx({"VMs": [HEADER, cells]}))
-    assert len(found) == 1
-    return found[0]
+    _, result = _read(corpus.to_xlsx({"VMs": [HEADER, cells]}))
+    assert len(result) == 1
+    return result[0]
 
 
 def test_rvtools() -> None:
@@ -58,9 +58,9 @@ def test_rvtools() -> None:
             "vSC_VMK": [("Host", "Mac address", "IP Address"), ("esx", corpus.mac(9), "10.0.0.9")],
         }
     )
-    reading, found = _read(content)
+    reading, result = _read(content)
     assert reading.format == "rvtools-xlsx"
-    assert [(one.row, one.vm, one.ips, one.sheet) for one in found] == [
+    assert [(item.row, item.vm, item.ips, item.sheet) for item in result] == [
         (2, "web-00001", ("10.0.0.1",), "vNetwork"),
         (5, "web-00003", ("10.0.0.3",), "vNetwork"),
     ]
@@ -76,7 +76,7 @@ def test_the_size_that_a_sheet_declares_is_not_believed() -> None:
     content = stream.getvalue()
     reading, expected = _read(content)
     assert reading.total == 2
-    assert [one.vm for one in expected] == ["web-00001", "web-00002"]
+    assert [item.vm for item in expected] == ["web-00001", "web-00002"]
     sheet = corpus.member(content, SHEET)
     for declared in (b'ref="A1"', b'ref="A1:XFD1048576"', b'ref="C7:A1"'):
         lie = sheet.replace(b'ref="A1:AD3"', declared)
@@ -94,8 +94,8 @@ def test_other_programs_write_prefixes_rich_text_and_phonetic_signs() -> None:
     base = corpus.to_xlsx({"VMs": [HEADER]})
     texts_part = f'<x:sst xmlns:x="{MAIN}">{shared}{rich}</x:sst>'.encode()
     content = _shared_strings(corpus.replaced(base, {SHEET: sheet.encode()}), texts_part)
-    found = _read(content)[1]
-    assert [(one.row, one.vm, one.mac, one.ips) for one in found] == [
+    result = _read(content)[1]
+    assert [(item.row, item.vm, item.mac, item.ips) for item in result] == [
         (2, "web", corpus.mac(1), ("10.0.0.1",))
     ]
 
@@ -114,9 +114,9 @@ def test_other_programs_write_prefixes_rich_text_and_phonetic_signs() -> None:
     ],
 )
 def test_what_a_spreadsheet_made_of_an_address(address: object, code: str) -> None:
-    found = _one("web", corpus.mac(1), address)
-    assert [one.code for one in found.problems] == [code]
-    assert found.refused
+    result = _one("web", corpus.mac(1), address)
+    assert [problem.code for problem in result.problems] == [code]
+    assert result.refused
 
 
 def test_what_a_spreadsheet_made_of_other_cells() -> None:
@@ -134,8 +134,8 @@ def test_what_a_spreadsheet_made_of_other_cells() -> None:
 
 def test_a_formula_in_a_custom_column_does_not_matter() -> None:
     table = [(*HEADER, "Owner"), ("web", corpus.mac(1), "10.0.0.1", "", "", "", "=A1")]
-    (found,) = _read(corpus.to_xlsx({"VMs": table}))[1]
-    assert not found.problems
+    (result,) = _read(corpus.to_xlsx({"VMs": table}))[1]
+    assert not result.problems
 
 
 def test_links_to_other_files_are_never_followed() -> None:
@@ -247,8 +247,8 @@ REFUSED = {
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_usable_workbook_is_refused(case: str) -> None:
-    made, code = REFUSED[case]
-    assert _refused(made()) == code
+    created, code = REFUSED[case]
+    assert _refused(created()) == code
 
 
 @pytest.mark.exhaustive
@@ -266,10 +266,10 @@ def test_too_many_rows_are_told_while_reading() -> None:
 
 
 def test_the_template_is_read_back() -> None:
-    reading, found = _read(formats.template_csv())
-    assert (reading.format, reading.notes, len(found)) == ("template-csv", (), 1)
-    assert found[0].ips == ("192.0.2.21/24", "2001:db8::21/64")
-    assert not found[0].problems
+    reading, result = _read(formats.template_csv())
+    assert (reading.format, reading.notes, len(result)) == ("template-csv", (), 1)
+    assert result[0].ips == ("192.0.2.21/24", "2001:db8::21/64")
+    assert not result[0].problems
 
 
 def test_a_text_is_no_formula_and_a_formula_has_the_value_that_was_saved() -> None:

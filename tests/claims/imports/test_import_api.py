@@ -51,13 +51,13 @@ def test_a_file_becomes_a_draft_and_is_written(network: Network) -> None:
     }  # fmt: skip
     place = f"imports/{draft['id']}/"
     rows = api("GET", f"{place}rows/?status=new&limit=2").json()
-    assert [one["vm"] for one in rows["results"]] == ["web-01", "web-02"]
+    assert [result["vm"] for result in rows["results"]] == ["web-01", "web-02"]
     assert {"row", "vm", "mac", "ips", "status", "reasons"} <= rows["results"][0].keys()
     assert rows["next"]
     done = api("POST", f"{place}commit/", {"skip_bad": True})
     assert (done.status_code, done.json()["status"]) == (200, "committed")
-    one = api("GET", place).json()
-    assert one["vm_status_counts"]["provisioned"] == 3
+    answer = api("GET", place).json()
+    assert answer["vm_status_counts"]["provisioned"] == 3
     assert api("GET", f"{place}rows/1/").json()["vm_status"] == "provisioned"
     yaml = api("GET", f"{place}manifest/").content.decode()
     assert mac(1) in yaml
@@ -73,7 +73,7 @@ def test_port_groups_are_mapped_and_remembered(network: Network) -> None:
     draft = made(upload(api, CSV, mapping=json.dumps(mapping)))
     assert (draft["counts"]["new"], draft["counts"]["refused"]) == (2, 1)
     groups = api("GET", f"imports/{draft['id']}/").json()["port_groups"]
-    assert [(one["name"], one["rows"], one["network"]) for one in groups] == [
+    assert [(group["name"], group["rows"], group["network"]) for group in groups] == [
         ("vlan100", 2, network.pk),
         ("vlan200", 1, None),
     ]
@@ -81,7 +81,7 @@ def test_port_groups_are_mapped_and_remembered(network: Network) -> None:
     again = api("PATCH", f"imports/{draft['id']}/", more).json()
     assert again["counts"]["refused"] == 1  # its address is none of green's
     row_3 = api("GET", f"imports/{draft['id']}/rows/3/").json()
-    assert {one["code"] for one in row_3["reasons"]} == {"outside_subnet", "vm_name_changed"}
+    assert {reason["code"] for reason in row_3["reasons"]} == {"outside_subnet", "vm_name_changed"}
     next_one = made(upload(api, CSV, cluster="prod"))
     assert (next_one["counts"]["new"], next_one["counts"]["refused"]) == (2, 1)
 
@@ -93,7 +93,7 @@ def test_rows_are_corrected_skipped_and_given_an_address(network: Network) -> No
     body = {"rows": rows, "network": network.pk, "namespace": "shop"}
     draft = made(api("POST", "imports/", body))
     place = f"imports/{draft['id']}/rows/"
-    assert [one["status"] for one in api("GET", place).json()["results"]] == [
+    assert [result["status"] for result in api("GET", place).json()["results"]] == [
         "conflict", "refused", "refused"
     ]  # fmt: skip
     corrected = api("PATCH", f"{place}2/", {"mac": mac(2)}).json()
@@ -186,15 +186,15 @@ def test_a_vm_owner_imports_for_namespaces_of_their_own(network: Network) -> Non
         row("mine", mac(8), "10.0.0.10", namespace="shop"),
     ]
     draft = made(api("POST", "imports/", {"rows": rows, "network": network.pk}))
-    told = api("GET", f"imports/{draft['id']}/rows/").json()["results"]
-    assert [(one["status"], one["reasons"][0]["code"]) for one in told] == [
+    results = api("GET", f"imports/{draft['id']}/rows/").json()["results"]
+    assert [(item["status"], item["reasons"][0]["code"]) for item in results] == [
         ("new", "prefix_added"),
         ("refused", "permission_denied"),
         ("conflict", "duplicate_ip"),
         ("conflict", "duplicate_mac"),
         ("refused", "permission_denied"),
     ]
-    assert "secret" not in json.dumps(told)
+    assert "secret" not in json.dumps(results)
     done = api("POST", f"imports/{draft['id']}/commit/", {"skip_bad": True})
     assert done.json()["status"] == "committed"
     assert Entry.objects.get(mac=mac(1)).source == "request"

@@ -208,13 +208,13 @@ def test_whatever_rows_come(network: Network, rows: list[Any], target: str) -> N
     if answer.status_code == 400:
         assert Entry.objects.count() == before
         return
-    made = answer.json()
-    assert made["status"] == "committed"
-    listed = api("GET", f"imports/{made['id']}/rows/?limit=1000")
+    created = answer.json()
+    assert created["status"] == "committed"
+    listed = api("GET", f"imports/{created['id']}/rows/?limit=1000")
     assert listed.status_code == 200
-    written = ImportRow.objects.filter(vm_import=made["id"], written=True).count()
-    assert written == made["counts"]["new"] + made["counts"]["changed"]
-    import_drafts.IMPORTS.undo(made["id"], author=BY)
+    written = ImportRow.objects.filter(vm_import=created["id"], written=True).count()
+    assert written == created["counts"]["new"] + created["counts"]["changed"]
+    import_drafts.IMPORTS.undo(created["id"], author=BY)
     assert Entry.objects.count() == before
 
 

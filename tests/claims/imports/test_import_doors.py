@@ -62,9 +62,9 @@ def test_another_mapping_is_told_the_expected_form(
 
 def test_a_mac_parameter_with_a_line_separator_is_none(network: Network) -> None:
     api = apis.Api()
-    given = f"mac={mac(1)}%e2%80%a8"
+    text = f"mac={mac(1)}%e2%80%a8"
     for place in ("ipamclaims/", f"networks/{network.pk}/addresses-for-mac/", "history/"):
-        apis.refused(api("GET", f"{place}?{given}"), 400, "mac_syntax")
+        apis.refused(api("GET", f"{place}?{text}"), 400, "mac_syntax")
 
 
 @pytest.mark.sample(5)

@@ -167,9 +167,9 @@ def test_work_under_way_shows_how_far_it_is(
     client: Client, of: VMImport, status: Status, done: int, told: str
 ) -> None:
     VMImport.objects.update(status=status, rows_total=2000, rows_done=done)
-    found = client.get(f"{pages.url(of).removesuffix('change/')}progress/").json()
-    assert told in found["text"].replace("\u202f", " ")
-    assert (found["status"], found["working"]) == (status, True)
+    answer = client.get(f"{pages.url(of).removesuffix('change/')}progress/").json()
+    assert told in answer["text"].replace("\u202f", " ")
+    assert (answer["status"], answer["working"]) == (status, True)
     shown = pages.page(client, of)
     assert told in shown
     assert "You can close this page" in shown

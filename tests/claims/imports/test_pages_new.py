@@ -43,21 +43,21 @@ def test_each_door_makes_a_draft(network: Network, said: Any, kind: str, rows: i
     if "file" in said:
         said = said | {"file": pages.file(said["file"])}
     answer = send(client, **pages.typed(network, **said))
-    made = VMImport.objects.get()
-    assert answer.headers["Location"] == pages.url(made)
-    assert (made.format, made.counts["new"], made.status) == (kind, rows, "drafted")
-    assert (made.network, made.namespace, made.limited) == (network, "shop", False)
-    assert (made.actor, made.source) == ("operator", "admin")
+    vm_import = VMImport.objects.get()
+    assert answer.headers["Location"] == pages.url(vm_import)
+    assert (vm_import.format, vm_import.counts["new"], vm_import.status) == (kind, rows, "drafted")
+    assert (vm_import.network, vm_import.namespace, vm_import.limited) == (network, "shop", False)
+    assert (vm_import.actor, vm_import.source) == ("operator", "admin")
 
 
 def test_a_cluster_means_the_port_groups_of_the_file(network: Network) -> None:
     client = pages.browser()
     said = pages.typed(network, how="file", file=pages.file(CSV), where=f"cluster-{network.cluster_id}")  # fmt: skip
     send(client, **said)
-    made = VMImport.objects.get()
-    assert made.network is None
-    assert made.counts["refused"] == 1
-    assert "1 row has no network yet" in pages.page(client, made)
+    vm_import = VMImport.objects.get()
+    assert vm_import.network is None
+    assert vm_import.counts["refused"] == 1
+    assert "1 row has no network yet" in pages.page(client, vm_import)
 
 
 @pytest.mark.sample(11)
@@ -117,9 +117,9 @@ def test_a_forged_form_is_refused(network: Network) -> None:
 @pytest.mark.parametrize("role", ["viewer", None])
 def test_who_may_not_import_has_no_form(network: Network, role: str | None) -> None:
     client = pages.browser(role) if role else Client()
-    wanted = 403 if role else 302
-    assert client.get(reverse(pages.NEW)).status_code == wanted
-    assert send(client, **pages.typed(network)).status_code == wanted
+    expected = 403 if role else 302
+    assert client.get(reverse(pages.NEW)).status_code == expected
+    assert send(client, **pages.typed(network)).status_code == expected
 
 
 def test_duplicates_are_told_while_somebody_types(network: Network) -> None:
@@ -127,11 +127,11 @@ def test_duplicates_are_told_while_somebody_types(network: Network) -> None:
     where = {"where": f"network-{network.pk}"}
     said = {"mac": "00-50-56-00-00-01", "ips": "10.0.0.5, 10.0.0.6"}
     url = reverse("admin:claims_vmimport_check")
-    told = pages.browser().get(url, {**where, **said}).json()
-    assert told["duplicates"][0]["value"] == "10.0.0.5"
-    assert told["problems"][0]["field"].startswith("ips")
-    told = pages.browser("administrator").get(url, {**where, "ips": "10.0.0.0"}).json()
-    assert told["problems"][0]["field"].startswith("ips")
+    answer = pages.browser().get(url, {**where, **said}).json()
+    assert answer["duplicates"][0]["value"] == "10.0.0.5"
+    assert answer["problems"][0]["field"].startswith("ips")
+    answer = pages.browser("administrator").get(url, {**where, "ips": "10.0.0.0"}).json()
+    assert answer["problems"][0]["field"].startswith("ips")
 
 
 def test_nothing_to_import_to_is_said() -> None:
@@ -170,14 +170,14 @@ def test_many_networks_are_named(many: Network) -> None:
     assert "<option" not in shown.partition('name="where"')[2].partition("</div>")[0]
     send(client, **pages.typed(many, where=" edge/vlan10 ", ips="10.1.0.5"))
     send(client, **pages.typed(many, ips="10.1.0.6"))  # as links and scripts have it
-    assert [made.network for made in VMImport.objects.order_by("pk")] == [many, many]
+    assert [vm_import.network for vm_import in VMImport.objects.order_by("pk")] == [many, many]
 
 
 def test_a_cluster_of_many_networks_is_named(many: Network) -> None:
     said = pages.typed(many, how="file", file=pages.file(CSV), where="edge")
     send(pages.browser(), **said)
-    made = VMImport.objects.get()
-    assert (made.network, made.cluster) == (None, many.cluster)
+    vm_import = VMImport.objects.get()
+    assert (vm_import.network, vm_import.cluster) == (None, many.cluster)
 
 
 @pytest.mark.sample(4)
@@ -191,5 +191,5 @@ def test_a_name_of_no_network(many: Network, where: str) -> None:
 
 def test_a_named_network_is_checked_while_somebody_types(many: Network) -> None:
     url = reverse("admin:claims_vmimport_check")
-    told = pages.browser().get(url, {"where": "edge/vlan10", "ips": "10.9.9.9"}).json()
-    assert told["problems"][0]["field"].startswith("ips")
+    answer = pages.browser().get(url, {"where": "edge/vlan10", "ips": "10.9.9.9"}).json()
+    assert answer["problems"][0]["field"].startswith("ips")

@@ -26,8 +26,8 @@ def foreign(network: Network) -> VMImport:
 def test_the_list_says_what_each_is(network: Network, foreign: VMImport) -> None:
     client = pages.browser("viewer")
     shown = pages.text(client.get(reverse(LIST)))
-    for told in (f"Import {foreign.pk}", "draft", "new", "1", "IPPool entries", "tester"):
-        assert told in shown
+    for item in (f"Import {foreign.pk}", "draft", "new", "1", "IPPool entries", "tester"):
+        assert item in shown
     assert f"Import {foreign.pk}" in pages.text(client.get(reverse(LIST), {"q": "tester"}))
     filtered = {"status": "committed", "target": "ippool", "cluster": network.cluster_id}
     assert f"Import {foreign.pk}" not in pages.text(client.get(reverse(LIST), filtered))
@@ -51,9 +51,9 @@ def test_an_owner_imports_for_their_own_namespaces(network: Network, foreign: VM
     assert client.post(pages.url(foreign), {"action": "cancel"}).status_code == 404
     assert 'name="namespace" value="shop"' in pages.text(client.get(reverse(pages.NEW)))
     client.post(reverse(pages.NEW), pages.typed(network))
-    own = VMImport.objects.latest("pk")
-    assert (own.limited, own.counts["new"]) == (True, 1)
-    assert "Committed: 1 new." in pages.do(client, own, "commit")
+    vm_import = VMImport.objects.latest("pk")
+    assert (vm_import.limited, vm_import.counts["new"]) == (True, 1)
+    assert "Committed: 1 new." in pages.do(client, vm_import, "commit")
     client.post(reverse(pages.NEW), pages.typed(network, namespace="bank", ips="10.0.0.9"))
     other = VMImport.objects.latest("pk")
     assert other.counts["refused"] == 1

@@ -19,9 +19,9 @@ LIST, NEW = "admin:claims_wave_changelist", "admin:claims_wave_add"
 
 @pytest.fixture
 def network() -> Network:
-    made = worlds.network()
-    NAD.objects.create(network=made, namespace="blue", name="n", allow_persistent_ips=True)
-    return made
+    created = worlds.network()
+    NAD.objects.create(network=created, namespace="blue", name="n", allow_persistent_ips=True)
+    return created
 
 
 @pytest.fixture
@@ -100,9 +100,9 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     paper = pages.text(client.get(url(wave), {"print": "1"}))
     assert "No entry and no IPAMClaim" in paper
     assert "Remove the selected VMs" not in paper
-    kept = do(client, wave, "add", vms="blue/ok\nblue/Not A Name")
-    assert "Line 2 (blue/Not A Name)" in kept
-    assert "blue/ok blue/Not A Name</textarea>" in kept
+    stored = do(client, wave, "add", vms="blue/ok\nblue/Not A Name")
+    assert "Line 2 (blue/Not A Name)" in stored
+    assert "blue/ok blue/Not A Name</textarea>" in stored
     ids = WaveVM.objects.filter(vm="nobody").values_list("pk", flat=True)
     assert "1 VM was removed from the wave" in do(
         client, wave, "remove", vm=list(ids), _confirmed="1"

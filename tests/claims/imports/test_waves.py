@@ -20,9 +20,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def network(db: None) -> Network:
-    made = worlds.network()
-    made.nads.create(namespace="blue", name="blue", role="primary", allow_persistent_ips=True)
-    return made
+    created = worlds.network()
+    created.nads.create(namespace="blue", name="blue", role="primary", allow_persistent_ips=True)
+    return created
 
 
 @pytest.fixture
@@ -31,8 +31,11 @@ def wave(network: Network) -> Any:
 
 
 def readiness(wave: Any) -> dict[str, tuple[str, set[str]]]:
-    found = wave_readiness.wave_readiness(wave)
-    return {one.vm: (one.status, {code for code, _ in one.reasons}) for one in found.machines}
+    result = wave_readiness.wave_readiness(wave)
+    return {
+        machine.vm: (machine.status, {code for code, _ in machine.reasons})
+        for machine in result.machines
+    }
 
 
 def test_each_vm_is_judged(network: Network, wave: Any) -> None:
@@ -56,12 +59,12 @@ def test_each_vm_is_judged(network: Network, wave: Any) -> None:
         "claimed": ("ready", set()),
         "foreign": ("not-ready", {"no_nad"}),
     }
-    found = wave_readiness.wave_readiness(wave)
-    assert not found.ready
-    (fit,) = found.networks
+    result = wave_readiness.wave_readiness(wave)
+    assert not result.ready
+    (fit,) = result.networks
     assert (fit.network, fit.vms, fit.reasons) == (network, 5, ())
     assert fit.free[4] > 200
-    codes = {one.code for one in found.settings}
+    codes = {setting.code for setting in result.settings}
     assert {"preserve_static_ips", "udn_supports_mac", "namespace_label"} <= codes
 
 
@@ -100,17 +103,17 @@ def test_the_vms_of_an_import(network: Network, wave: Any) -> None:
     )
     assert waves.add_import(wave.pk, of, author=BY) == 1
     assert waves.add_import(wave.pk, of, statuses=["conflict"], author=BY) == 1
-    named = WaveVM.objects.values_list("vm", "source_vm", "namespace")
-    assert set(named) == {("web-01", "Web 01", "blue"), ("web-02", "web-02", "blue")}
+    values = WaveVM.objects.values_list("vm", "source_vm", "namespace")
+    assert set(values) == {("web-01", "Web 01", "blue"), ("web-02", "web-02", "blue")}
 
 
 def test_over_rest(network: Network) -> None:
     api = apis.Api("operator")
-    made = api.create("waves/", {"cluster": "prod", "name": "=Saturday"})
+    created = api.create("waves/", {"cluster": "prod", "name": "=Saturday"})
     apis.refused(
         api("POST", "waves/", {"cluster": "prod", "name": "=Saturday"}), 409, "already_exists"
     )
-    place = f"waves/{made['id']}/"
+    place = f"waves/{created['id']}/"
     vms = [{"namespace": "blue", "vm": "web-01"}, {"vm": "web-02"}]
     assert api("POST", f"{place}vms/", {"vms": vms}).json() == {"added": 2, "vms": 2}
     report = api("GET", f"{place}readiness/").json()

@@ -41,7 +41,7 @@ def _draft(network: Network, content: bytes, **values: Any) -> VMImport:
 
 def _codes(of: VMImport) -> list[set[str]]:
     rows = ImportRow.objects.filter(vm_import=of).order_by("number")
-    return [{reason["code"] for reason in each.reasons} for each in rows]
+    return [{reason["code"] for reason in item.reasons} for item in rows]
 
 
 def test_who_was_left_out_is_named(network: Network) -> None:
@@ -52,15 +52,15 @@ def test_who_was_left_out_is_named(network: Network) -> None:
         corpus.nic(4, VM="vCLS-2"),
         corpus.nic(5, VM="dr-web", **{"SRM Placeholder": "True"}),
     )
-    of = _draft(network, corpus.to_csv(table).encode(), namespace="blue")
+    draft = _draft(network, corpus.to_csv(table).encode(), namespace="blue")
     notes = {
-        one["code"]: one["message"]
-        for one in apis.Api()("GET", f"imports/{of.pk}/").json()["notes"]
+        note["code"]: note["message"]
+        for note in apis.Api()("GET", f"imports/{draft.pk}/").json()["notes"]
     }
     assert notes["left_out_template"] == "Templates are left out: golden-image"
     assert notes["left_out_vcls"].endswith(": vCLS-1, vCLS-2")
     assert notes["left_out_srm_placeholder"].endswith(": dr-web")
-    page = pages.page(pages.browser(), of)
+    page = pages.page(pages.browser(), draft)
     assert all(name in page for name in ("golden-image", "vCLS-2", "dr-web"))
 
 
@@ -81,15 +81,15 @@ def test_the_namespace_of_a_udn_that_has_only_one(network: Network) -> None:
     Network.objects.update(kind="udn", namespace="shop")
     network.refresh_from_db()
     of = drafts.draft(network, row("web", mac(1), "10.0.0.11"), namespace="", target="ipamclaims")
-    (found,) = ImportRow.objects.filter(vm_import=of)
-    assert (found.status, found.namespace, found.claim_name[:4]) == ("new", "shop", "web.")
+    (result,) = ImportRow.objects.filter(vm_import=of)
+    assert (result.status, result.namespace, result.claim_name[:4]) == ("new", "shop", "web.")
 
 
 def test_a_manifest_of_another_network(network: Network) -> None:
-    of = _draft(network, IPPOOL.encode())
-    assert _codes(of) == [{"another_network"}]
+    draft = _draft(network, IPPOOL.encode())
+    assert _codes(draft) == [{"another_network"}]
     assert _codes(_draft(network, IPPOOL.replace("green", "blue").encode())) == [set()]
-    assert f"target network of the row is {network.name}" in pages.page(pages.browser(), of)
+    assert f"target network of the row is {network.name}" in pages.page(pages.browser(), draft)
 
 
 @pytest.mark.parametrize("form", ["number", "object"])
@@ -98,9 +98,9 @@ def test_a_port_group_goes_to_a_network(network: Network, form: str) -> None:
     rows = [row("web", mac(1), "10.0.0.11", network="vlan100")]
     body = {"rows": rows, "mapping": {"vlan100": to}, "namespace": "blue"}
     api = apis.Api("operator")
-    made = api.create("imports/", body)
-    assert made["counts"]["new"] == 1
-    changed = api("PATCH", f"imports/{made['id']}/", {"mapping": {"vlan100": to}})
+    created = api.create("imports/", body)
+    assert created["counts"]["new"] == 1
+    changed = api("PATCH", f"imports/{created['id']}/", {"mapping": {"vlan100": to}})
     assert changed.status_code == 200, changed.content
 
 
@@ -121,10 +121,10 @@ def test_what_mtv_does_not_preserve(network: Network) -> None:
         vm(3, "rhel8_64Guest", "dhcp"),
         vm(4, "windows9_64Guest", "linklayer"),
     ]
-    of = _draft(network, json.dumps(inventory).encode(), namespace="blue")
+    draft = _draft(network, json.dumps(inventory).encode(), namespace="blue")
     lost = {"not_preserved"}
-    assert _codes(of) == [lost, set(), set(), lost]
-    assert ImportRow.objects.filter(vm_import=of, status="new").count() == 4, "marked only"
+    assert _codes(draft) == [lost, set(), set(), lost]
+    assert ImportRow.objects.filter(vm_import=draft, status="new").count() == 4, "marked only"
 
 
 @pytest.mark.sample(2)
@@ -160,11 +160,11 @@ def test_the_network_that_the_addresses_tell(network: Network) -> None:
     worlds.network("cluster_udn_l3", subnets=("10.0.0.0/16",), topology="layer3")
     client = pages.browser()
     _text(client, "10.0.0.5", "10.0.0.6/24")
-    of = VMImport.objects.get()
-    assert (of.network, of.counts["new"]) == (network, 2)
-    assert [one["code"] for one in of.notes] == ["network_by_addresses"]
+    vm_import = VMImport.objects.get()
+    assert (vm_import.network, vm_import.counts["new"]) == (network, 2)
+    assert [note["code"] for note in vm_import.notes] == ["network_by_addresses"]
     assert f"No network was specified: {network.name} was chosen, the only network" in pages.page(
-        client, of
+        client, vm_import
     )
     typed = pages.typed(network, where="", mac=mac(9), ips="10.9.0.7")
     client.post(reverse(pages.NEW), typed)

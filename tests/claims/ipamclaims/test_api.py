@@ -41,9 +41,9 @@ def network() -> Network:
 def owner(network: Network) -> apis.Api:
     """A VM owner of the namespace blue."""
     NAD.objects.create(network=network, namespace="blue", name="blue", role="primary")
-    found = apis.Api("vm-owner")
-    Membership.objects.create(user=found.user, cluster=network.cluster, namespaces=["blue"])
-    return found
+    result = apis.Api("vm-owner")
+    Membership.objects.create(user=result.user, cluster=network.cluster, namespaces=["blue"])
+    return result
 
 
 def body(**more: Any) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def test_filters(api: apis.Api, network: Network) -> None:
         cluster=green.cluster, kind="IPAMClaim", code="leaked_ipamclaim", subject=str(leaked),
         message="", since=Now(),
     )  # fmt: skip
-    for query, found in {
+    for query, result in {
         "": ["vm1", "vm2", "vm3", "vm4", "vm5", "vm6", "vm7"],
         "cluster=prod&network=cluster_udn_blue": ["vm1", "vm2", "vm3"],
         "namespace=other": ["vm3"],
@@ -103,7 +103,7 @@ def test_filters(api: apis.Api, network: Network) -> None:
         "q=nothing": [],
         "ordering=-vm&limit=2": ["vm7", "vm6"],
     }.items():
-        assert listed(api, query) == found, query
+        assert listed(api, query) == result, query
     refused(api("GET", f"{PATH}?state=odd"), 400, "invalid_choice")
     refused(api("GET", f"{PATH}?cluster=none"), 400, "unknown_cluster")
 
@@ -123,14 +123,14 @@ def test_a_claim_by_hand(api: apis.Api, network: Network) -> None:
     refused(api("POST", PATH, body()), 409, "already_exists")
     gateway = {"mac": "0a:58:0a:00:00:01"}
     refused(api("POST", PATH, body(vm="vm2", **gateway)), 409, "reserved_address")
-    one = f"{PATH}{document['id']}/"
-    refused(api("PATCH", one, gateway), 409, "reserved_address")
-    changed = api("PATCH", one, {"ips_requested": ["10.0.0.6/24"], "mac": None, "note": "later"})
+    path = f"{PATH}{document['id']}/"
+    refused(api("PATCH", path, gateway), 409, "reserved_address")
+    changed = api("PATCH", path, {"ips_requested": ["10.0.0.6/24"], "mac": None, "note": "later"})
     assert changed.json()["ips_requested"] == ["10.0.0.6/24"]
     assert (changed.json()["mac"], changed.json()["note"]) == (None, "later")
-    refused(api("PATCH", one, {"vm": "other"}), 409, "immutable_in_use")
-    assert api("DELETE", one).status_code == 204
-    refused(api("GET", one), 404, "not_found")
+    refused(api("PATCH", path, {"vm": "other"}), 409, "immutable_in_use")
+    assert api("DELETE", path).status_code == 204
+    refused(api("GET", path), 404, "not_found")
 
 
 @pytest.mark.sample(6)
@@ -213,8 +213,8 @@ def test_a_vm_owner_sees_and_asks_in_their_namespaces_only(
     assert document["duplicates"] == []
     for namespace in ("red", "none"):
         refused(owner("POST", PATH, body(namespace=namespace)), 403, "permission_denied")
-    taken = refused(owner("POST", PATH, body(vm="vm3", ips_requested=["10.0.0.6"])), 409, "already_allocated")  # fmt: skip
-    assert "secret" not in str(taken)
+    refusal = refused(owner("POST", PATH, body(vm="vm3", ips_requested=["10.0.0.6"])), 409, "already_allocated")  # fmt: skip
+    assert "secret" not in str(refusal)
     refused(
         owner("POST", PATH, body(vm="vm3", ips_requested=["10.0.0.1"])), 409, "reserved_address"
     )

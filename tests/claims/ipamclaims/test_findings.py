@@ -97,9 +97,9 @@ def test_the_owner_of_a_vmi_alone_is_not_looked_for_among_vms(
     observed: World, clock: Clock
 ) -> None:
     observed.network()
-    made = observed.claim(status={"ips": ["10.0.0.8/24"]})
-    made["metadata"]["ownerReferences"][0]["kind"] = "VirtualMachineInstance"
-    observed.server.put(made)
+    created = observed.claim(status={"ips": ["10.0.0.8/24"]})
+    created["metadata"]["ownerReferences"][0]["kind"] = "VirtualMachineInstance"
+    observed.server.put(created)
     observed.passed()
     clock.advance(comparison.GRACE + 1)
     observed.passed()
@@ -125,13 +125,13 @@ def test_what_disagrees(observed: World) -> None:
         observed.claim(vm, status={"ips": [f"{address}/24"]})
     observed.claim("vm6", network="nowhere", status={"ips": ["10.0.0.1/24"]})
     observed.passed()
-    found = observed.findings()
-    assert found[findings.DIFFERS_FROM_ENTRY] == ["blue/vm1.podnet"]
-    assert found[findings.DIFFERS_FROM_WORKLOAD] == ["blue/vm2.podnet"]
-    assert found[findings.DUPLICATE] == ["blue/vm2.podnet", "blue/vm3.podnet"]
-    assert found[findings.OUTSIDE] == ["blue/vm5.podnet"]
-    assert found[findings.UNKNOWN_NETWORK] == ["blue/vm6.podnet"]
-    assert set(found) == {
+    result = observed.findings()
+    assert result[findings.DIFFERS_FROM_ENTRY] == ["blue/vm1.podnet"]
+    assert result[findings.DIFFERS_FROM_WORKLOAD] == ["blue/vm2.podnet"]
+    assert result[findings.DUPLICATE] == ["blue/vm2.podnet", "blue/vm3.podnet"]
+    assert result[findings.OUTSIDE] == ["blue/vm5.podnet"]
+    assert result[findings.UNKNOWN_NETWORK] == ["blue/vm6.podnet"]
+    assert set(result) == {
         findings.DIFFERS_FROM_ENTRY, findings.DIFFERS_FROM_WORKLOAD, findings.DUPLICATE,
         findings.OUTSIDE, findings.UNKNOWN_NETWORK,
     }  # fmt: skip
@@ -149,9 +149,9 @@ def test_names(observed: World) -> None:
     observed.claim("vm2", name="vm2.one", network="random_net")
     observed.claim("vm2", name="vm2.two", network="random.net")
     observed.passed()
-    found = observed.findings()
-    assert found[findings.COLLISION] == ["blue/a.b.c", "blue/vm2.random.net"]
-    assert found[findings.NAME] == ["blue/vm1.elsewhere"]
+    result = observed.findings()
+    assert result[findings.COLLISION] == ["blue/a.b.c", "blue/vm2.random.net"]
+    assert result[findings.NAME] == ["blue/vm1.elsewhere"]
 
 
 def test_a_claim_that_cannot_be_read_is_in_trouble_alone(observed: World) -> None:

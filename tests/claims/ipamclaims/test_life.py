@@ -258,12 +258,12 @@ def test_many_are_taken_in_with_few_statements(
     world: World, django_assert_max_num_queries: Any
 ) -> None:
     world.network("10.0.0.0/16")
-    found = [
+    result = [
         world.handler.parse(manifest(f"vm{n}", status={"ips": [f"10.0.1.{n}/16"]}))
         for n in range(1, 201)
     ]
     with django_assert_max_num_queries(40), events.recorded_by(BY):
-        ingest.ingest_claims(world.cluster, found, claims_managed=False)
+        ingest.ingest_claims(world.cluster, result, claims_managed=False)
     assert IPAMClaim.objects.count() == 200
     assert len(world.held()) == 200
     assert not ObservedObject.objects.exists()

@@ -35,11 +35,11 @@ def browser() -> Client:
 
 @pytest.fixture
 def network() -> Network:
-    made = worlds.network(default_gateways=["10.0.0.1"])
+    created = worlds.network(default_gateways=["10.0.0.1"])
     NAD.objects.create(
-        network=made, namespace="blue", name="blue", role="primary", allow_persistent_ips=True
+        network=created, namespace="blue", name="blue", role="primary", allow_persistent_ips=True
     )
-    return made
+    return created
 
 
 @pytest.fixture

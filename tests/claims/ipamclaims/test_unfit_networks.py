@@ -50,8 +50,8 @@ def test_networks_that_hold_claims(values: dict[str, Any]) -> None:
     """Secondary networks too, and those of which nothing is known yet."""
     network = worlds.network("prod")
     Network.objects.update(**values)
-    made = Api().create("ipamclaims/", asking(network))
-    assert "manifest" in made["next_step"]  # no cluster is connected: somebody has to apply it
+    created = Api().create("ipamclaims/", asking(network))
+    assert "manifest" in created["next_step"]  # no cluster is connected: somebody has to apply it
 
 
 def test_an_import_of_claims_is_refused() -> None:
@@ -70,11 +70,11 @@ def test_a_claim_whose_network_was_deleted_has_a_finding() -> None:
     claim = worlds.claim(network, "web", "10.0.0.5/24")
     Network.objects.update(gone_at=Now())
     (finding,) = (
-        one
-        for one in findings.cluster_findings(
+        cluster_finding
+        for cluster_finding in findings.cluster_findings(
             small.context(network.cluster), claims_managed=False, owners=[]
         )
-        if one.code == findings.NETWORK_GONE
+        if cluster_finding.code == findings.NETWORK_GONE
     )
     assert finding.subject == str(claim)
     assert "10.0.0.5/24 of the network prod, which was deleted" in finding.message

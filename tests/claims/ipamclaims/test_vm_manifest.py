@@ -25,11 +25,11 @@ def api() -> apis.Api:
 
 @pytest.fixture
 def network() -> Network:
-    made = worlds.network()
+    created = worlds.network()
     NAD.objects.create(
-        network=made, namespace="blue", name="blue", role="primary", allow_persistent_ips=True
+        network=created, namespace="blue", name="blue", role="primary", allow_persistent_ips=True
     )
-    return made
+    return created
 
 
 def _path(network: Network) -> str:

@@ -66,15 +66,15 @@ class World:
 
     def network(self, *subnets: str, name: str = BLUE, cooldown: int = 0, **more: Any) -> Network:
         """With the gateway reserved, as networks that are taken in have it."""
-        made = worlds.network(name, subnets=subnets or ("10.0.0.0/24",), of=self.cluster, **more)
-        assert made.pool is not None
-        pools.change(made.pool.pk, pools.PoolChange(cooldown_seconds=cooldown), author=BY)
-        for cidr in made.pool.cidrs.all():
+        created = worlds.network(name, subnets=subnets or ("10.0.0.0/24",), of=self.cluster, **more)
+        assert created.pool is not None
+        pools.change(created.pool.pk, pools.PoolChange(cooldown_seconds=cooldown), author=BY)
+        for cidr in created.pool.cidrs.all():
             first = cidr.cidr[1]
             pools.reserve(
                 cidr.pk, factories.entry(str(cidr.cidr), f"{first}-{first}").reserved[0], author=BY
             )
-        return made
+        return created
 
     # --- the cluster ------------------------------------------------------------------------------
 
@@ -93,16 +93,16 @@ class World:
         nics = [{"name": network} | ({"macAddress": mac} if mac else {}) for network in networks]
         listed = [{"name": network, "pod": {}} for network in networks]
         spec = {"domain": {"devices": {"interfaces": nics}}, "networks": listed}
-        made = {
+        created = {
             "apiVersion": VM.api_version, "kind": VM.kind,
             "metadata": {"name": vm, "namespace": namespace},
             "spec": {"running": True, "template": {"spec": spec}},
         }  # fmt: skip
-        return str(self.server.put(made)["metadata"]["uid"])
+        return str(self.server.put(created)["metadata"]["uid"])
 
     def status(self, name: str = "vm1.podnet", namespace: str = "blue") -> Manifest:
-        found: Manifest = self.there(name, namespace).get("status") or {}
-        return found
+        result: Manifest = self.there(name, namespace).get("status") or {}
+        return result
 
     def there(self, name: str = "vm1.podnet", namespace: str = "blue") -> Manifest:
         return self.server.object(IPAM_CLAIM.plural, name, namespace)
@@ -115,10 +115,10 @@ class World:
         yield
         assert self._versions() == before
         if isinstance(self.server, FakeCluster):
-            assert not [one for one in list(self.server.log)[sent:] if one.writes]
+            assert not [item for item in list(self.server.log)[sent:] if item.writes]
 
     def _versions(self) -> dict[str, str]:
-        metadatas = (one["metadata"] for one in self.server.objects(IPAM_CLAIM.plural))
+        metadatas = (item["metadata"] for item in self.server.objects(IPAM_CLAIM.plural))
         return {metadata["uid"]: metadata["resourceVersion"] for metadata in metadatas}
 
     def delete(self, name: str = "vm1.podnet", namespace: str = "blue") -> None:
@@ -185,10 +185,10 @@ class World:
         return [str(row.cidr.network_address) for row in rows.order_by("cidr")]
 
     def findings(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for row in Finding.objects.filter(cluster=self.cluster).order_by("code", "subject"):
-            found.setdefault(row.code, []).append(row.subject)
-        return found
+            result.setdefault(row.code, []).append(row.subject)
+        return result
 
 
 def _path(namespace: str) -> str:
@@ -214,8 +214,8 @@ def manifest(
         "name": name or f"{vm}.podnet", "namespace": namespace, "ownerReferences": [owner],
         "labels": {"kubevirt.io/vm": vm}, "finalizers": ["kubevirt.io/persistent-ipam"],
     }  # fmt: skip
-    made = {
+    created = {
         "apiVersion": IPAM_CLAIM.api_version, "kind": IPAM_CLAIM.kind, "metadata": metadata,
         "spec": {"network": network, "interface": "", **spec},
     }  # fmt: skip
-    return made | ({"status": status} if status else {})
+    return created | ({"status": status} if status else {})

@@ -69,8 +69,8 @@ class Fleet:
             return gateway.get(IPPOOL, name)
 
     def written(self, name: str = "prod") -> Manifest:
-        found: Manifest = self.there(name)["spec"].get("entries") or {}
-        return found
+        result: Manifest = self.there(name)["spec"].get("entries") or {}
+        return result
 
     def conditions(self, name: str = "prod") -> dict[str, str]:
         return {

@@ -69,9 +69,9 @@ def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Networ
         [{"mac": A, "ips": ["10.0.0.6/24"]}, {"mac": B, "ips": ["10.0.0.5/24"]}],
     )
     gateway = api.create(at(ippool), {"mac": C, "ips": ["10.0.0.1/24"]})
-    (found,) = second["duplicates"]
-    assert (found["kind"], found["value"]) == ("mac", A)
-    assert found["with"] == [
+    (result,) = second["duplicates"]
+    assert (result["kind"], result["value"]) == ("mac", A)
+    assert result["with"] == [
         {"type": "entry", "id": first["id"], "name": "prod-pool", "vm": "web", "mac": A}
     ]
     assert [
@@ -233,8 +233,8 @@ def test_the_examples_of_the_spec(api: Api, unknown: IPPool) -> None:
     assert (refused.status_code, refused.json()["code"]) == (400, "network_address_not_host")
     assert told(put(CONFLICTS)) == (2, 0, 0, 0)
     success, macs, ips = api("GET", f"ippools/{unknown.pk}/").json()["conditions"]
-    for each in (success, macs, ips):
-        each.pop("lastTransitionTime")
+    for item in (success, macs, ips):
+        item.pop("lastTransitionTime")
     assert success == {
         "type": "Success",
         "status": "False",

@@ -18,13 +18,13 @@ ORDER = ["10.0.0.9/24", "10.0.0.10/24", "fd00::9/64", "fd00::1/64"]  # the third
 
 def pages(api: Api, path: str) -> list[str]:
     """The first address of each row, of all pages of one row."""
-    found, url = [], f"{path}limit=1"
+    result, url = [], f"{path}limit=1"
     while url:
         document = api("GET", url.removeprefix(f"http://testserver{ROOT}")).json()
         rows: list[Any] = document["results"]
-        found += [(row.get("ips") or row["status"]["ips"] or [""])[0] for row in rows]
+        result += [(row.get("ips") or row["status"]["ips"] or [""])[0] for row in rows]
         url = document["next"] or ""
-    return found
+    return result
 
 
 @pytest.mark.exhaustive

@@ -21,10 +21,10 @@ A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 
 @pytest.fixture
 def network() -> Network:
-    made = worlds.network("prod-network")
+    created = worlds.network("prod-network")
     for namespace in ("shop", "bank"):
-        NAD.objects.create(network=made, namespace=namespace, name="n")
-    return made
+        NAD.objects.create(network=created, namespace=namespace, name="n")
+    return created
 
 
 @pytest.fixture
@@ -178,16 +178,16 @@ def test_an_ippool_is_made_and_shown(browser: Client, network: Network) -> None:
     assert browser.post(url, form_data).status_code == 302
     again = text(browser.post(url, {**form_data, "name": "second"}))
     assert "already has an IPPool: prod-pool" in again
-    of = IPPool.objects.get()
-    worlds.entry(of, A, "10.0.0.5/24")
-    worlds.entry(of, A, "10.0.0.6/24")
+    ip_pool = IPPool.objects.get()
+    worlds.entry(ip_pool, A, "10.0.0.5/24")
+    worlds.entry(ip_pool, A, "10.0.0.6/24")
     ippools.update_conditions(IPPool.objects.get())
-    page_text = page(browser, "ippool_change", of.pk)
+    page_text = page(browser, "ippool_change", ip_pool.pk)
     assert "MAC addresses appear more than once" in page_text
     assert "DuplicateMACFound" in page_text
     assert "also <a" in page_text
     assert "network-name: prod-network" in page_text
-    assert f"/api/v1/ippools/{of.pk}/entries/" in page_text
+    assert f"/api/v1/ippools/{ip_pool.pk}/entries/" in page_text
     listed = page(browser, "ippool_changelist", duplicate="yes")
     assert "1 MAC" in listed
 
@@ -213,8 +213,8 @@ def test_rows_are_changed_where_they_stand(browser: Client, ippool: IPPool) -> N
     assert "Not saved" in bad
     assert Entry.objects.count() == 2
     assert browser.post(url, posted | {f"{two.pk}-remove": "on"}).status_code == 302
-    found = Entry.objects.order_by("mac").values_list("mac", "ips", "note")
-    assert list(found) == [(A, ["10.0.0.7/24"], "moved"), (C, ["10.0.0.8/24"], "")]
+    result = Entry.objects.order_by("mac").values_list("mac", "ips", "note")
+    assert list(result) == [(A, ["10.0.0.7/24"], "moved"), (C, ["10.0.0.8/24"], "")]
     assert A in text(browser.get(url, {"q": "web"}))
     assert A not in text(browser.get(url, {"duplicate": "1"}))
 

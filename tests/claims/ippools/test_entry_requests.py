@@ -17,10 +17,10 @@ A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 
 @pytest.fixture
 def network() -> Network:
-    made = worlds.network("prod-network")
+    created = worlds.network("prod-network")
     for namespace in ("shop", "bank"):
-        NAD.objects.create(network=made, namespace=namespace, name="n")
-    return made
+        NAD.objects.create(network=created, namespace=namespace, name="n")
+    return created
 
 
 @pytest.fixture
@@ -35,9 +35,9 @@ def foreign(ippool: IPPool) -> Entry:
 
 @pytest.fixture
 def api(network: Network) -> Api:
-    found = Api("vm-owner")
-    memberships.create(network.cluster, ["shop"], author=worlds.BY, user=found.user)
-    return found
+    result = Api("vm-owner")
+    memberships.create(network.cluster, ["shop"], author=worlds.BY, user=result.user)
+    return result
 
 
 def at(of: IPPool) -> str:
@@ -52,7 +52,7 @@ def test_a_request_for_an_own_vm(api: Api, ippool: IPPool, foreign: Entry) -> No
     document = api.create(at(ippool), asking())
     assert (document["source"], document["duplicates"]) == ("request", [])
     listed = api("GET", at(ippool)).json()["results"]
-    assert [one["vm"] for one in listed] == ["web"]
+    assert [item["vm"] for item in listed] == ["web"]
     assert api("DELETE", f"{at(ippool)}{document['id']}/").status_code == 204
 
 

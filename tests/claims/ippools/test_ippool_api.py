@@ -95,15 +95,15 @@ def test_lists(api: Api, made: dict[str, Any]) -> None:
 
 
 def test_changing(api: Api, made: dict[str, Any]) -> None:
-    at = f"ippools/{made['id']}/"
-    answer = api("PATCH", at, {"name": "new", "note": "old vSphere"}, If_Match='"1"')
+    path = f"ippools/{made['id']}/"
+    answer = api("PATCH", path, {"name": "new", "note": "old vSphere"}, If_Match='"1"')
     assert (answer.status_code, answer.headers["ETag"]) == (200, '"2"')
     assert (answer.json()["name"], answer.json()["note"]) == ("new", "old vSphere")
-    assert api("PATCH", at, {"note": ""}, If_Match='"1"').status_code == 412
-    assert api("PATCH", at, {"network_name": "x"}).json()["code"] == "immutable_in_use"
-    assert api("DELETE", at, If_Match='"1"').status_code == 412
-    assert api("DELETE", at).status_code == 204
-    assert api("GET", at).status_code == 404
+    assert api("PATCH", path, {"note": ""}, If_Match='"1"').status_code == 412
+    assert api("PATCH", path, {"network_name": "x"}).json()["code"] == "immutable_in_use"
+    assert api("DELETE", path, If_Match='"1"').status_code == 412
+    assert api("DELETE", path).status_code == 204
+    assert api("GET", path).status_code == 404
 
 
 def test_what_a_cluster_decides(api: Api, made: dict[str, Any]) -> None:
@@ -114,45 +114,45 @@ def test_what_a_cluster_decides(api: Api, made: dict[str, Any]) -> None:
 
 
 def test_the_manifest(api: Api, made: dict[str, Any]) -> None:
-    at = f"ippools/{made['id']}/"
+    path = f"ippools/{made['id']}/"
     api.create(
-        at + "entries/", [{"mac": A, "ips": ["10.0.0.5/24"]}, {"mac": B, "ips": ["10.0.0.6/24"]}]
+        path + "entries/", [{"mac": A, "ips": ["10.0.0.5/24"]}, {"mac": B, "ips": ["10.0.0.6/24"]}]
     )
-    document = api("GET", at + "manifest/").json()
+    document = api("GET", path + "manifest/").json()
     assert document["apiVersion"] == "ippool.k8s.cni.cncf.io/v1alpha"
     assert document["spec"] == {
         "network-name": "prod-network",
         "entries": {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]},
     }
     assert document["status"]["conditions"][0]["reason"] == "NoDuplicates"
-    written = api("GET", at + "manifest/?format=yaml")
+    written = api("GET", path + "manifest/?format=yaml")
     assert written.headers["Content-Type"] == "application/yaml"
     assert yaml.safe_load(written.content) == document
-    assert api("GET", at + "manifest/?format=xml").json()["code"] == "invalid_choice"
+    assert api("GET", path + "manifest/?format=xml").json()["code"] == "invalid_choice"
     # What is written can be read: nothing changes.
-    answer = api("PUT", at + "entries/", document)
+    answer = api("PUT", path + "entries/", document)
     assert (answer.status_code, answer.json()["unchanged"]) == (200, 2)
 
 
 def test_the_addresses_of_a_mac(api: Api, made: dict[str, Any], network: Network) -> None:
-    at = f"networks/{network.pk}/addresses-for-mac/"
+    path = f"networks/{network.pk}/addresses-for-mac/"
     worlds.claim(network, "db", "10.0.0.7/24", mac=B, namespace="shop")
     entry = {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}
     api.create(f"ippools/{made['id']}/entries/", entry)
-    assert api("GET", at + "?mac=02-00-00-00-00-0A").json() == {
+    assert api("GET", path + "?mac=02-00-00-00-00-0A").json() == {
         "mac": A, "ips": ["10.0.0.5/24"], "source": "ippool", "vm": "web", "namespace": "shop",
     }  # fmt: skip
-    assert api("GET", at + f"?mac={B}").json() == {
+    assert api("GET", path + f"?mac={B}").json() == {
         "mac": B, "ips": ["10.0.0.7/24"], "source": "ipamclaim", "vm": "db", "namespace": "shop",
     }  # fmt: skip
     api.create(f"ippools/{made['id']}/entries/", {"mac": B, "ips": ["10.0.0.8/24"]})
-    assert api("GET", at + f"?mac={B}").json()["source"] == "ippool"
+    assert api("GET", path + f"?mac={B}").json()["source"] == "ippool"
     for query, status, code in (
         ("?mac=02:00:00:00:00:0c", 404, "mac_not_found"),
         ("?mac=x", 400, "mac_syntax"),
         ("", 400, "required"),
         (f"?mac={A}&x=1", 400, "unknown_parameter"),
     ):
-        answer = api("GET", at + query)
+        answer = api("GET", path + query)
         assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert api("GET", f"networks/999999/addresses-for-mac/?mac={A}").json()["code"] == "not_found"

@@ -84,13 +84,18 @@ def test_renaming_and_noting(blue: IPPool) -> None:
 
 
 def test_entries_hold_their_addresses(blue: IPPool) -> None:
-    (made,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
-    assert (made.vm, made.namespace, made.note, made.source) == ("web", "shop", "old", "hand")
+    (created,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
+    assert (created.vm, created.namespace, created.note, created.source) == (
+        "web",
+        "shop",
+        "old",
+        "hand",
+    )
     block = Block.objects.get(pool=blue.network.pool_id, cidr="10.0.0.5/32", state="held")
     assert (block.holder_kind, block.holder_id) == ("vm", "shop/web")
     blue.refresh_from_db()
     assert blue.version == 2
-    entries.delete([made.pk], author=worlds.BY)
+    entries.delete([created.pk], author=worlds.BY)
     assert not IndexEntry.objects.exists()
     assert not Block.objects.filter(state="held").exists()
 
@@ -116,8 +121,8 @@ def test_duplicates_are_taken_and_told(blue: IPPool) -> None:
 
 
 def test_a_change_leaves_what_it_does_not_say(blue: IPPool) -> None:
-    (made,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
-    changed = entries.change(made.pk, EntrySpec(A, ("10.0.0.7/24",), note=""), author=worlds.BY)
+    (created,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
+    changed = entries.change(created.pk, EntrySpec(A, ("10.0.0.7/24",), note=""), author=worlds.BY)
     assert (changed.ips, changed.vm, changed.note) == (["10.0.0.7/24"], "web", "")
     held = Block.objects.filter(state="held").values_list("cidr", flat=True)
     assert [str(cidr) for cidr in held] == ["10.0.0.7/32"]
@@ -126,24 +131,24 @@ def test_a_change_leaves_what_it_does_not_say(blue: IPPool) -> None:
 def test_replacing_writes_only_what_differs(blue: IPPool) -> None:
     add(blue, *[EntrySpec(mac, (f"10.0.0.{5 + n}/24",)) for n, mac in enumerate((A, B, C))])
     before = EntryEvent.objects.count()
-    wanted = [
+    expected = [
         EntrySpec(A, ("10.0.0.5/24",)),
         EntrySpec(B, ("10.0.0.9/24",), "web", "shop"),
         EntrySpec("02:00:00:00:00:0d", ("10.0.0.10/24",)),
     ]
-    entry_diff = entries.replace(blue.pk, wanted, source="api", author=worlds.BY)
+    entry_diff = entries.replace(blue.pk, expected, source="api", author=worlds.BY)
     assert (len(entry_diff.new), len(entry_diff.changed), len(entry_diff.gone)) == (1, 1, 1)
     assert EntryEvent.objects.count() == before + 3
-    assert not entries.replace(blue.pk, wanted, source="api", author=worlds.BY)
+    assert not entries.replace(blue.pk, expected, source="api", author=worlds.BY)
     assert EntryEvent.objects.count() == before + 3
 
 
 def test_replacing_keeps_what_a_map_cannot_say(blue: IPPool) -> None:
-    (kept,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
+    (stored,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
     specs = [EntrySpec(A, ("10.0.0.6/24",)), EntrySpec(A, ("10.0.0.5/24",))]
     entries.replace(blue.pk, specs, source="api", author=worlds.BY)
-    kept.refresh_from_db()
-    assert (kept.ips, kept.vm, kept.note) == (["10.0.0.5/24"], "web", "old")
+    stored.refresh_from_db()
+    assert (stored.ips, stored.vm, stored.note) == (["10.0.0.5/24"], "web", "old")
     assert Entry.objects.count() == 2
 
 
@@ -158,11 +163,11 @@ def test_deleting_an_ippool_gives_all_back(blue: IPPool) -> None:
 
 
 def test_what_a_cluster_decides(blue: IPPool) -> None:
-    (made,) = add(blue, EntrySpec(A, ("10.0.0.5/24",)))
+    (created,) = add(blue, EntrySpec(A, ("10.0.0.5/24",)))
     IPPool.objects.filter(pk=blue.pk).update(follows_cluster=True, uid="u")
     calls: list[Any] = [
         lambda: add(blue, EntrySpec(B, ("10.0.0.6/24",))),
-        lambda: entries.delete([made.pk], author=worlds.BY),
+        lambda: entries.delete([created.pk], author=worlds.BY),
         lambda: entries.replace(blue.pk, [], source="api", author=worlds.BY),
         lambda: ippools.change(blue.pk, note="x", author=worlds.BY),
         lambda: ippools.delete(blue.pk, author=worlds.BY),
@@ -180,7 +185,7 @@ def test_many_entries_come_in_together(blue: IPPool) -> None:
         EntrySpec(f"02:00:00:00:{n >> 8:02x}:{n & 255:02x}", (f"10.64.{n >> 8}.{n & 255}/16",))
         for n in range(10, 3010)
     ]
-    made = add(of, *specs)
-    assert [row.mac for row in made] == [spec.mac for spec in specs]
+    created = add(of, *specs)
+    assert [row.mac for row in created] == [spec.mac for spec in specs]
     assert Block.objects.filter(pool=big.pool_id, state="held").count() == 3000
     assert EntryEvent.objects.filter(pgh_label="created").count() == 3000

@@ -61,7 +61,7 @@ def test_a_time_moves_only_with_its_status(managed: Fleet) -> None:
     managed.add(of, EntrySpec(B, ("10.0.0.6/24",)))
     managed.settled()
     after = managed.there()["status"]["conditions"]
-    times = [[one["lastTransitionTime"] for one in each] for each in (before, after)]
+    times = [[item["lastTransitionTime"] for item in item] for item in (before, after)]
     assert times[0] == times[1]
 
 

@@ -80,8 +80,8 @@ class Ovn:
 
     def there(self, name: str) -> Manifest:
         with gateways.to(self.server) as gateway:
-            found: Manifest = gateway.get(resources.CLUSTER_UDN, name)
-        return found
+            result: Manifest = gateway.get(resources.CLUSTER_UDN, name)
+        return result
 
     # --- the register -----------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ def cudn(name: str = "prod", *subnets: str, status: Any = None, **layer2: Any) -
         "ipam": {"lifecycle": "Persistent"},
         **layer2,
     }
-    found: Manifest = {
+    result: Manifest = {
         "apiVersion": "k8s.ovn.org/v1",
         "kind": "ClusterUserDefinedNetwork",
         "metadata": {"name": name},
@@ -138,7 +138,7 @@ def cudn(name: str = "prod", *subnets: str, status: Any = None, **layer2: Any) -
             },
         },
     }
-    return found | ({"status": status} if status else {})
+    return result | ({"status": status} if status else {})
 
 
 def udn(name: str = "net", namespace: str = "default", *subnets: str) -> Manifest:

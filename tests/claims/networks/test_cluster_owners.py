@@ -29,9 +29,9 @@ def definitions() -> tuple[str, ...]:
 
 @pytest.fixture(autouse=True)
 def _empty(ovn: Ovn) -> None:
-    for one in ovn.server.objects("rolebindings"):
-        if one["metadata"]["namespace"] == "default":
-            ovn.remove("rolebindings", one["metadata"]["name"], "default")
+    for item in ovn.server.objects("rolebindings"):
+        if item["metadata"]["namespace"] == "default":
+            ovn.remove("rolebindings", item["metadata"]["name"], "default")
     User.objects.create(username="vera")
 
 
@@ -79,7 +79,7 @@ def binding(
         "kind": "RoleBinding",
         "metadata": {"name": name, "namespace": "default"},
         "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role},
-        "subjects": [subject(*one) for one in subjects],
+        "subjects": [subject(*item) for item in subjects],
     }
 
 
@@ -150,7 +150,7 @@ def test_a_watch_tells_of_bindings_at_once(ovn: Ovn) -> None:
     ovn.remove("rolebindings", "edit", "default")
     second = ovn.put(binding("edit", ("Group", "team")))
     tell(ovn, ("DELETED", first), ("ADDED", second))
-    assert [one[2] for one in told()] == ["team"]
+    assert [item[2] for item in told()] == ["team"]
     assert sees(ovn)
     tell(ovn, ("MODIFIED", second | {"metadata": second["metadata"] | {"resourceVersion": "x"}, "subjects": []}))  # fmt: skip
     assert not sees(ovn)

@@ -27,12 +27,12 @@ FIRST = "192.168.55"
 
 
 def _localnet(**part: Any) -> Manifest:
-    made = cudn("prod")
-    made["spec"]["network"] = {
+    created = cudn("prod")
+    created["spec"]["network"] = {
         "topology": "Localnet",
         "localnet": {"role": "Secondary", "physicalNetworkName": "physnet", **part},
     }
-    return made
+    return created
 
 
 # Manifest, kept addresses with their types, and the last byte of the first address that a claim gets.

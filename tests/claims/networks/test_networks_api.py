@@ -251,8 +251,8 @@ def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
                 NAD.objects.create(
                     network=network, namespace="a", name=f"n{number}", allow_persistent_ips=one
                 )
-            found = Network.objects.filter(networks.fitting_query(NAD.objects.all())).exists()
-            assert found is networks.static_vm_check(network).ok, (nads, value)
+            result = Network.objects.filter(networks.fitting_query(NAD.objects.all())).exists()
+            assert result is networks.static_vm_check(network).ok, (nads, value)
 
 
 @pytest.mark.exhaustive
@@ -267,13 +267,13 @@ def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
         )
     owner = Api("vm-owner")
     Membership.objects.create(user=owner.user, cluster=Cluster.objects.get(), namespaces=["mine"])
-    (found,) = owner("GET", "networks/").json()["results"]
-    assert (found["name"], [nad["namespace"] for nad in found["nads"]]) == (
+    (result,) = owner("GET", "networks/").json()["results"]
+    assert (result["name"], [nad["namespace"] for nad in result["nads"]]) == (
         "cluster_udn_blue",
         ["mine"],
     )
-    assert (found["pool"], found["namespace_selector"], found["conditions"]) == (None, None, [])
-    assert [reason["code"] for reason in found["static_vms"]["reasons"]] == ["nad_not_persistent"]
+    assert (result["pool"], result["namespace_selector"], result["conditions"]) == (None, None, [])
+    assert [reason["code"] for reason in result["static_vms"]["reasons"]] == ["nad_not_persistent"]
     assert names(owner, "static_vms=true") == names(owner, "namespace=theirs") == []
     absent = owner("GET", "networks/999999/")
     foreign = owner("GET", f"networks/{red['id']}/")
@@ -305,7 +305,7 @@ def test_nads_of_a_network_that_nobody_watches(api: Api) -> None:
     }
     path = f"networks/{document['id']}/"
     changed = api("PATCH", path, {"nads": [{"namespace": "red", "name": "blue"}]}).json()
-    assert [one["namespace"] for one in changed["nads"]] == ["red"]
+    assert [nad["namespace"] for nad in changed["nads"]] == ["red"]
     bad = api("PATCH", path, {"nads": [{"namespace": "a.b", "name": "blue"}]}).json()
     assert (bad["code"], bad["errors"][0]["field"]) == ("k8s_name", "nads.0.namespace")
     NAD.objects.update(uid="u1")  # the cluster tells of it now

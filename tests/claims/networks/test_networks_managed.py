@@ -45,7 +45,7 @@ def make(ovn: Ovn, **more: Any) -> Network:
 
 def test_it_is_written_once(ovn: Ovn) -> None:
     ovn.manage()
-    made = make(
+    created = make(
         ovn, applied=True, default_gateways=("10.0.0.9",), reserved_subnets=("10.0.1.0/24",)
     )
     assert ovn.subnets() == [SUBNET]
@@ -65,7 +65,7 @@ def test_it_is_written_once(ovn: Ovn) -> None:
     for _ in range(2):
         assert ovn.counted()["written"] == 0
     network = ovn.network()
-    assert network.pk == made.pk
+    assert network.pk == created.pk
     assert network.uid == ovn.there("prod")["metadata"]["uid"]
     assert (network.applied, network.follows_cluster) == (True, False)
     assert (ovn.drift(), ovn.found()) == ([], [])

@@ -150,10 +150,10 @@ def test_subnets_are_replaced_while_addresses_are_in_use(
     assert sorted(ovn.subnets("tenant")) == sorted(after.split(","))
     assert ovn.subnets("tenant", orphaned=True) == orphans
     assert dict(Block.objects.filter(state="held").values_list("cidr", "pk")) == held
-    wanted = BlockDemand((Holder("device", "printer"),), families=(4,))
-    done = allocation.allocate(ovn.network("tenant").pool.pk, wanted, author=worlds.BY)
+    demand = BlockDemand((Holder("device", "printer"),), families=(4,))
+    done = allocation.allocate(ovn.network("tenant").pool.pk, demand, author=worlds.BY)
     (block,) = done.blocks
-    first = ip_network(next(one for one in after.split(",") if "." in one))[3]
+    first = ip_network(next(item for item in after.split(",") if "." in item))[3]
     assert block["cidr"] == f"{first}/32"
     run = checks.check()
     assert checks.wrong(run) == {}, checks.texts(run)

@@ -112,12 +112,12 @@ def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
     ovn.passed()
     assert ovn.network().pk == network.pk
     held = Block.objects.filter(pool=ovn.network().pool, state="held")
-    assert {(str(one.cidr), one.holder_id) for one in held} == {
+    assert {(str(item.cidr), item.holder_id) for item in held} == {
         ("10.0.0.5/32", "blue/one"),
         ("10.0.0.1/32", "00:1a:4b:00:00:02"),
     }
     flagged = network.index_entries.filter(duplicate_ip=True)
-    assert [str(one.address) for one in flagged] == ["10.0.0.1"], "the gateway has it"
+    assert [str(item.address) for item in flagged] == ["10.0.0.1"], "the gateway has it"
 
 
 @pytest.mark.exhaustive
@@ -262,7 +262,7 @@ def test_a_pool_that_somebody_changed_says_again_what_its_network_says(ovn: Ovn)
     assert ovn.network().pool is None
     ovn.passed()
     assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], before)
-    assert [str(one.cidr) for one in Block.objects.filter(state="held")] == ["10.0.0.5/32"]
+    assert [str(block.cidr) for block in Block.objects.filter(state="held")] == ["10.0.0.5/32"]
 
 
 def test_the_default_network_is_no_vm_network(ovn: Ovn) -> None:

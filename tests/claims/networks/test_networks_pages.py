@@ -29,11 +29,11 @@ def browser() -> Client:
 
 def network(name: str = "blue", **more: Any) -> Network:
     values = {"lifecycle": "Persistent", "subnets": ("10.0.0.0/16", "fd00::/64")} | more
-    wanted = UDN(
+    expected = UDN(
         f"cluster_udn_{name}", "cudn", name, topology="layer2", role="primary",
         ipam_mode="Enabled", **values,
     )  # fmt: skip
-    return networks.create_network(worlds.cluster(), wanted, author=worlds.BY)
+    return networks.create_network(worlds.cluster(), expected, author=worlds.BY)
 
 
 def text(client: Client, url: str, **query: str) -> str:
@@ -79,14 +79,16 @@ def test_the_list(browser: Client) -> None:
     assert "only-mentioned" not in page
     assert "not Persistent" in page, "why not, on hover"
     assert "only-mentioned" in text(browser, LIST, known="false")
-    for query, seen in (
+    for query, observed in (
         ({"static": "yes"}, "cluster_udn_blue"),
         ({"static": "no"}, "cluster_udn_red"),
         ({"q": "_red"}, "cluster_udn_red"),
     ):
         page = text(browser, LIST, **query)
-        other = {"cluster_udn_blue": "cluster_udn_red", "cluster_udn_red": "cluster_udn_blue"}[seen]
-        assert seen in page
+        other = {"cluster_udn_blue": "cluster_udn_red", "cluster_udn_red": "cluster_udn_blue"}[
+            observed
+        ]
+        assert observed in page
         assert other not in page
     assert "cluster_udn_blue" in text(browser, LIST, q="10.0.7.7", kind="cudn")
     export = reverse("admin:claims_network_export")
@@ -133,10 +135,14 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     assert "10.0.2.0/24" in back
     assert "for the move" in back
     done = browser.post(ADD, typed(_confirmed="1"))
-    made = Network.objects.get()
-    assert done["Location"] == reverse("admin:claims_network_change", args=[made.pk])
-    assert (made.name, made.mtu, made.default_gateways) == ("cluster_udn_blue", 1400, ["10.0.9.1"])
-    assert made.namespace_selector == {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}
+    created = Network.objects.get()
+    assert done["Location"] == reverse("admin:claims_network_change", args=[created.pk])
+    assert (created.name, created.mtu, created.default_gateways) == (
+        "cluster_udn_blue",
+        1400,
+        ["10.0.9.1"],
+    )
+    assert created.namespace_selector == {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}
     twice = browser.post(ADD, typed()).content.decode()
     assert "already has a network cluster_udn_blue" in twice
 
@@ -183,23 +189,23 @@ def test_applying_says_what_is_written(browser: Client) -> None:
         in browser.post(ADD, typed(applied="on")).content.decode()
     )
     browser.post(ADD, typed(applied="on", _confirmed="1"))
-    made = Network.objects.get()
-    assert made.applied
-    edit = reverse("admin:claims_network_edit", args=[made.pk])
+    created = Network.objects.get()
+    assert created.applied
+    edit = reverse("admin:claims_network_edit", args=[created.pk])
     assert 'class="cad-button">Save</button>' in browser.get(edit).content.decode()
     browser.post(edit, {"description": "new", "namespaces": "a\nb", "applied": "on"})
-    made.refresh_from_db()
-    assert made.description == "new"
-    assert made.namespace_selector["matchExpressions"][0]["values"] == ["a", "b"]  # type: ignore[index]
+    created.refresh_from_db()
+    assert created.description == "new"
+    assert created.namespace_selector["matchExpressions"][0]["values"] == ["a", "b"]  # type: ignore[index]
     wrong = browser.post(edit, {"description": "", "namespaces": "A"}).content.decode()
     assert "lower-case letters" in wrong
 
 
 @pytest.mark.exhaustive
 def test_deleting_one_that_is_used_says_by_whom(browser: Client) -> None:
-    made = network()
-    ippool = worlds.ippool(made)
-    place = reverse("admin:claims_network_delete", args=[made.pk])
+    created = network()
+    ippool = worlds.ippool(created)
+    place = reverse("admin:claims_network_delete", args=[created.pk])
     answer = browser.post(place, follow=True)
     assert "the IPPool blue" in answer.content.decode()
     ippool.delete()
@@ -210,9 +216,9 @@ def test_deleting_one_that_is_used_says_by_whom(browser: Client) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner", ""])
 def test_roles(role: str) -> None:
-    made = network()
-    NAD.objects.create(network=made, namespace="mine", name="n", allow_persistent_ips=True)
-    NAD.objects.create(network=made, namespace="theirs", name="n", allow_persistent_ips=True)
+    created = network()
+    NAD.objects.create(network=created, namespace="mine", name="n", allow_persistent_ips=True)
+    NAD.objects.create(network=created, namespace="theirs", name="n", allow_persistent_ips=True)
     foreign = network("red")
     person = user(role or "viewer", is_staff=True)
     if not role:
@@ -221,13 +227,13 @@ def test_roles(role: str) -> None:
     Membership.objects.create(user=person, cluster=cluster, namespaces=["mine"])
     client = Client()
     client.force_login(person)
-    place = reverse("admin:claims_network_change", args=[made.pk])
+    place = reverse("admin:claims_network_change", args=[created.pk])
     statuses = [
         client.get(url).status_code
         for url in (
             LIST, place, reverse("admin:claims_network_change", args=[foreign.pk]), ADD,
-            reverse("admin:claims_network_edit", args=[made.pk]),
-            reverse("admin:claims_network_delete", args=[made.pk]),
+            reverse("admin:claims_network_edit", args=[created.pk]),
+            reverse("admin:claims_network_delete", args=[created.pk]),
         )
     ]  # fmt: skip
     assert (

@@ -100,7 +100,7 @@ def test_an_entry_is_told_who_has_it(left: Network) -> None:
     body = {"mac": B, "ips": ["10.77.0.1/24"], "vm": "b", "namespace": "default"}
     entry = Api().create(f"ippools/{worlds.ippool(other()).pk}/entries/", body)
     (duplicate,) = entry["duplicates"]
-    assert [one["vm"] for one in duplicate["with"]] == ["a"]
+    assert [item["vm"] for item in duplicate["with"]] == ["a"]
 
 
 def test_imports_neither_take_nor_draw_it(left: Network) -> None:

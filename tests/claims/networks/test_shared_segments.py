@@ -36,8 +36,8 @@ def test_one_address_on_both_is_a_duplicate(ovn: Ovn) -> None:
     (finding,) = Finding.objects.filter(code="shared_segment")
     assert "left and right are one segment" in finding.message
     assert SUBNET in finding.message
-    left, right = ovn.network("left"), ovn.network("right")
-    first = worlds.claim(left, "web", "10.77.0.1/24", namespace="default")
+    remaining, right = ovn.network("left"), ovn.network("right")
+    first = worlds.claim(remaining, "web", "10.77.0.1/24", namespace="default")
     worlds.claim(right, "db", "10.77.0.1/24", namespace="default")
     worlds.claim(right, "other", "10.77.0.9/24", namespace="default")
     assert duplicates() == {"left 10.77.0.1", "right 10.77.0.1"}

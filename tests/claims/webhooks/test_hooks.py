@@ -34,8 +34,8 @@ def _said(*arguments: str) -> str:
 
 def _printed(*arguments: str) -> dict[str, Any]:
     """The webhooks by the name of their configuration."""
-    found = yaml.safe_load_all(_said("webhook", *arguments, "--print-manifest"))
-    return {one["metadata"]["name"]: one["webhooks"][0] for one in found}
+    result = yaml.safe_load_all(_said("webhook", *arguments, "--print-manifest"))
+    return {item["metadata"]["name"]: item["webhooks"][0] for item in result}
 
 
 def test_what_is_printed_goes_by_the_settings() -> None:
@@ -51,7 +51,7 @@ def test_what_is_printed_goes_by_the_settings() -> None:
 def test_one_key_opens_all() -> None:
     name = factories.cluster().name
     urls = [
-        one["clientConfig"]["url"] for one in _printed(name, f"--url={URL}", "--new-key").values()
+        item["clientConfig"]["url"] for item in _printed(name, f"--url={URL}", "--new-key").values()
     ]
     assert len({url.rsplit("/", 1)[0] for url in urls}) == 1
     assert urls[0].startswith(f"{URL}/webhooks/v1/{name}/cadw_")
@@ -99,9 +99,9 @@ def test_show_names_the_addresses_of_a_cluster() -> None:
 
 
 def test_the_templates_are_what_the_command_prints() -> None:
-    found = list(yaml.safe_load_all((FOLDER / "vm-webhooks.yaml").read_text()))
-    for template, hook in zip(found, (hooks.MUTATE_PODS, hooks.MUTATE_VMS), strict=True):
+    result = list(yaml.safe_load_all((FOLDER / "vm-webhooks.yaml").read_text()))
+    for template, hook in zip(result, (hooks.MUTATE_PODS, hooks.MUTATE_VMS), strict=True):
         at = configuration.path(hook, "CLUSTER", "KEY")
-        made = configuration.manifest(hook, configuration.by_url(URL, at))
-        made["webhooks"][0]["clientConfig"]["caBundle"] = "CA"
-        assert template == made
+        created = configuration.manifest(hook, configuration.by_url(URL, at))
+        created["webhooks"][0]["clientConfig"]["caBundle"] = "CA"
+        assert template == created

@@ -26,9 +26,9 @@ VMI = "VirtualMachineInstance"
 @pytest.fixture
 def pool() -> IPPool:
     """With an entry for the VM of `pod()`."""
-    found = world()
-    worlds.entry(found, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
-    return found
+    result = world()
+    worlds.entry(result, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
+    return result
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def door(pool: IPPool) -> Door:
 
 
 def _element(stored: Manifest) -> Any:
-    (found,) = json.loads(stored["metadata"]["annotations"][DEFAULT_NETWORK])
-    return found
+    (result,) = json.loads(stored["metadata"]["annotations"][DEFAULT_NETWORK])
+    return result
 
 
 def _code() -> str:

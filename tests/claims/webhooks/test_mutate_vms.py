@@ -19,9 +19,9 @@ VMI = "VirtualMachineInstance"
 
 @pytest.fixture
 def pool() -> IPPool:
-    found = world()
-    worlds.entry(found, MAC, "10.0.0.5/16")
-    return found
+    result = world()
+    worlds.entry(result, MAC, "10.0.0.5/16")
+    return result
 
 
 @pytest.fixture

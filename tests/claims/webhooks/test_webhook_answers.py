@@ -33,9 +33,9 @@ CANARIES = re.compile("bank|ledger")
 @pytest.fixture
 def pool() -> IPPool:
     """With an entry for a VM of another namespace."""
-    found = world()
-    worlds.entry(found, MAC, "10.0.0.5/16", vm="ledger", namespace="bank")
-    return found
+    result = world()
+    worlds.entry(result, MAC, "10.0.0.5/16", vm="ledger", namespace="bank")
+    return result
 
 
 def warnings(answer: Manifest) -> str:
@@ -68,10 +68,10 @@ def test_an_entry_of_the_same_namespace_is_named(pool: IPPool) -> None:
 
 
 def test_holders_with_a_namespace_are_not_named() -> None:
-    made = factories.pool("10.9.0.0/24", category="vm")
-    factories.take(made)
-    Block.objects.filter(pool_id=made.pk, state="held").update(holder_id="bank/ledger")
-    registered = register.find_pool(made.cluster_id, made.name)
+    created = factories.pool("10.9.0.0/24", category="vm")
+    factories.take(created)
+    Block.objects.filter(pool_id=created.pk, state="held").update(holder_id="bank/ledger")
+    registered = register.find_pool(created.cluster_id, created.name)
     assert registered is not None
     ((_, _, used),) = register.find_used_blocks(registered.whole_cidrs)
     assert "bank" not in str(used)
@@ -111,9 +111,9 @@ def _network(**values: Any) -> Scenario:
 
 
 def _no_interface(pool: IPPool) -> Manifest:
-    made = vm_manifest()
-    made["spec"]["template"]["spec"]["networks"].pop()
-    return made
+    created = vm_manifest()
+    created["spec"]["template"]["spec"]["networks"].pop()
+    return created
 
 
 def _several_entries(pool: IPPool) -> Manifest:
@@ -239,11 +239,11 @@ def test_an_ippool_is_warned_without_the_reason_of_a_range(shared_network: IPPoo
 
 def test_a_pool_is_warned_without_names_of_vms_and_their_networks() -> None:
     worlds.network("bank_net", subnets=("10.9.0.0/24",))
-    made = factories.pool(
+    created = factories.pool(
         "10.8.0.0/24", category="pod", mask=24, name="pods", within=worlds.cluster()
     )
-    factories.take(made, factories.holder("ledger"))  # without a namespace
-    door = webhooks.Door(made.cluster)
+    factories.take(created, factories.holder("ledger"))  # without a namespace
+    door = webhooks.Door(created.cluster)
     answer = door.ask(webhooks.manifest("other", "10.9.0.0/24"))
     assert "overlaps 10.9.0.0/24 of a VM network of prod" in " ".join(answer["warnings"])
     assert not CANARIES.search(json.dumps(answer))

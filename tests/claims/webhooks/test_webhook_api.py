@@ -117,8 +117,8 @@ def test_pages_of_decisions(door: Door) -> None:
         door.ask(pod())
     api = Api("viewer")
     first = api("GET", "decisions/?limit=2").json()
-    seen = first["results"] + api.client.get(first["next"]).json()["results"]
-    ids = [one["id"] for one in seen]
+    observed = first["results"] + api.client.get(first["next"]).json()["results"]
+    ids = [item["id"] for item in observed]
     assert ids == sorted(Decision.objects.values_list("pk", flat=True), reverse=True)
 
 

@@ -23,6 +23,6 @@ def cluster(server: Any, db: None) -> KubeVirt:
     """A cluster of the register, with one primary network in the namespace default."""
     from tests.claims.workloads import kubevirt
 
-    found = kubevirt.KubeVirt(server)
-    found.put(ovn.nad())
-    return found
+    virt = kubevirt.KubeVirt(server)
+    virt.put(ovn.nad())
+    return virt

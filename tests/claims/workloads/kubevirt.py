@@ -35,7 +35,7 @@ class KubeVirt(Ovn):
         assert lease is not None
         run = sync.run(
             lease,
-            [one for one in handlers() if one.kind != without], trigger=Trigger.SCHEDULE, open_client=lambda _: gateways.to(self.server)
+            [handler for handler in handlers() if handler.kind != without], trigger=Trigger.SCHEDULE, open_client=lambda _: gateways.to(self.server)
         )  # fmt: skip
         assert not run.error_code, (run.error_code, run.error)
         return run
@@ -136,8 +136,8 @@ def attachment(*ips: str, mac: str = MAC, nad: str = "default/prod") -> Manifest
 
 
 def owner(of: Manifest) -> Manifest:
-    found = {"apiVersion": of["apiVersion"], "kind": of["kind"], "controller": True}
-    return found | {"name": of["metadata"]["name"], "uid": of["metadata"]["uid"]}
+    result = {"apiVersion": of["apiVersion"], "kind": of["kind"], "controller": True}
+    return result | {"name": of["metadata"]["name"], "uid": of["metadata"]["uid"]}
 
 
 def _spec(mac: str) -> Manifest:

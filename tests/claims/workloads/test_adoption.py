@@ -76,7 +76,7 @@ def test_an_entry_follows_one_workload_only() -> None:
     for mac, ip, interface in ((B, FIVE, "one"), (C, SIX, "two")):
         worlds.workload(network, "db", mac, ip, interface=interface)
     assert actions(adoption.adopt(network, result="different", author=worlds.BY)) == ["change", "create"]  # fmt: skip
-    assert [one[0] for one in said(network)] == [B, C]
+    assert [item[0] for item in said(network)] == [B, C]
 
 
 @pytest.mark.parametrize(

@@ -24,17 +24,17 @@ def told(network: Network) -> list[tuple[str, set[str]]]:
     shapes = results.render_rows(rows)
     for shape in shapes:
         differs = {"other_mac", "other_vm", "address_not_running", "address_not_registered"}
-        codes = {one["code"] for one in shape["reasons"]}
+        codes = {reason["code"] for reason in shape["reasons"]}
         assert (shape["result"] == "different") == bool(codes & differs)
-    found = [
-        (shape["result"], {code for one in shape["reasons"] if not (code := one["code"]).startswith("duplicate")})
+    result = [
+        (shape["result"], {code for reason in shape["reasons"] if not (code := reason["code"]).startswith("duplicate")})
         for shape in shapes
     ]  # fmt: skip
     counted = {
-        answer: sum(one == answer for one, _ in found) for answer in results.ComparisonResult
+        answer: sum(one == answer for one, _ in result) for answer in results.ComparisonResult
     }
     assert results.result_counts(network.pk) == counted
-    return found
+    return result
 
 
 def vm(of: Cluster, name: str, status: str, namespace: str = "blue") -> None:
@@ -76,8 +76,8 @@ def test_addresses_are_compared_as_a_set(ips: tuple[str, ...]) -> None:
     network = worlds.network(subnets=("10.0.0.0/24", "fd00::/64"))
     worlds.entry(worlds.ippool(network), A, FIVE, "fd00::5/64")
     worlds.workload(network, "db", A, *ips)
-    found = results.visible_rows().filter(network=network).get()
-    assert found.result == "matching"
+    matches = results.visible_rows().filter(network=network).get()
+    assert matches.result == "matching"
 
 
 def test_nothing_runs() -> None:

@@ -26,14 +26,14 @@ ADOPT = "admin:claims_workload_adopt"
 
 @pytest.fixture
 def network() -> Network:
-    found = worlds.network()
-    ippool = worlds.ippool(found)
-    NAD.objects.create(network=found, namespace="blue", name="n")
+    result = worlds.network()
+    ippool = worlds.ippool(result)
+    NAD.objects.create(network=result, namespace="blue", name="n")
     worlds.entry(ippool, A, "10.0.0.5/24", vm="db", namespace="blue")
     worlds.entry(ippool, B, "10.0.0.6/24", vm="gone", namespace="blue")
-    worlds.workload(found, "db", A, "10.0.0.66/24")
-    worlds.workload(found, "new", C, "10.0.0.7/24", kind="pod")
-    return found
+    worlds.workload(result, "db", A, "10.0.0.66/24")
+    worlds.workload(result, "new", C, "10.0.0.7/24", kind="pod")
+    return result
 
 
 def text(client: Client, name: str, **query: Any) -> str:
@@ -86,8 +86,8 @@ def test_a_large_network_is_not_compared_for_the_overview(
 def test_a_network(network: Network) -> None:
     client = people.browser()
     page = text(client, LIST, network=network.pk)
-    for told in ("blue/db", "blue/new", "blue/gone", "10.0.0.66/24", "blue/new is not registered"):
-        assert told in page
+    for item in ("blue/db", "blue/new", "blue/gone", "10.0.0.66/24", "blue/new is not registered"):
+        assert item in page
     page = text(client, LIST, network=network.pk, result="unknown")
     assert "blue/new" in page
     assert "blue/db" not in page

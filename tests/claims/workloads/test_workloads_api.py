@@ -21,34 +21,34 @@ FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 @pytest.fixture
 def network() -> Network:
     """One of each result."""
-    found = worlds.network()
-    ippool = worlds.ippool(found)
-    NAD.objects.create(network=found, namespace="blue", name="n")
+    result = worlds.network()
+    ippool = worlds.ippool(result)
+    NAD.objects.create(network=result, namespace="blue", name="n")
     worlds.entry(ippool, A, FIVE, vm="db", namespace="blue")
     worlds.entry(ippool, B, SIX, vm="web", namespace="blue")
     worlds.entry(ippool, C, "10.0.0.7/24")
-    worlds.workload(found, "db", A, FIVE)
-    worlds.workload(found, "web", B, "10.0.0.66/24")
-    worlds.workload(found, "new", "02:00:00:00:00:0d", "10.0.0.8/24")
-    return found
+    worlds.workload(result, "db", A, FIVE)
+    worlds.workload(result, "web", B, "10.0.0.66/24")
+    worlds.workload(result, "new", "02:00:00:00:00:0d", "10.0.0.8/24")
+    return result
 
 
 def page(api: Api, network: Network, query: str = "") -> dict[str, Any]:
     answer = api("GET", f"networks/{network.pk}/workloads/?{query}")
     assert answer.status_code == 200, answer.content
-    found: dict[str, Any] = answer.json()
-    return found
+    result: dict[str, Any] = answer.json()
+    return result
 
 
 def test_each_result(network: Network) -> None:
     api = Api()
-    found = [one["result"] for one in page(api, network)["results"]]
-    assert found == ["matching", "different", "missing", "unknown"]
-    for result in found:
+    matches = [result["result"] for result in page(api, network)["results"]]
+    assert matches == ["matching", "different", "missing", "unknown"]
+    for result in matches:
         (one,) = page(api, network, f"result={result}")["results"]
         assert one["result"] == result
     counts = api("GET", f"networks/{network.pk}/workloads/counts/").json()
-    assert counts == dict.fromkeys(found, 1)
+    assert counts == dict.fromkeys(matches, 1)
     assert api("GET", f"networks/{network.pk}/workloads/?result=odd").status_code == 400
 
 
@@ -65,12 +65,12 @@ def test_a_row(network: Network) -> None:
 
 
 def test_pages(network: Network) -> None:
-    api, seen, query = Api(), [], "limit=1"
+    api, observed, query = Api(), [], "limit=1"
     while query:
-        found = page(api, network, query)
-        seen += [one["result"] for one in found["results"]]
-        query = (found["next"] or "").partition("?")[2]
-    assert seen == ["matching", "different", "missing", "unknown"]
+        result = page(api, network, query)
+        observed += [one["result"] for one in result["results"]]
+        query = (result["next"] or "").partition("?")[2]
+    assert observed == ["matching", "different", "missing", "unknown"]
 
 
 def adopt(api: Api, network: Network, body: Any, query: str = "") -> Any:
@@ -103,7 +103,7 @@ def test_adopting(network: Network) -> None:
 def test_what_is_refused(network: Network, body: Any, code: str) -> None:
     answer = adopt(Api(), network, body)
     assert answer.status_code == 400
-    assert code in {one["code"] for one in answer.json()["errors"]}
+    assert code in {error["code"] for error in answer.json()["errors"]}
 
 
 def test_a_workload_that_is_not_there(network: Network) -> None:
@@ -122,5 +122,7 @@ def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> N
         results.visible_rows(scope).filter(network=network).order_by(*results.ORDER).values()
     )
     shapes = results.render_rows(rows)
-    assert [(one["result"], one["workload"]["name"]) for one in shapes] == [("different", "mine")]
+    assert [(shape["result"], shape["workload"]["name"]) for shape in shapes] == [
+        ("different", "mine")
+    ]
     assert results.result_counts(network.pk, scope)["different"] == 1

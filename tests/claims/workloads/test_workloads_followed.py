@@ -126,5 +126,5 @@ def test_a_malformed_annotation_is_that_objects_problem(
     cluster.pod("well", attachment("10.0.0.9/16"))
     cluster.passed()
     assert cluster.problems() == {"odd": code}
-    found = {row.name: row.ips for row in cluster.rows()}
-    assert found == ({"odd": ips} if ips else {}) | {"well": ["10.0.0.9/16"]}
+    result = {row.name: row.ips for row in cluster.rows()}
+    assert result == ({"odd": ips} if ips else {}) | {"well": ["10.0.0.9/16"]}

@@ -92,14 +92,14 @@ _numbers = itertools.count(1)
 
 
 def pods(count: int) -> dict[str, Pod]:
-    found = {}
+    result = {}
     for number in itertools.islice(_numbers, count):
         ip = ip_interface(f"10.0.{number // 250}.{number % 250 + 2}/16")
         mac = f"02:00:00:01:{number // 256:02x}:{number % 256:02x}"
         one = Attachment("blue/prod", "blue/prod", mac, (ip,), primary=True, by_ovn=True)
         name = f"pod-{number}"
-        found[name] = Pod("blue", name, name, "n", "Running", "", False, "", "", True, (one,), ())
-    return found
+        result[name] = Pod("blue", name, name, "n", "Running", "", False, "", "", True, (one,), ())
+    return result
 
 
 def test_taking_in_takes_as_many_statements_for_many(
@@ -126,9 +126,9 @@ def test_of_pods_what_is_needed_is_kept(cluster: KubeVirt) -> None:
     vmi = cluster.vmi(cluster.vm("db"))
     cluster.launcher("virt-launcher-db-1", vmi)
     cluster.passed()
-    kept = cluster.kept("Pod")
-    assert set(kept) == {"web", "virt-launcher-db-1"}
-    for manifest in kept.values():
+    stored = cluster.kept("Pod")
+    assert set(stored) == {"web", "virt-launcher-db-1"}
+    for manifest in stored.values():
         assert set(manifest["spec"]) == {"nodeName"}
         assert "managedFields" not in manifest["metadata"]
         assert "large" not in manifest["metadata"]["annotations"]

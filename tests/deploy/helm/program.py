@@ -57,10 +57,10 @@ def programs() -> list[str]:
 
 def require_programs() -> list[str]:
     """Like `programs`; skip the test if there is none."""
-    found = programs()
-    if not found:
+    result = programs()
+    if not result:
         pytest.skip("needs the helm program: make helm, or HELM=path")
-    return found
+    return result
 
 
 if __name__ == "__main__":

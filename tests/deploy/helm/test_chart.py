@@ -23,21 +23,21 @@ def _paths(value: Any, path: str = "") -> set[str]:
     """The paths of a tree's leaves; lists and empty maps are leaves."""
     if not isinstance(value, dict) or not value:
         return {path}
-    return {each for key in value for each in _paths(value[key], f"{path}.{key}".lstrip("."))}
+    return {item for key in value for item in _paths(value[key], f"{path}.{key}".lstrip("."))}
 
 
 def _schema_at(path: str) -> Any:
     """The schema of a value: None if the schema does not name it."""
-    found: Any = SCHEMA
+    result: Any = SCHEMA
     for key in path.split("."):
-        while "$ref" in found:
-            found = SCHEMA["definitions"][found["$ref"].rpartition("/")[2]]
-        if "properties" not in found:
-            return found
-        found = found["properties"].get(key)
-        if found is None:
+        while "$ref" in result:
+            result = SCHEMA["definitions"][result["$ref"].rpartition("/")[2]]
+        if "properties" not in result:
+            return result
+        result = result["properties"].get(key)
+        if result is None:
             return None
-    return found
+    return result
 
 
 def test_it_is_of_this_version() -> None:
@@ -77,8 +77,8 @@ def test_the_schema_is_strict() -> None:
         if schema.get("type") == "object" and "additionalProperties" not in schema:
             loose.append(path)
         for key in ("properties", "definitions"):
-            for name, each in schema.get(key, {}).items():
-                loose += objects(each, f".{name}")
+            for name, item in schema.get(key, {}).items():
+                loose += objects(item, f".{name}")
         return loose
 
     # `global` is Helm's, for charts that contain this one.
@@ -222,7 +222,9 @@ def test_secrets_are_named_and_never_contained(helm: str, tmp_path: pathlib.Path
     manifests = chart.render(helm, "default", option)
     assert not shipped.of(manifests, "Secret")
     for pod in shipped.pods(manifests).values():
-        (volume,) = (each["projected"] for each in pod["volumes"] if each["name"] == "secrets")
+        (volume,) = (
+            volume["projected"] for volume in pod["volumes"] if volume["name"] == "secrets"
+        )
         assert volume["defaultMode"] == 0o440
         files = {
             source["secret"]["items"][0]["path"]: source["secret"]["name"]
@@ -243,9 +245,9 @@ def test_secrets_are_named_and_never_contained(helm: str, tmp_path: pathlib.Path
 
 def test_some_secrets_replace_those_of_the_existing_one(helm: str) -> None:
     (volume,) = (
-        each["projected"]
-        for each in shipped.pods(chart.render(helm, "everything"))["web"]["volumes"]
-        if each["name"] == "secrets"
+        volume["projected"]
+        for volume in shipped.pods(chart.render(helm, "everything"))["web"]["volumes"]
+        if volume["name"] == "secrets"
     )
     assert volume["sources"] == [
         {"secret": {"name": "cadastre"}},

@@ -24,15 +24,18 @@ _LABELS = {
 
 
 def _named(manifests: list[shipped.Manifest]) -> Objects:
-    named = {(each["kind"], each["metadata"]["name"]): copy.deepcopy(each) for each in manifests}
+    named = {
+        (manifest["kind"], manifest["metadata"]["name"]): copy.deepcopy(manifest)
+        for manifest in manifests
+    }
     assert len(named) == len(manifests)
     return named
 
 
 def _without_labels(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_labels(each) for key, each in value.items() if key not in _LABELS}
-    return [_without_labels(each) for each in value] if isinstance(value, list) else value
+        return {key: _without_labels(item) for key, item in value.items() if key not in _LABELS}
+    return [_without_labels(item) for item in value] if isinstance(value, list) else value
 
 
 def _name_settings(kustomized: Objects) -> None:
@@ -97,7 +100,7 @@ def _use_environment_maps(kustomized: Objects, charted: Objects) -> None:
         if manifest["kind"] in {"Deployment", "Job"}:
             pod = manifest["spec"]["template"]["spec"]
             for container in (*pod["containers"], *pod.get("initContainers", [])):
-                container["env"] = {each["name"]: each["value"] for each in container["env"]}
+                container["env"] = {item["name"]: item["value"] for item in container["env"]}
                 container["volumeMounts"].sort(key=lambda mount: mount["name"])
             pod["volumes"].sort(key=lambda volume: volume["name"])
 

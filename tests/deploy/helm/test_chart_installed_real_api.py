@@ -52,7 +52,7 @@ class Helm:
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         before = "SuccessCriteriaMet" if condition == "Complete" else "FailureTarget"
         times = {"completionTime": moment, "succeeded": 1} if condition == "Complete" else {}
-        conditions = [{"type": each, "status": "True"} for each in (before, condition)]
+        conditions = [{"type": item, "status": "True"} for item in (before, condition)]
         status = json.dumps({"status": {"startTime": moment, "conditions": conditions, **times}})
         # An upgrade deletes the last Job first, which may have been patched.
         while not done.wait(0.2):
@@ -67,23 +67,23 @@ class Helm:
             "all,configmaps,secrets,serviceaccounts,networkpolicies,poddisruptionbudgets,ingresses,"
             "horizontalpodautoscalers,clusterroles,clusterrolebindings,roles,rolebindings"
         )
-        found = self.kubectl(
+        result = self.kubectl(
             "get", kinds, "--all-namespaces", "--output=name",
             "--selector=app.kubernetes.io/part-of=cadastre",
         )  # fmt: skip
-        assert found.returncode == 0, found.stderr
-        return set(found.stdout.split())
+        assert result.returncode == 0, result.stderr
+        return set(result.stdout.split())
 
 
 @pytest.fixture
 def installer(helm: str, any_server: str, kubectl: Kubectl, namespace: None) -> Iterator[Helm]:
-    found = Helm(helm, any_server, kubectl)
-    assert found.left() == set()
-    yield found
+    result = Helm(helm, any_server, kubectl)
+    assert result.left() == set()
+    yield result
     for release in ("one", "two"):
-        found("uninstall", release)
-    for left in found.left():
-        kubectl("delete", left, "--namespace=cadastre", "--now")
+        result("uninstall", release)
+    for item in result.left():
+        kubectl("delete", item, "--namespace=cadastre", "--now")
 
 
 def test_two_releases_live_in_one_namespace_and_leave_nothing(installer: Helm) -> None:
@@ -144,9 +144,9 @@ def test_a_failed_installation_is_removed(installer: Helm) -> None:
     """The Job stays, so that its log can be read; docs/how-to/install-with-helm.md deletes the rest."""
     assert installer.with_hook("Failed", "install", "one").returncode == 1
     assert installer("uninstall", "one").returncode == 0
-    left = installer.left()
-    assert "job.batch/one-cadastre-migrate" in left
-    assert {name.partition("/")[2] for name in left} == {"one-cadastre-migrate"}
+    remaining = installer.left()
+    assert "job.batch/one-cadastre-migrate" in remaining
+    assert {name.partition("/")[2] for name in remaining} == {"one-cadastre-migrate"}
     (command,) = re.findall(r"(?m)^kubectl (.* delete job(?:.*\\\n)*.*)$", GUIDE.read_text())
     words = command.replace("\\\n", "").replace("instance=cadastre", "instance=one").split()
     assert installer.kubectl(*words).returncode == 0

@@ -42,7 +42,7 @@ def test_names_of_any_release_are_names_of_kubernetes(
         *chart.values_options("everything"), chart.path_of_values(tmp_path, values),
     )  # fmt: skip
     assert completed.returncode == 0, completed.stderr
-    manifests = [each for each in yaml.safe_load_all(completed.stdout) if each]
+    manifests = [item for item in yaml.safe_load_all(completed.stdout) if item]
     for manifest in manifests:
         metadata = manifest["metadata"]
         if not metadata["name"].startswith("system:"):
@@ -91,7 +91,7 @@ def test_a_digest_counts_and_not_the_tag(helm: str, tmp_path: pathlib.Path) -> N
     digest = "sha256:" + "0" * 64
     values = {"image": {"repository": "r:5000/cadastre", "tag": "9", "digest": digest}}
     completed = chart.template(helm, chart.path_of_values(tmp_path, values))
-    pods = shipped.pods([each for each in yaml.safe_load_all(completed.stdout) if each])
+    pods = shipped.pods([item for item in yaml.safe_load_all(completed.stdout) if item])
     containers = [
         container
         for pod in pods.values()

@@ -59,7 +59,7 @@ def test_keys_are_made_once(helm: str, kubectl: Kubectl, any_server: str) -> Non
     def rendered() -> list[shipped.Manifest]:
         completed = chart.run_helm(helm, "template", "cadastre", any_server, *options)
         assert completed.returncode == 0, completed.stderr
-        return [each for each in yaml.safe_load_all(completed.stdout) if each]
+        return [item for item in yaml.safe_load_all(completed.stdout) if item]
 
     manifests = rendered()
     keys = shipped.of(manifests, "Secret")["cadastre-keys"]
@@ -67,18 +67,18 @@ def test_keys_are_made_once(helm: str, kubectl: Kubectl, any_server: str) -> Non
     weight = int(keys["metadata"]["annotations"]["helm.sh/hook-weight"])
     job = shipped.of(manifests, "Job")["cadastre-migrate"]
     assert weight < int(job["metadata"]["annotations"]["helm.sh/hook-weight"])
-    made = keys["stringData"]
-    assert set(made) == {"SECRET_KEY", "IPAM_KEY_RING", "IPAM_METRICS_TOKEN"}
-    assert len(base64.b64decode(made["IPAM_KEY_RING"])) == 32
-    assert re.fullmatch(r"\w{64}", made["SECRET_KEY"])
+    string_data = keys["stringData"]
+    assert set(string_data) == {"SECRET_KEY", "IPAM_KEY_RING", "IPAM_METRICS_TOKEN"}
+    assert len(base64.b64decode(string_data["IPAM_KEY_RING"])) == 32
+    assert re.fullmatch(r"\w{64}", string_data["SECRET_KEY"])
     (volume,) = (
-        each["projected"]["sources"]
-        for each in shipped.pods(manifests)["web"]["volumes"]
-        if each["name"] == "secrets"
+        volume["projected"]["sources"]
+        for volume in shipped.pods(manifests)["web"]["volumes"]
+        if volume["name"] == "secrets"
     )
     assert {"secret": {"name": "cadastre"}} in volume
     kubectl.apply([keys])
     assert "cadastre-keys" not in shipped.of(rendered(), "Secret")
     kubectl("delete", "secret", "cadastre-keys", "--namespace=cadastre")
     # Others are made, never the same.
-    assert shipped.of(rendered(), "Secret")["cadastre-keys"]["stringData"] != made
+    assert shipped.of(rendered(), "Secret")["cadastre-keys"]["stringData"] != string_data

@@ -174,8 +174,8 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         for key in sorted(value):
             yield from _leaves(value[key], (*path, key))
     elif isinstance(value, list):
-        for each in value:
-            yield from _leaves(each, path)
+        for item in value:
+            yield from _leaves(item, path)
     else:
         yield path, value
 
@@ -194,10 +194,10 @@ def test_large_numbers_of_a_file_stay_whole(helm: str, tmp_path: pathlib.Path) -
     job = shipped.of(manifests, "Job")["cadastre-migrate"]["spec"]
     assert (job["activeDeadlineSeconds"], job["ttlSecondsAfterFinished"]) == (million, million)
     variables = {
-        each["name"]: each["value"]
+        item["name"]: item["value"]
         for pod in shipped.pods(manifests).values()
         for container in pod["containers"]
-        for each in container["env"]
+        for item in container["env"]
     }
     assert variables["LOCK_TIMEOUT_MS"] == variables["WORKER_SOFT_SHUTDOWN_SECONDS"] == str(million)
     web = shipped.pods(manifests)["web"]
@@ -209,10 +209,10 @@ def test_large_numbers_of_a_file_stay_whole(helm: str, tmp_path: pathlib.Path) -
 def test_a_setting_that_the_chart_makes_is_refused(helm: str, tmp_path: pathlib.Path) -> None:
     """It would be there twice, or have no effect."""
     manifests = _render(helm, tmp_path, {"pods": {"extraEnv": []}, "web": {"env": []}})
-    made = set(shipped.of(manifests, "ConfigMap")["cadastre"]["data"]) - set(VALUES["settings"])
+    created = set(shipped.of(manifests, "ConfigMap")["cadastre"]["data"]) - set(VALUES["settings"])
     for pod in shipped.pods(manifests).values():
         for container in (*pod["containers"], *pod.get("initContainers", [])):
-            made |= {variable["name"] for variable in container["env"]}
-    assert {"SECRET_KEY_FILE", "WEB_WORKERS", "IPAM_ROLE"} <= made
-    made.remove("LOCK_TIMEOUT_MS")  # the migration's own; other pods have that of the settings
-    assert not {name for name in made if _is_accepted(("settings", name), "x")}
+            created |= {variable["name"] for variable in container["env"]}
+    assert {"SECRET_KEY_FILE", "WEB_WORKERS", "IPAM_ROLE"} <= created
+    created.remove("LOCK_TIMEOUT_MS")  # the migration's own; other pods have that of the settings
+    assert not {name for name in created if _is_accepted(("settings", name), "x")}

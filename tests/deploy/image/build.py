@@ -106,14 +106,14 @@ class Context:
 
     def copy(self, source: str, target: pathlib.Path) -> None:
         """COPY: a file into a folder or to a name, or the content of a folder."""
-        found = self._project / source
-        if found.is_dir():
-            for path in sorted(found.rglob("*")):
+        result = self._project / source
+        if result.is_dir():
+            for path in sorted(result.rglob("*")):
                 if path.is_file() and not self.is_ignored(path):
-                    self._copy_file(path, target / path.relative_to(found))
+                    self._copy_file(path, target / path.relative_to(result))
         else:
-            assert not self.is_ignored(found), f"{source} is not in the context"
-            self._copy_file(found, target / found.name if target.is_dir() else target)
+            assert not self.is_ignored(result), f"{source} is not in the context"
+            self._copy_file(result, target / result.name if target.is_dir() else target)
 
     @staticmethod
     def _copy_file(source: pathlib.Path, target: pathlib.Path) -> None:

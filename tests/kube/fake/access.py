@@ -56,7 +56,7 @@ def allows(rule: Rule, question: Question) -> bool:
     if not _any(question.verb, rule.get("verbs", [])):
         return False
     if question.path:
-        return any(_path_matches(question.path, one) for one in rule.get("nonResourceURLs", []))
+        return any(_path_matches(question.path, item) for item in rule.get("nonResourceURLs", []))
     names = rule.get("resourceNames", [])
     return (
         _any(question.group, rule.get("apiGroups", []))

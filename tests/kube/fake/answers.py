@@ -131,7 +131,7 @@ def _kind(call: Call, target: Target) -> Kind:
         if not target.subresource or (target.subresource == "status" and version.status):
             return kind
         raise refusals.not_found(kind, target.name)
-    builtin = any(one.group == target.group and one.builtin for one in call.cluster.kinds)
+    builtin = any(kind.group == target.group and kind.builtin for kind in call.cluster.kinds)
     if builtin:
         raise refusals.Refused(404, "the server could not find the requested resource", details={})
     raise refusals.NoSuchPath
@@ -212,7 +212,7 @@ def _list(call: Call, target: Target, kind: Kind) -> Answer:
         "kind": kind.list_kind,
         "metadata": metadata,
     }
-    items = b",".join([one.encoded(target.version, listed=True) for one in page.objects])
+    items = b",".join([item.encoded(target.version, listed=True) for item in page.objects])
     return Answer(200, encode(head)[:-1] + b',"items":[' + items + b"]}")
 
 

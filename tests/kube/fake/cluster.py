@@ -28,7 +28,7 @@ CRDS = pathlib.Path(__file__).parent.parent / "crds"
 @functools.lru_cache
 def definitions(path: pathlib.Path) -> tuple[Manifest, ...]:
     """The documents of a YAML file; not to be changed."""
-    return tuple(one for one in yaml.load_all(path.read_text(), Loader=_Loader) if one)
+    return tuple(item for item in yaml.load_all(path.read_text(), Loader=_Loader) if item)
 
 
 class FakeCluster:
@@ -105,16 +105,18 @@ class FakeCluster:
 
     def _of(self, manifest: Manifest) -> tuple[Kind, str]:
         group, _, version = manifest["apiVersion"].rpartition("/")
-        kind = next(one for one in self.kinds if (one.group, one.kind) == (group, manifest["kind"]))
+        kind = next(
+            item for item in self.kinds if (item.group, item.kind) == (group, manifest["kind"])
+        )
         return kind, version
 
     def crds(self, *paths: str | pathlib.Path) -> None:
         """Install definitions; a bare name is a file of tests/kube/crds, with or without .yaml."""
         for path in paths:
-            found = pathlib.Path(path)
-            if not found.is_file():
-                found = CRDS / f"{str(path).removesuffix('.yaml')}.yaml"
-            for manifest in definitions(found):
+            result = pathlib.Path(path)
+            if not result.is_file():
+                result = CRDS / f"{str(path).removesuffix('.yaml')}.yaml"
+            for manifest in definitions(result):
                 self.put(manifest)
 
     def put(self, manifest: Manifest, *, manager: str = "test") -> Manifest:
@@ -215,9 +217,9 @@ class FakeCluster:
 
 def _established(manifest: Manifest) -> Manifest:
     conditions = [
-        {"type": one, "status": "True", "reason": "Accepted", "lastTransitionTime": writes.now()}
-        for one in ("NamesAccepted", "Established")
+        {"type": item, "status": "True", "reason": "Accepted", "lastTransitionTime": writes.now()}
+        for item in ("NamesAccepted", "Established")
     ]
     spec = manifest["spec"]
-    stored = [one["name"] for one in spec["versions"] if one["storage"]]
+    stored = [version["name"] for version in spec["versions"] if version["storage"]]
     return {"conditions": conditions, "acceptedNames": spec["names"], "storedVersions": stored}

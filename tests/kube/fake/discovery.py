@@ -26,16 +26,16 @@ def version(minor: int) -> dict[str, str]:
 
 
 def _groups(kinds: Iterable[Kind]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {_REVIEWS: ["v1"]}
+    result: dict[str, list[str]] = {_REVIEWS: ["v1"]}
     for kind in kinds:
         if kind.group:
-            versions = found.setdefault(kind.group, [])
+            versions = result.setdefault(kind.group, [])
             versions += [
-                one.name
-                for one in kind.versions.values()
-                if one.served and one.name not in versions
+                item.name
+                for item in kind.versions.values()
+                if item.served and item.name not in versions
             ]
-    return {group: sorted(versions, key=_priority) for group, versions in found.items()}
+    return {group: sorted(versions, key=_priority) for group, versions in result.items()}
 
 
 def _priority(name: str) -> tuple[int, str]:
@@ -45,19 +45,19 @@ def _priority(name: str) -> tuple[int, str]:
 
 
 def _group(name: str, versions: list[str]) -> dict[str, Any]:
-    listed = [{"groupVersion": f"{name}/{one}", "version": one} for one in versions]
+    listed = [{"groupVersion": f"{name}/{item}", "version": item} for item in versions]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
 def _resources(kinds: Iterable[Kind], group: str, wanted: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for kind in kinds:
         one = kind.versions.get(wanted)
         if kind.group != group or one is None or not one.served:
             continue
-        found.append(_resource(kind))
+        result.append(_resource(kind))
         if one.status:
-            found.append(
+            result.append(
                 {
                     "name": f"{kind.plural}/status",
                     "singularName": "",
@@ -67,7 +67,7 @@ def _resources(kinds: Iterable[Kind], group: str, wanted: str) -> list[dict[str,
                 }
             )
     if group == _REVIEWS:
-        found.append(
+        result.append(
             {
                 "name": "selfsubjectaccessreviews",
                 "singularName": "",
@@ -76,7 +76,7 @@ def _resources(kinds: Iterable[Kind], group: str, wanted: str) -> list[dict[str,
                 "verbs": ["create"],
             }
         )
-    return found
+    return result
 
 
 def _resource(kind: Kind) -> dict[str, Any]:
@@ -134,15 +134,15 @@ def _definition_name(kind: Kind, one: Version) -> str:
 
 def _definitions(kinds: Iterable[Kind], group: str | None, wanted: str) -> dict[str, Any]:
     return {
-        _definition_name(kind, one): {
-            **(one.schema or {"type": "object"}),
+        _definition_name(kind, item): {
+            **(item.schema or {"type": "object"}),
             "x-kubernetes-group-version-kind": [
-                {"group": kind.group, "version": one.name, "kind": kind.kind}
+                {"group": kind.group, "version": item.name, "kind": kind.kind}
             ],
         }
         for kind in kinds
-        for one in kind.versions.values()
-        if one.served and (group is None or (kind.group == group and one.name == wanted))
+        for item in kind.versions.values()
+        if item.served and (group is None or (kind.group == group and item.name == wanted))
     }
 
 
@@ -152,9 +152,9 @@ def _openapi(rest: list[str], kinds: list[Kind], minor: int) -> dict[str, Any] |
             return {"swagger": "2.0", "paths": {}, "definitions": _definitions(kinds, None, "")}
         case ["v3"] if minor >= 24:
             names = ["api/v1"] + [
-                f"apis/{group}/{one}"
+                f"apis/{group}/{item}"
                 for group, versions in _groups(kinds).items()
-                for one in versions
+                for item in versions
             ]
             return {"paths": {n: {"serverRelativeURL": f"/openapi/v3/{n}?hash=0"} for n in names}}
         case ["v3", "api", one] if minor >= 24:

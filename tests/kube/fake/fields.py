@@ -100,22 +100,22 @@ def remove(value: Any, schema: Schema, paths: Paths, path: Path = ()) -> Any:
     if not granular(value, schema):
         return value
     if isinstance(value, list):
-        kept = [
+        stored = [
             remove(item, schemas.items(schema), paths, inner) if isinstance(item, dict) else item
             for item in value
             if (inner := (*path, _element(item, schema))) not in paths
         ]
-        return kept or None
-    left = {}
+        return stored or None
+    remaining = {}
     for name, item in value.items():
         inner = (*path, f"f:{name}")
         if inner in paths:
             continue
-        if any(one[: len(inner)] == inner for one in paths):
-            left[name] = remove(item, schemas.child(schema, name), paths, inner)
+        if any(path[: len(inner)] == inner for path in paths):
+            remaining[name] = remove(item, schemas.child(schema, name), paths, inner)
         else:
-            left[name] = item
-    return left or None
+            remaining[name] = item
+    return remaining or None
 
 
 def encode(paths: Iterable[Path]) -> dict[str, Any]:
@@ -152,14 +152,14 @@ def decode(tree: dict[str, Any], path: Path = ()) -> Iterator[Path]:
 
 def shown(path: Path) -> str:
     """`.spec.ipv4.pool[cidr="10.0.0.0/16"].reservedRanges`, as conflicts are told."""
-    said = ""
+    text = ""
     for element in path:
         letter, _, rest = element.partition(":")
         if letter == "f":
-            said += f".{rest}"
+            text += f".{rest}"
         elif letter == "k":
             keys = json.loads(rest)
-            said += f"[{','.join(f'{key}={_compact(value)}' for key, value in keys.items())}]"
+            text += f"[{','.join(f'{key}={_compact(value)}' for key, value in keys.items())}]"
         else:
-            said += f"[={rest}]"
-    return said
+            text += f"[={rest}]"
+    return text

@@ -56,8 +56,8 @@ class Journal:
 
     def of(self, verb: str = "", path: str = "") -> list[Request]:
         """Those of a verb of RBAC whose path contains this text."""
-        return [one for one in self if verb in {"", one.verb} and path in one.path]
+        return [item for item in self if verb in {"", item.verb} and path in item.path]
 
     @property
     def writes(self) -> list[Request]:
-        return [one for one in self if one.writes]
+        return [item for item in self if item.writes]

@@ -180,14 +180,14 @@ def from_definition(manifest: dict[str, Any], uid: str = "") -> Kind:
     spec = manifest["spec"]
     names = spec["names"]
     versions = {
-        one["name"]: Version(
-            one["name"],
-            schema=one.get("schema", {}).get("openAPIV3Schema", {"type": "object"}),
-            status="status" in one.get("subresources", {}),
-            served=one["served"],
-            storage=one["storage"],
+        version["name"]: Version(
+            version["name"],
+            schema=version.get("schema", {}).get("openAPIV3Schema", {"type": "object"}),
+            status="status" in version.get("subresources", {}),
+            served=version["served"],
+            storage=version["storage"],
         )
-        for one in spec["versions"]
+        for version in spec["versions"]
     }
     return Kind(
         group=spec["group"],

@@ -64,7 +64,7 @@ def owners(item: dict[str, Any]) -> list[Owner]:
 
 def entries(listed: list[Owner]) -> list[dict[str, Any]]:
     ordered = sorted(listed, key=lambda one: (one.operation, one.time, one.manager))
-    return [one.entry() for one in ordered if one.paths]
+    return [item.entry() for item in ordered if item.paths]
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any], schema: Schema) -> tuple[Paths, Paths]:
@@ -92,12 +92,12 @@ def after_update(
         return listed
     result = []
     mine = replace(me, paths=altered)
-    for one in listed:
-        kept = frozenset(path for path in one.paths if not _under(path, removed))
-        if one.same(me):
-            mine = replace(me, paths=kept | altered)
+    for item in listed:
+        stored = frozenset(path for path in item.paths if not _under(path, removed))
+        if item.same(me):
+            mine = replace(me, paths=stored | altered)
         else:
-            result.append(replace(one, paths=kept - altered))
+            result.append(replace(item, paths=stored - altered))
     return [*result, mine]
 
 
@@ -112,12 +112,14 @@ def apply(
 ) -> tuple[dict[str, Any], list[Owner]]:
     """The merged object and its owners; Refused 409 with the fields that others own."""
     applied = frozenset(fields.flat(config, schema))
-    mine = next((one for one in listed if one.same(me)), replace(me, paths=frozenset()))
-    others = [one for one in listed if not one.same(me)]
+    mine = next((item for item in listed if item.same(me)), replace(me, paths=frozenset()))
+    others = [item for item in listed if not item.same(me)]
     merged = fields.merge(live, config, schema)
-    kept = applied.union(*(one.paths for one in others))
+    stored = applied.union(*(other.paths for other in others))
     gone = frozenset(
-        path for path in mine.paths - kept if not any(other[: len(path)] == path for other in kept)
+        path
+        for path in mine.paths - stored
+        if not any(other[: len(path)] == path for other in stored)
     )
     if gone:
         merged = fields.remove(merged, schema, gone) or {}
@@ -127,18 +129,18 @@ def apply(
     if mine.paths != applied or mine.api_version != me.api_version:
         mine = replace(me, paths=applied)
     rest = [
-        replace(one, paths=(one.paths - altered) - removed) if altered or removed else one
-        for one in others
+        replace(other, paths=(other.paths - altered) - removed) if altered or removed else other
+        for other in others
     ]
     return merged, [*rest, mine]
 
 
 def _refuse_conflicts(others: list[Owner], altered: Paths) -> None:
-    found = [(one, path) for one in others for path in sorted(one.paths & altered)]
-    if not found:
+    result = [(other, path) for other in others for path in sorted(other.paths & altered)]
+    if not result:
         return
     causes = []
-    for one, path in found:
+    for one, path in result:
         via = f" using {one.api_version}" if one.operation == "Update" else ""
         at = f" at {one.time}" if via and one.time else ""
         sub = f' with subresource "{one.subresource}"' if one.subresource else ""
@@ -150,9 +152,9 @@ def _refuse_conflicts(others: list[Owner], altered: Paths) -> None:
             }
         )
     many = "s" if len(causes) > 1 else ""
-    told = "\n".join(f"- {cause['message']}: {cause['field']}" for cause in causes)
+    text = "\n".join(f"- {cause['message']}: {cause['field']}" for cause in causes)
     if not many:
-        told = f"{causes[0]['message']}: {causes[0]['field']}"
+        text = f"{causes[0]['message']}: {causes[0]['field']}"
     raise refusals.Refused(
-        409, f"Apply failed with {len(causes)} conflict{many}: {told}", details={"causes": causes}
+        409, f"Apply failed with {len(causes)} conflict{many}: {text}", details={"causes": causes}
     )

@@ -28,7 +28,7 @@ class Target:
 
 def parse(path: str) -> Target | None:
     """None for a path of no resource: discovery, the version, health."""
-    found = _PATH.fullmatch(path.rstrip("/"))
-    if found is None:
+    result = _PATH.fullmatch(path.rstrip("/"))
+    if result is None:
         return None
-    return Target(**{name: value or "" for name, value in found.groupdict().items()})
+    return Target(**{name: value or "" for name, value in result.groupdict().items()})

@@ -50,17 +50,17 @@ def prune(value: Any, schema: Schema | None, *, dropped: list[str], path: str = 
         ]
     if not isinstance(value, dict):
         return value
-    kept = {}
+    stored = {}
     for name, one in value.items():
         where = f"{path}.{name}" if path else name
         inner = child(schema, name)
         if inner is not None:
-            kept[name] = prune(one, inner, dropped=dropped, path=where)
+            stored[name] = prune(one, inner, dropped=dropped, path=where)
         elif keeps(schema) and schema.get("type") != "nothing":
-            kept[name] = one
+            stored[name] = one
         else:
             dropped.append(where)
-    return kept
+    return stored
 
 
 def default(value: Any, schema: Schema | None) -> None:
@@ -68,8 +68,8 @@ def default(value: Any, schema: Schema | None) -> None:
     if not schema:
         return
     if isinstance(value, list):
-        for one in value:
-            default(one, items(schema))
+        for item in value:
+            default(item, items(schema))
     if not isinstance(value, dict):
         return
     for name, inner in schema.get("properties", {}).items():
@@ -77,8 +77,8 @@ def default(value: Any, schema: Schema | None) -> None:
             name not in value or (value[name] is None and not inner.get("nullable"))
         ):
             value[name] = copy.deepcopy(inner["default"])
-    for name, one in value.items():
-        default(one, child(schema, name))
+    for name, item in value.items():
+        default(item, child(schema, name))
 
 
 def _shown(value: Any) -> str:
@@ -112,9 +112,9 @@ def _has_type(value: Any, schema: Schema) -> bool:
         return bool(schema.get("nullable"))
     if schema.get("x-kubernetes-int-or-string"):
         return isinstance(value, int | str) and not isinstance(value, bool)
-    wanted = schema.get("type")
-    found = _type_of(value)
-    return not wanted or found == wanted or (wanted == "number" and found == "integer")
+    expected = schema.get("type")
+    result = _type_of(value)
+    return not expected or result == expected or (expected == "number" and result == "integer")
 
 
 _LIMITS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
@@ -144,9 +144,9 @@ def problems(value: Any, schema: Schema | None, path: str = "") -> Iterator[Caus
     if not schema or (value is None and not schema.get("type")):
         return
     if not _has_type(value, schema):
-        wanted = schema.get("type", "integer,string")
+        expected = schema.get("type", "integer,string")
         yield _cause(
-            path, f'must be of type {wanted}: "{_type_of(value)}"', value, "FieldValueTypeInvalid"
+            path, f'must be of type {expected}: "{_type_of(value)}"', value, "FieldValueTypeInvalid"
         )
         return
     yield from _beyond(value, schema, path)
@@ -163,7 +163,7 @@ def _beyond(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
     if isinstance(value, str) and schema.get("format") == "cidr" and not _is_cidr(value):
         yield _cause(path, f'must be of type cidr: "{value}"', value)
     if "enum" in schema and value not in schema["enum"]:
-        allowed = ", ".join(_shown(one) for one in schema["enum"])
+        allowed = ", ".join(_shown(item) for item in schema["enum"])
         yield {
             "reason": "FieldValueNotSupported",
             "message": f"Unsupported value: {_shown(value)}: supported values: {allowed}",
@@ -174,7 +174,7 @@ def _beyond(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
 def _in_list(value: list[Any], schema: Schema, path: str) -> Iterator[Cause]:
     for index, one in enumerate(value):
         yield from problems(one, items(schema), f"{path}[{index}]")
-    identities = [identity(one, schema) for one in value]
+    identities = [identity(item, schema) for item in value]
     for index, one in enumerate(identities):
         if one is not None and one in identities[:index]:
             yield {

@@ -17,39 +17,41 @@ _SPLIT = re.compile(r",(?![^(]*\))")
 
 
 def _label_test(text: str) -> Test:
-    if found := _SET.fullmatch(text):
-        key, wanted = found["key"], found["how"] == "in"
-        values = {value.strip() for value in found["values"].split(",")}
-        return lambda labels: (labels.get(key) in values) is wanted
-    if found := _EQUAL.fullmatch(text):
-        key, value, wanted = found["key"], found["value"], found["how"] != "!="
-        return lambda labels: (labels.get(key) == value) is wanted
-    if found := _EXISTS.fullmatch(text):
-        key, wanted = found["key"], not found["not"]
-        return lambda labels: (key in labels) is wanted
+    if result := _SET.fullmatch(text):
+        key, expected = result["key"], result["how"] == "in"
+        values = {value.strip() for value in result["values"].split(",")}
+        return lambda labels: (labels.get(key) in values) is expected
+    if result := _EQUAL.fullmatch(text):
+        key, value, expected = result["key"], result["value"], result["how"] != "!="
+        return lambda labels: (labels.get(key) == value) is expected
+    if result := _EXISTS.fullmatch(text):
+        key, expected = result["key"], not result["not"]
+        return lambda labels: (key in labels) is expected
     raise refusals.bad_request(f"unable to parse requirement: {text!r}")
 
 
 def _field_test(text: str) -> Test:
-    found = _EQUAL.fullmatch(text)
-    if found is None:
+    result = _EQUAL.fullmatch(text)
+    if result is None:
         raise refusals.bad_request(f"invalid field selector: {text!r}")
-    key, value, wanted = found["key"], found["value"], found["how"] != "!="
+    key, value, expected = result["key"], result["value"], result["how"] != "!="
     if key not in {"metadata.name", "metadata.namespace", "spec.nodeName"}:
         raise refusals.bad_request(f"field label not supported: {key}")
     outer, inner = key.split(".")
-    return lambda item: (item.get(outer, {}).get(inner, "") == value) is wanted
+    return lambda item: (item.get(outer, {}).get(inner, "") == value) is expected
 
 
 def parse(labels: str, fields: str) -> Test | None:
     """A test of whole objects; None when everything is wanted."""
-    of_labels = [_label_test(one.strip()) for one in _SPLIT.split(labels) if one.strip()]
-    of_fields = [_field_test(one.strip()) for one in fields.split(",") if one.strip()]
+    of_labels = [_label_test(item.strip()) for item in _SPLIT.split(labels) if item.strip()]
+    of_fields = [_field_test(item.strip()) for item in fields.split(",") if item.strip()]
     if not of_labels and not of_fields:
         return None
 
     def test(item: dict[str, Any]) -> bool:
         own = item["metadata"].get("labels") or {}
-        return all(one(own) for one in of_labels) and all(one(item) for one in of_fields)
+        return all(of_label(own) for of_label in of_labels) and all(
+            of_field(item) for of_field in of_fields
+        )
 
     return test

@@ -95,14 +95,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.cluster.ended.wait()
         if fault.effect in {"cut", "hang"}:
             raise _Cut
-        found = self._spoiled(fault) or self._answer(request, target, user)
-        request.status = found.code
+        result = self._spoiled(fault) or self._answer(request, target, user)
+        request.status = result.code
         if fault.effect == "lost":
             raise _Cut
-        if found.lines is not None:
-            self._stream(found, fault)
+        if result.lines is not None:
+            self._stream(result, fault)
         else:
-            self._send(found, fault)
+            self._send(result, fault)
 
     def _spoiled(self, fault: Fault) -> Answer | None:
         """The answer that a fault gives instead of the server's."""

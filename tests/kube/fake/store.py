@@ -204,7 +204,7 @@ class Store:
             chosen = [objects[key] for key in keys[first:last]]
         remaining: int | None = end - last
         if test is not None:
-            chosen = [one for one in chosen if test(one.item)]
+            chosen = [element for element in chosen if test(element.item)]
             remaining = None
             if limit and len(chosen) > limit:
                 chosen, last = chosen[:limit], 0

@@ -55,11 +55,11 @@ class Watch:
             with self.store.changed:
                 events = self._wait(shelf, min(until, next_bookmark), asked)
                 current = self.store.version
-                wanted = asked != self.store.bookmarks or time.monotonic() >= next_bookmark
+                expected = asked != self.store.bookmarks or time.monotonic() >= next_bookmark
                 asked = self.store.bookmarks
             yield from map(self._line, events)
             over = time.monotonic() >= until
-            if wanted or over:
+            if expected or over:
                 next_bookmark = time.monotonic() + self.bookmark_seconds
                 yield self._bookmark(current) if self.bookmarks else b""
             if over:
@@ -69,9 +69,9 @@ class Watch:
     def _wait(self, shelf: Shelf, until: float, asked: int) -> list[Event]:
         """What is new, at the latest when the time is over or a bookmark is wanted."""
         events = shelf.since(self.since)
-        left = until - time.monotonic()
-        if not events and left > 0 and asked == self.store.bookmarks:
-            self.store.changed.wait(left)
+        remaining = until - time.monotonic()
+        if not events and remaining > 0 and asked == self.store.bookmarks:
+            self.store.changed.wait(remaining)
             events = shelf.since(self.since)
         return events
 
@@ -81,7 +81,7 @@ class Watch:
             return []
         page = self.store.page(self.kind, self.namespace, test=self.test)
         self.since = page.version
-        lines = [line("ADDED", one.encoded(self.version)) for one in page.objects]
+        lines = [line("ADDED", item.encoded(self.version)) for item in page.objects]
         if self.initial:
             lines.append(self._bookmark(page.version, {INITIAL_EVENTS_END: "true"}))
         return lines

@@ -39,7 +39,7 @@ def _selects(hook: dict[str, Any], namespace: dict[str, str], *objects: Item | N
     """Whether the objectSelector takes the object before or after, and the namespace is taken."""
     by_object = label_selector.parse(hook.get("objectSelector") or {})
     by_namespace = label_selector.parse(hook.get("namespaceSelector") or {})
-    labels = [one["metadata"].get("labels") or {} for one in objects if one is not None]
+    labels = [item["metadata"].get("labels") or {} for item in objects if item is not None]
     return any(map(by_object.matches, labels)) and by_namespace.matches(namespace)
 
 
@@ -56,13 +56,13 @@ class Webhooks:
     def of(cls, cluster: FakeCluster, user: User) -> Self:
         hooks = []
         for word in ("mutating", "validating"):
-            found = cluster.objects(f"{word}webhookconfigurations")
-            for configuration in sorted(found, key=lambda one: str(one["metadata"]["name"])):
-                hooks += [(word == "mutating", one) for one in configuration.get("webhooks", ())]
-        named = (one["metadata"] for one in cluster.objects("namespaces")) if hooks else ()
+            result = cluster.objects(f"{word}webhookconfigurations")
+            for configuration in sorted(result, key=lambda one: str(one["metadata"]["name"])):
+                hooks += [(word == "mutating", item) for item in configuration.get("webhooks", ())]
+        named = (item["metadata"] for item in cluster.objects("namespaces")) if hooks else ()
         namespaces = {
-            one["name"]: {"kubernetes.io/metadata.name": one["name"], **one.get("labels", {})}
-            for one in named
+            item["name"]: {"kubernetes.io/metadata.name": item["name"], **item.get("labels", {})}
+            for item in named
         }
         return cls(hooks, user, namespaces)
 
@@ -102,11 +102,11 @@ class Webhooks:
 
 def _denied(name: str, status: dict[str, Any]) -> refusals.Refused:
     code = status.get("code") or 400
-    said = f'admission webhook "{name}" denied the request'
+    text = f'admission webhook "{name}" denied the request'
     told = status.get("message") or status.get("reason")
     return refusals.Refused(
         max(code, 400),
-        f"{said}: {told}" if told else f"{said} without explanation",
+        f"{text}: {told}" if told else f"{text} without explanation",
         reason=status.get("reason") or refusals.REASONS.get(code, "BadRequest"),
         details=status.get("details"),
     )

@@ -83,12 +83,12 @@ class Write:
         """The body, if it is one of this kind, in this namespace, of this name."""
         if not isinstance(body, dict):
             raise refusals.bad_request("the object provided is unrecognized: not a JSON object")
-        wanted = self.kind.api_version(self.version), self.kind.kind
-        found = body.get("apiVersion"), body.get("kind")
-        if found != wanted:
+        expected = self.kind.api_version(self.version), self.kind.kind
+        result = body.get("apiVersion"), body.get("kind")
+        if result != expected:
             raise refusals.bad_request(
-                f"the API version or kind in the data ({found[0]}, {found[1]}) does not match the"
-                f" expected ({wanted[0]}, {wanted[1]})"
+                f"the API version or kind in the data ({result[0]}, {result[1]}) does not match the"
+                f" expected ({expected[0]}, {expected[1]})"
             )
         metadata = dict(body.get("metadata") or {})
         if self.namespace and metadata.setdefault("namespace", self.namespace) != self.namespace:
@@ -340,9 +340,9 @@ class Write:
         if self.minor < 22:
             return config
         if self.subresource == "status":
-            kept = {k: v for k, v in config["metadata"].items() if k in {"name", "namespace"}}
+            stored = {k: v for k, v in config["metadata"].items() if k in {"name", "namespace"}}
             names = {"apiVersion", "kind", "status"}
-            return {k: v for k, v in config.items() if k in names} | {"metadata": kept}
+            return {k: v for k, v in config.items() if k in names} | {"metadata": stored}
         if self._has_status:
             config.pop("status", None)
         return config
