@@ -431,8 +431,6 @@ CELERY_BEAT_SCHEDULE = {
 
 # Events older than this are deleted; 0 keeps them forever.
 EVENT_RETENTION_DAYS = env.integer("EVENT_RETENTION_DAYS", 0, minimum=0)
-# Number of days of the audit chain that are verified every night.
-IPAM_AUDIT_VERIFY_DAYS = env.integer("IPAM_AUDIT_VERIFY_DAYS", 8, minimum=1)
 # Decisions of VM network webhooks older than this are deleted; 0 keeps them forever.
 IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 # A block leaked if two complete observations miss its holder, at least this time apart.

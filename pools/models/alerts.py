@@ -131,7 +131,6 @@ class DeliveryEvent(models.TextChoices):
     CHANGED = "changed", _("changed")  # the level has changed
     ENDED = "ended", _("ended")
     TEST = "test", _("test")
-    ANCHOR = "anchor", _("anchor")  # an anchor of the audit chain
     EVENT = "event", _("event")  # an event of the log that was refused alone, and set aside
 
 

@@ -150,7 +150,7 @@ def test_time_is_over_before_all_was_seen(fleet: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr("pools.platform.history.event_numbers._SLICE", 1)
     below, seen = None, []
     for _ in range(1000):
-        page = search.search([HistoryQuery(org="acme")], below=below)
+        page = search.search([HistoryQuery(holder_kind="vm", kind="block")], below=below)
         seen += page.events
         below = page.below
         if below is None:

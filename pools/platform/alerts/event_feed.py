@@ -2,7 +2,7 @@
 
 The log itself is the queue: a target has the number of the last event that it is done with, and nothing is
 written when events happen. Events are read only up to a number below which nobody can still commit
-(pools/platform/audit/horizon.py), so that a transaction that commits late is not missed. What comes after
+(pools/platform/history/event_numbers.py), so that a transaction that commits late is not missed. What comes after
 that number in order is determined, and with it the number of each event in the sequence of a target: a batch
 that is sent again has the same ids and sequence numbers. A worker that is killed has not moved the position.
 """
@@ -26,8 +26,7 @@ from pools.models import AuditSegment, Cluster, CountedUntil, Event, Pool, PoolE
 from pools.models.fields import Clock
 from pools.platform.alerts import outbox
 from pools.platform.alerts.representation import link
-from pools.platform.audit import event_rows, horizon
-from pools.platform.history import representation
+from pools.platform.history import event_numbers, representation
 from pools.platform.leases import Lease
 
 CONTENT_TYPE = "application/cloudevents-batch+json; charset=utf-8"
@@ -112,12 +111,8 @@ def complete_number() -> int:
     """Return the number up to which no event can appear any more."""
     with transaction.atomic():
         row, _created = CountedUntil.objects.select_for_update().get_or_create(log=_LOG)
-        drawn = event_rows.newest_number()
-        transactions = horizon.open_transactions()  # after the number was read, never before
-        if horizon.PREPARED not in transactions and not transactions & set(row.waits_for):
-            row.counted = row.assigned if transactions else drawn
-            row.assigned, row.waits_for = drawn, sorted(transactions)
-            row.save()
+        row.counted = event_numbers.complete_number(row)
+        row.save()
     return row.counted
 
 
@@ -138,7 +133,7 @@ def due_targets() -> list[int]:
 
 def start(target: WebhookTarget) -> None:
     """Let a target that receives no events so far begin with the next one."""
-    target.event_position = event_rows.newest_number()
+    target.event_position = event_numbers.newest_number()
     target.event_gap_from = target.event_gap_to = target.events_failing_since = None
     target.event_status, target.event_error = None, ""
 

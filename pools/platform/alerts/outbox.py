@@ -23,15 +23,12 @@ from pools.models.fields import Clock, Now
 from pools.platform import database, leases
 from pools.platform.alerts.answers import LONGEST_PAUSE, Answer
 from pools.platform.alerts.representation import AlertSerializer, link
-from pools.platform.audit import anchors
 from pools.platform.leases import Lease
 from pools.sql import statements
 
 TRIES = 16  # about eight hours
 _FIRST = 5  # seconds between the first tries; the pause doubles each time, up to LONGEST_PAUSE
-ANCHOR = "audit_anchor"  # the code of targets that receive the anchors of the audit chain
 _TYPE = "cadastre.alert."
-_ANCHOR_TYPE = "cadastre.audit.anchor"
 
 
 def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
@@ -65,13 +62,6 @@ def write_test(target: WebhookTarget) -> Delivery:
     return row
 
 
-def write_anchor(now: datetime) -> None:
-    """Write the newest anchor for the targets that select its code; an empty list does not select it."""
-    targets = WebhookTarget.objects.filter(enabled=True, codes__contains=[ANCHOR])
-    rows = [_delivery(target, DeliveryEvent.ANCHOR, None, now) for target in targets]
-    Delivery.objects.bulk_create(rows)
-
-
 def _delivery(
     target: WebhookTarget, event: DeliveryEvent, alert: Alert | None, now: datetime
 ) -> Delivery:
@@ -91,17 +81,8 @@ def _delivery(
 def _body(
     uid: uuid.UUID, event: DeliveryEvent, alert: Alert | None, now: datetime
 ) -> dict[str, Any]:
-    """Return the attributes of CloudEvents 1.0; `data` is the alert as in the API, with its link.
-
-    Every message has the newest anchor of the audit chain, so that whoever keeps messages keeps anchors.
-    """
-    anchor = anchors.newest()
-    data: dict[str, Any] = {
-        "event": str(event),
-        "alert": None,
-        "link": link("/admin/"),
-        "audit_anchor": str(anchor) if anchor else None,
-    }
+    """Return the attributes of CloudEvents 1.0; `data` is the alert as in the API, with its link."""
+    data: dict[str, Any] = {"event": str(event), "alert": None, "link": link("/admin/")}
     if alert is not None:
         data |= {
             "alert": AlertSerializer(alert).data,
@@ -111,7 +92,7 @@ def _body(
         "specversion": "1.0",
         "id": str(uid),
         "source": settings.IPAM_URL or "urn:cadastre",
-        "type": _ANCHOR_TYPE if event is DeliveryEvent.ANCHOR else f"{_TYPE}{event}",
+        "type": f"{_TYPE}{event}",
         "subject": f"{alert.code}/{alert.subject}" if alert else str(event),
         "time": block_fields.format_time(now),
         "datacontenttype": "application/json",

@@ -74,8 +74,8 @@ def parse_codes(value: object, field: str = "codes") -> list[str]:
 
 
 def codes() -> list[str]:
-    """Return every code that a target can select: those of alerts, and that of anchors."""
-    return sorted({*registry.codes(), outbox.ANCHOR})
+    """Return every code of alerts that a target can select."""
+    return sorted(registry.codes())
 
 
 def create(
