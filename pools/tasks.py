@@ -15,7 +15,6 @@ from pools.cluster_api import waiting
 from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
 from pools.platform import idempotency, login_limits, process_metrics, sessions
-from pools.platform.alerts import event_feed, outbox, sending
 from pools.platform.audit import sealing
 from pools.platform.conditions import evaluation
 from pools.platform.imports import worker as import_worker
@@ -152,23 +151,6 @@ def evaluate_alerts() -> int:
 @shared_task
 def tidy_alerts() -> int:
     return evaluation.tidy(settings.IPAM_ALERT_DAYS)
-
-
-# Beat and workers of the release before send the messages of the next two tasks while an upgrade lasts. Now
-# watchers send webhooks (pools/platform/alerts/dispatch.py).
-
-
-@shared_task
-def send_webhooks() -> int:
-    due = sorted({*outbox.due_targets(), *event_feed.due_targets()})
-    for target_id in due:
-        send_webhook.apply_async((target_id,), expires=_EXPIRY_SECONDS)
-    return len(due)
-
-
-@shared_task(soft_time_limit=sending.TIME_LIMIT + 30, time_limit=sending.TIME_LIMIT + 45)
-def send_webhook(target_id: int) -> int:
-    return sending.send_pending(target_id)
 
 
 @shared_task
