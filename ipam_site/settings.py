@@ -365,10 +365,7 @@ CELERY_ACCEPT_CONTENT = ["json"]
 # queue of their own, because they may hang, and other tasks must not wait for them.
 CELERY_TASK_DEFAULT_QUEUE = "ipam.default"
 CELERY_TASK_QUEUES = [kombu.Queue("ipam.default"), kombu.Queue("ipam.clusters")]
-CELERY_TASK_ROUTES = {
-    "pools.tasks.reconcile": {"queue": "ipam.clusters"},
-    "pools.tasks.send_webhook": {"queue": "ipam.clusters"},  # of the release before
-}
+CELERY_TASK_ROUTES = {"pools.tasks.reconcile": {"queue": "ipam.clusters"}}
 CELERY_TASK_CREATE_MISSING_QUEUES = False
 # Messages are only hints to process rows: a web request does not wait for an unavailable broker.
 CELERY_TASK_PUBLISH_RETRY = True
@@ -431,8 +428,6 @@ CELERY_BEAT_SCHEDULE = {
 
 # Events older than this are deleted; 0 keeps them forever.
 EVENT_RETENTION_DAYS = env.integer("EVENT_RETENTION_DAYS", 0, minimum=0)
-# Number of days of the audit chain that are verified every night.
-IPAM_AUDIT_VERIFY_DAYS = env.integer("IPAM_AUDIT_VERIFY_DAYS", 8, minimum=1)
 # Decisions of VM network webhooks older than this are deleted; 0 keeps them forever.
 IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 # A block leaked if two complete observations miss its holder, at least this time apart.
@@ -463,10 +458,6 @@ if env.text("SCRIPT_NAME") or parse.urlsplit(IPAM_URL).path.strip("/"):
         "Cadastre is served at the root of a host name of its own, not below a path: unset SCRIPT_NAME, and set"
         " IPAM_URL without a path (docs/how-to/deploy.md)"
     )
-# Event numbers that a webhook target may be behind; older events are left out, which it is told.
-IPAM_WEBHOOK_MOST_EVENTS = env.integer("IPAM_WEBHOOK_MOST_EVENTS", 1_000_000, minimum=1000)
-# Events older than this are left out, too; 0 sets no limit.
-IPAM_WEBHOOK_EVENT_DAYS = env.integer("IPAM_WEBHOOK_EVENT_DAYS", 30, minimum=0)
 # Allow receivers of webhooks on this machine, for tests and laptops.
 IPAM_ALLOW_LOOPBACK_NETBOX = env.boolean("IPAM_ALLOW_LOOPBACK_NETBOX", False)
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)

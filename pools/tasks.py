@@ -6,7 +6,6 @@ The database has the pending work; a message only makes it start sooner.
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 
 from celery import shared_task
 from django.conf import settings
@@ -15,9 +14,8 @@ from kombu.exceptions import OperationalError
 from pools.cluster_api import allocation
 from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
-from pools.platform import database, idempotency, login_limits, process_metrics, sessions
-from pools.platform.alerts import event_feed, outbox, sending
-from pools.platform.audit import sealing, verification
+from pools.platform import idempotency, login_limits, process_metrics, sessions
+from pools.platform.audit import sealing
 from pools.platform.conditions import evaluation
 from pools.platform.imports import worker as import_worker
 from pools.platform.metrics import event_counts, totals
@@ -108,17 +106,12 @@ def purge_events() -> int:
 
 @shared_task
 def seal_events() -> int:
-    return sealing.seal().segments
+    return sealing.seal()
 
 
-@shared_task
-def verify_events() -> bool:
-    """Verify the audit chain of the last IPAM_AUDIT_VERIFY_DAYS days, every night."""
-    since = (database.now() - timedelta(days=settings.IPAM_AUDIT_VERIFY_DAYS)).date()
-    report = verification.verify(since=since, seconds=180)
-    for fault in report.faults[:20]:
-        log.error("audit: %s", fault.message)
-    return report.ok
+@shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)
+def verify_events() -> int:
+    return register_conditions.verify_history(_SYNC_SECONDS - 60)
 
 
 @shared_task
@@ -158,23 +151,6 @@ def evaluate_alerts() -> int:
 @shared_task
 def tidy_alerts() -> int:
     return evaluation.tidy(settings.IPAM_ALERT_DAYS)
-
-
-# Beat and workers of the release before send the messages of the next two tasks while an upgrade lasts. Now
-# watchers send webhooks (pools/platform/alerts/dispatch.py).
-
-
-@shared_task
-def send_webhooks() -> int:
-    due = sorted({*outbox.due_targets(), *event_feed.due_targets()})
-    for target_id in due:
-        send_webhook.apply_async((target_id,), expires=_EXPIRY_SECONDS)
-    return len(due)
-
-
-@shared_task(soft_time_limit=sending.TIME_LIMIT + 30, time_limit=sending.TIME_LIMIT + 45)
-def send_webhook(target_id: int) -> int:
-    return sending.send_pending(target_id)
 
 
 @shared_task

@@ -4,6 +4,7 @@ import claims.models.fields
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import django.db.models.fields.json
 import django.db.models.functions.text
 import pghistory.utils
 import pgtrigger.compiler
@@ -676,7 +677,7 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'abstract': False,
-                        'indexes': [models.Index(fields=['pgh_obj', 'pgh_id'], name='entry_event_object'), models.Index(fields=['mac', 'pgh_id'], name='entry_event_mac'), models.Index(fields=['namespace', 'vm', 'pgh_id'], name='entry_event_vm'), models.Index(fields=['vm', 'pgh_id'], name='entry_event_vm_name'), django.contrib.postgres.indexes.GinIndex(fields=['ips'], name='entry_event_ips')],
+                        'indexes': [models.Index(fields=['pgh_obj', 'pgh_id'], name='entry_event_object'), models.Index(fields=['mac', 'pgh_id'], name='entry_event_mac'), models.Index(fields=['namespace', 'vm', 'pgh_id'], name='entry_event_vm'), models.Index(fields=['vm', 'pgh_id'], name='entry_event_vm_name'), django.contrib.postgres.indexes.GinIndex(fields=['ips'], name='entry_event_ips'), models.Index(django.db.models.fields.json.KeyTransform('actor', 'pgh_context'), models.F('pgh_id'), name='entry_event_actor')],
                     },
                 ),
                 pgtrigger.migrations.AddTrigger(
@@ -818,6 +819,14 @@ class Migration(migrations.Migration):
                 migrations.AddIndex(
                     model_name='ipamclaimevent',
                     index=django.contrib.postgres.indexes.GinIndex(fields=['ips'], name='ipamclaim_event_ips'),
+                ),
+                migrations.AddIndex(
+                    model_name='ipamclaimevent',
+                    index=models.Index(django.db.models.fields.json.KeyTransform('actor', 'pgh_context'), models.F('pgh_id'), name='ipamclaim_event_actor'),
+                ),
+                migrations.AddIndex(
+                    model_name='ipamclaimevent',
+                    index=models.Index(condition=models.Q(('vm_uid', ''), _negated=True), fields=['vm_uid', 'pgh_id'], name='ipamclaim_event_vm_uid'),
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='ipamclaimevent',

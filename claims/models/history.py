@@ -19,7 +19,7 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network, NetworkSettings
 from pools.models.attributes import ATTRIBUTES
-from pools.models.history import create_event_model
+from pools.models.history import create_event_model, search_indexes
 
 
 def _whole_life(
@@ -60,6 +60,7 @@ EntryEvent = _whole_life(
         models.Index(fields=["namespace", "vm", "pgh_id"], name="entry_event_vm"),
         models.Index(fields=["vm", "pgh_id"], name="entry_event_vm_name"),
         GinIndex(fields=["ips"], name="entry_event_ips"),
+        *search_indexes("entry_event"),
     ],
 )
 
@@ -76,6 +77,7 @@ IPAMClaimEvent = _whole_life(
         models.Index(fields=["mac", "pgh_id"], name="ipamclaim_event_mac"),
         models.Index(fields=["name", "pgh_id"], name="ipamclaim_event_name"),
         GinIndex(fields=["ips"], name="ipamclaim_event_ips"),
+        *search_indexes("ipamclaim_event", "vm_uid"),
     ],
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools.blocks import POOLS
 from pools.models import Cluster, Delivery, Pool, WebhookTarget
+from pools.models.alerts import DeliveryState
 from pools.platform.admin import columns, display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -24,7 +25,7 @@ from pools.platform.admin.lists import Page
 from pools.platform.alerts import event_feed, outbox, targets
 from pools.platform.conditions import registry
 
-MOST = 50  # deliveries on the page of a target
+MOST = 50  # failed deliveries on the page of a target, and as many others
 LIST = "admin:pools_webhooktarget_changelist"
 
 
@@ -100,6 +101,8 @@ class TargetForm(row_forms.RowForm):
 
 def state(target: WebhookTarget) -> SafeString:
     """Return the state of a webhook: disabled, failing or ok."""
+    if not target.enabled and target.switched_off_at:
+        return display.state("failed", gettext("Switched off, because it accepted nothing."))
     if not target.enabled:
         return display.state("ignored", gettext("Disabled: no deliveries are created or sent."))
     if target.failures:
@@ -208,9 +211,12 @@ def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
                     row, form.values(), author=pages.author(request), version=form.check_version
                 )
                 return pages.done(request, gettext("The webhook was changed."), row)
-    deliveries: QuerySet[Delivery] = Delivery.objects.none()
+    deliveries: list[Delivery] = []
     if request.user.has_perm("pools.view_delivery"):
-        deliveries = Delivery.objects.filter(target=row).select_related("alert").defer("body")
+        rows = Delivery.objects.filter(target=row).select_related("alert").defer("body")
+        # Failures first: of events there may be thousands of messages.
+        deliveries += rows.filter(state=DeliveryState.FAILED)[:MOST]
+        deliveries += rows.exclude(state=DeliveryState.FAILED)[:MOST]
     return pages.page(
         request,
         "webhook_target.html",
@@ -218,7 +224,7 @@ def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
         title=row.name,
         form=form,
         state=state(row),
-        deliveries=deliveries[:MOST],
+        deliveries=deliveries,
         counts=targets.counts(row),
         call=f"webhook-targets/{row.pk}/",
     )

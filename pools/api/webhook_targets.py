@@ -49,14 +49,11 @@ class WebhookTargetSerializer(Serializer):
         help_text="Only events of these pools.",
     )
     event_position = fields.IntegerField(read_only=True)
-    event_sequence = fields.IntegerField(read_only=True)
-    events_failing_since = fields.TimeField(read_only=True, allow_null=True)
-    event_status = fields.IntegerField(read_only=True, allow_null=True)
-    event_error = fields.TextField(read_only=True)
-    events_accepted_at = fields.TimeField(read_only=True, allow_null=True)
     created_at = fields.TimeField(read_only=True)
     secret_made_at = fields.TimeField(read_only=True)
     failures = fields.IntegerField(read_only=True)
+    accepted_at = fields.TimeField(read_only=True, allow_null=True)
+    switched_off_at = fields.TimeField(read_only=True, allow_null=True)
     wait_until = fields.TimeField(read_only=True, allow_null=True)
 
 
@@ -72,7 +69,7 @@ class DeliverySerializer(Representation):
     alert = fields.IntegerField(source="alert_id", allow_null=True)
     event = fields.ChoiceField(DeliveryEvent.values)
     log_event = fields.IntegerField(
-        allow_null=True, help_text="The id of the event that was refused alone, and set aside."
+        allow_null=True, help_text="The id of the event that it is about."
     )
     state = fields.ChoiceField(DeliveryState.values)
     attempts = fields.IntegerField()

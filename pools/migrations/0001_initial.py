@@ -5,6 +5,7 @@ import django.contrib.postgres.constraints
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import django.db.models.fields.json
 import netfields.fields
 import pghistory.utils
 import pgtrigger.compiler
@@ -100,22 +101,6 @@ class Migration(migrations.Migration):
                         ('columns', models.JSONField()),
                         ('made_at', models.DateTimeField()),
                     ],
-                ),
-                migrations.CreateModel(
-                    name='AuditVerification',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('started_at', models.DateTimeField()),
-                        ('finished_at', models.DateTimeField()),
-                        ('since', models.DateField(null=True)),
-                        ('segments', models.PositiveIntegerField()),
-                        ('events', models.PositiveBigIntegerField()),
-                        ('fault_count', models.PositiveIntegerField()),
-                        ('faults', models.JSONField(default=list)),
-                    ],
-                    options={
-                        'ordering': ['-id'],
-                    },
                 ),
                 migrations.CreateModel(
                     name='CIDRMigration',
@@ -305,7 +290,7 @@ class Migration(migrations.Migration):
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('log_event', models.BigIntegerField(null=True)),
                         ('uid', models.UUIDField(default=uuid.uuid4, unique=True)),
-                        ('event', models.CharField(choices=[('opened', 'opened'), ('changed', 'changed'), ('ended', 'ended'), ('test', 'test'), ('anchor', 'anchor'), ('event', 'event')], max_length=8)),
+                        ('event', models.CharField(choices=[('opened', 'opened'), ('changed', 'changed'), ('ended', 'ended'), ('test', 'test'), ('event', 'event')], max_length=8)),
                         ('body', models.TextField()),
                         ('state', models.CharField(choices=[('pending', 'pending'), ('delivered', 'delivered'), ('failed', 'failed')], default='pending', max_length=9)),
                         ('attempts', models.PositiveIntegerField(default=0)),
@@ -1106,23 +1091,6 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
-                    name='SegmentName',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('kind', models.CharField(choices=[('actor', 'actor'), ('org', 'org'), ('env', 'env'), ('uid', 'uid')], max_length=5)),
-                        ('name', models.CharField(max_length=253)),
-                    ],
-                ),
-                migrations.CreateModel(
-                    name='SegmentTally',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('pool_id', models.BigIntegerField()),
-                        ('family', models.PositiveSmallIntegerField()),
-                        ('held', models.IntegerField()),
-                    ],
-                ),
-                migrations.CreateModel(
                     name='SyncRun',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -1193,19 +1161,11 @@ class Migration(migrations.Migration):
                         ('event_clusters', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
                         ('event_pools', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, db_default=[], default=list, size=None)),
                         ('event_position', models.BigIntegerField(db_default=0, default=0, editable=False)),
-                        ('event_sequence', models.BigIntegerField(db_default=0, default=0, editable=False)),
-                        ('event_gap_from', models.BigIntegerField(editable=False, null=True)),
-                        ('event_gap_to', models.BigIntegerField(editable=False, null=True)),
-                        ('events_failing_since', models.DateTimeField(editable=False, null=True)),
-                        ('event_status', models.PositiveSmallIntegerField(editable=False, null=True)),
-                        ('event_error', models.CharField(db_default='', default='', editable=False, max_length=500)),
-                        ('event_limit', models.PositiveIntegerField(editable=False, null=True)),
-                        ('event_most', models.PositiveSmallIntegerField(editable=False, null=True)),
-                        ('event_refusals', models.PositiveIntegerField(db_default=0, default=0, editable=False)),
-                        ('events_accepted_at', models.DateTimeField(editable=False, null=True)),
                         ('created_at', models.DateTimeField()),
                         ('secret_made_at', models.DateTimeField()),
                         ('failures', models.PositiveIntegerField(default=0, editable=False)),
+                        ('accepted_at', models.DateTimeField(editable=False, null=True)),
+                        ('switched_off_at', models.DateTimeField(editable=False, null=True)),
                         ('wait_until', models.DateTimeField(editable=False, null=True)),
                         ('leased_until', models.DateTimeField(editable=False, null=True)),
                         ('fence', models.BigIntegerField(default=0, editable=False)),
@@ -1295,7 +1255,6 @@ class Migration(migrations.Migration):
                     name='AuditSegment',
                     fields=[
                         ('id', models.BigIntegerField(primary_key=True, serialize=False)),
-                        ('day', models.DateField()),
                         ('after_id', models.BigIntegerField(unique=True)),
                         ('last_id', models.BigIntegerField(unique=True)),
                         ('count', models.PositiveIntegerField()),
@@ -1311,19 +1270,6 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'ordering': ['id'],
-                    },
-                ),
-                migrations.CreateModel(
-                    name='AuditState',
-                    fields=[
-                        ('id', models.PositiveSmallIntegerField(default=1, primary_key=True, serialize=False)),
-                        ('segment', models.BigIntegerField(default=0)),
-                        ('horizon', models.BigIntegerField(default=0)),
-                        ('waits_for', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), default=list, size=None)),
-                        ('lag_seconds', models.FloatField(default=0)),
-                    ],
-                    options={
-                        'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='audit_state_once')],
                     },
                 ),
                 migrations.CreateModel(
@@ -1537,6 +1483,18 @@ class Migration(migrations.Migration):
                     model_name='environmentevent',
                     name='pgh_obj',
                     field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.environment'),
+                ),
+                migrations.AddIndex(
+                    model_name='environmentevent',
+                    index=models.Index(django.db.models.fields.json.KeyTransform('actor', 'pgh_context'), models.F('pgh_id'), name='environment_event_actor'),
+                ),
+                migrations.AddIndex(
+                    model_name='environmentevent',
+                    index=models.Index(condition=models.Q(('org', ''), _negated=True), fields=['org', 'pgh_id'], name='environment_event_org'),
+                ),
+                migrations.AddIndex(
+                    model_name='environmentevent',
+                    index=models.Index(condition=models.Q(('env', ''), _negated=True), fields=['env', 'pgh_id'], name='environment_event_env'),
                 ),
                 migrations.AddField(
                     model_name='finding',
@@ -1853,16 +1811,6 @@ class Migration(migrations.Migration):
                     field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to=settings.AUTH_USER_MODEL),
                 ),
                 migrations.AddField(
-                    model_name='segmentname',
-                    name='segment',
-                    field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.auditsegment'),
-                ),
-                migrations.AddField(
-                    model_name='segmenttally',
-                    name='segment',
-                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.auditsegment'),
-                ),
-                migrations.AddField(
                     model_name='syncrun',
                     name='cluster',
                     field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='pools.cluster'),
@@ -1923,10 +1871,6 @@ class Migration(migrations.Migration):
                 ),
                 migrations.AddIndex(
                     model_name='auditsegment',
-                    index=models.Index(fields=['day', 'id'], name='audit_segment_day'),
-                ),
-                migrations.AddIndex(
-                    model_name='auditsegment',
                     index=models.Index(fields=['newest_at'], name='audit_segment_newest'),
                 ),
                 pgtrigger.migrations.AddTrigger(
@@ -1935,7 +1879,7 @@ class Migration(migrations.Migration):
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='auditsegment',
-                    trigger=pgtrigger.compiler.Trigger(name='sealed', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."id" IS DISTINCT FROM (NEW."id") OR OLD."day" IS DISTINCT FROM (NEW."day") OR OLD."after_id" IS DISTINCT FROM (NEW."after_id") OR OLD."last_id" IS DISTINCT FROM (NEW."last_id") OR OLD."count" IS DISTINCT FROM (NEW."count") OR OLD."layout_id" IS DISTINCT FROM (NEW."layout_id") OR OLD."oldest_at" IS DISTINCT FROM (NEW."oldest_at") OR OLD."newest_at" IS DISTINCT FROM (NEW."newest_at") OR OLD."marks_digest" IS DISTINCT FROM (NEW."marks_digest") OR OLD."digest" IS DISTINCT FROM (NEW."digest") OR OLD."sealed_at" IS DISTINCT FROM (NEW."sealed_at"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;", hash='01284ebb3283d36fbaad6490a593a1dcc195217b', operation='UPDATE', pgid='pgtrigger_sealed_905a5', table='pools_auditsegment', when='BEFORE')),
+                    trigger=pgtrigger.compiler.Trigger(name='sealed', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."id" IS DISTINCT FROM (NEW."id") OR OLD."after_id" IS DISTINCT FROM (NEW."after_id") OR OLD."last_id" IS DISTINCT FROM (NEW."last_id") OR OLD."count" IS DISTINCT FROM (NEW."count") OR OLD."layout_id" IS DISTINCT FROM (NEW."layout_id") OR OLD."oldest_at" IS DISTINCT FROM (NEW."oldest_at") OR OLD."newest_at" IS DISTINCT FROM (NEW."newest_at") OR OLD."marks_digest" IS DISTINCT FROM (NEW."marks_digest") OR OLD."digest" IS DISTINCT FROM (NEW."digest") OR OLD."sealed_at" IS DISTINCT FROM (NEW."sealed_at"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;", hash='e02fe972b5eab9c94d58af226633e0a0281225bb', operation='UPDATE', pgid='pgtrigger_sealed_905a5', table='pools_auditsegment', when='BEFORE')),
                 ),
                 migrations.AddConstraint(
                     model_name='addressspace',
@@ -2201,6 +2145,18 @@ class Migration(migrations.Migration):
                     model_name='failureevent',
                     index=models.Index(fields=['holder_id', 'pgh_id'], name='failure_event_holder'),
                 ),
+                migrations.AddIndex(
+                    model_name='failureevent',
+                    index=models.Index(django.db.models.fields.json.KeyTransform('actor', 'pgh_context'), models.F('pgh_id'), name='failure_event_actor'),
+                ),
+                migrations.AddIndex(
+                    model_name='failureevent',
+                    index=models.Index(condition=models.Q(('org', ''), _negated=True), fields=['org', 'pgh_id'], name='failure_event_org'),
+                ),
+                migrations.AddIndex(
+                    model_name='failureevent',
+                    index=models.Index(condition=models.Q(('env', ''), _negated=True), fields=['env', 'pgh_id'], name='failure_event_env'),
+                ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='failureevent',
                     trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='4bfdf5243b8f3cad0574b7ea82365e971214aed0', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_1add0', table='pools_failureevent', when='BEFORE')),
@@ -2272,6 +2228,22 @@ class Migration(migrations.Migration):
                 migrations.AddIndex(
                     model_name='blockevent',
                     index=django.contrib.postgres.indexes.BrinIndex(fields=['pgh_created_at'], name='block_event_time'),
+                ),
+                migrations.AddIndex(
+                    model_name='blockevent',
+                    index=models.Index(django.db.models.fields.json.KeyTransform('actor', 'pgh_context'), models.F('pgh_id'), name='block_event_actor'),
+                ),
+                migrations.AddIndex(
+                    model_name='blockevent',
+                    index=models.Index(condition=models.Q(('org', ''), _negated=True), fields=['org', 'pgh_id'], name='block_event_org'),
+                ),
+                migrations.AddIndex(
+                    model_name='blockevent',
+                    index=models.Index(condition=models.Q(('env', ''), _negated=True), fields=['env', 'pgh_id'], name='block_event_env'),
+                ),
+                migrations.AddIndex(
+                    model_name='blockevent',
+                    index=models.Index(condition=models.Q(('holder_uid', ''), _negated=True), fields=['holder_uid', 'pgh_id'], name='block_event_holder_uid'),
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='blockevent',
@@ -2489,14 +2461,6 @@ class Migration(migrations.Migration):
                     model_name='secondfactorevent',
                     trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='fc3a0b56b93ba8a6143e5d8d4a1200449722b728', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_18c34', table='pools_secondfactorevent', when='BEFORE')),
                 ),
-                migrations.AddConstraint(
-                    model_name='segmentname',
-                    constraint=models.UniqueConstraint(fields=('kind', 'name', 'segment'), name='segment_name_unique'),
-                ),
-                migrations.AddConstraint(
-                    model_name='segmenttally',
-                    constraint=models.UniqueConstraint(fields=('pool_id', 'segment', 'family'), name='segment_tally_unique'),
-                ),
                 migrations.AddIndex(
                     model_name='syncrun',
                     index=models.Index(fields=['cluster', '-id'], name='sync_run_cluster'),
@@ -2512,6 +2476,10 @@ class Migration(migrations.Migration):
                 migrations.AddIndex(
                     model_name='delivery',
                     index=models.Index(condition=models.Q(('state', 'pending')), fields=['target', 'next_try_at'], name='delivery_next_try'),
+                ),
+                migrations.AddIndex(
+                    model_name='delivery',
+                    index=models.Index(condition=models.Q(('state', 'failed')), fields=['target', 'id'], name='delivery_failed'),
                 ),
                 migrations.AddConstraint(
                     model_name='delivery',

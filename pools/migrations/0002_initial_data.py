@@ -11,7 +11,7 @@ _VIEWER = [
     "view_environment", "view_event", "view_pool", "view_poolcidr", "view_reservedrange",
     "view_connection", "view_observedobject", "view_observedcidr", "view_syncrun", "view_finding", "view_drift",
     "view_leak", "view_referencefeed", "view_alert", "view_sample",
-    "view_auditsegment", "view_recovery", "view_measure", "view_container",
+    "view_recovery", "view_measure", "view_container",
     "view_customfield",
     "view_registerimport", "view_netboxsource",
 ]  # fmt: skip

@@ -10,14 +10,7 @@ from pools.models.accounts import (
 )
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.attributes import CustomField
-from pools.models.audit import (
-    AuditLayout,
-    AuditSegment,
-    AuditState,
-    AuditVerification,
-    SegmentName,
-    SegmentTally,
-)
+from pools.models.audit import AuditLayout, AuditSegment
 from pools.models.blocks import Block, FreeSpan, Window
 from pools.models.clusters import AddressSpace, Cluster, Recovery
 from pools.models.connections import Connection, Watcher

@@ -81,28 +81,15 @@ class WebhookTarget(models.Model):
     )
     event_clusters = ArrayField(models.BigIntegerField(), default=list, db_default=[], blank=True)
     event_pools = ArrayField(models.BigIntegerField(), default=list, db_default=[], blank=True)
-    # The number of the last event that was sent or does not match, and how many were sent so far.
+    # The number of the last event for which messages were written, as far as it matches.
     event_position = models.BigIntegerField(default=0, db_default=0, editable=False)
-    event_sequence = models.BigIntegerField(default=0, db_default=0, editable=False)
-    # The first and last number of events that were left out because too many waited; until it is reported.
-    event_gap_from = models.BigIntegerField(null=True, editable=False)
-    event_gap_to = models.BigIntegerField(null=True, editable=False)
-    events_failing_since = models.DateTimeField(null=True, editable=False)
-    # The answer to the last try to send events, until they are accepted.
-    event_status = models.PositiveSmallIntegerField(null=True, editable=False)  # HTTP status
-    event_error = models.CharField(max_length=500, default="", db_default="", editable=False)
-    # The most bytes of a batch, since the receiver found one too large (413).
-    event_limit = models.PositiveIntegerField(null=True, editable=False)
-    # The most events of a batch, since some were not accepted; it grows again with each that is accepted.
-    event_most = models.PositiveSmallIntegerField(null=True, editable=False)
-    # Batches that were refused since the receiver last accepted large ones or was unavailable.
-    event_refusals = models.PositiveIntegerField(default=0, db_default=0, editable=False)
-    events_accepted_at = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField()
     secret_made_at = models.DateTimeField()
 
     # The result of the last attempts, and the lease of the worker that sends now.
     failures = models.PositiveIntegerField(default=0, editable=False)  # in a row
+    accepted_at = models.DateTimeField(null=True, editable=False)  # the last message
+    switched_off_at = models.DateTimeField(null=True, editable=False)  # after too many of them
     wait_until = models.DateTimeField(null=True, editable=False)  # nothing is sent before this time
     leased_until = models.DateTimeField(null=True, editable=False)
     fence = models.BigIntegerField(default=0, editable=False)
@@ -131,8 +118,7 @@ class DeliveryEvent(models.TextChoices):
     CHANGED = "changed", _("changed")  # the level has changed
     ENDED = "ended", _("ended")
     TEST = "test", _("test")
-    ANCHOR = "anchor", _("anchor")  # an anchor of the audit chain
-    EVENT = "event", _("event")  # an event of the log that was refused alone, and set aside
+    EVENT = "event", _("event")  # an event of the log
 
 
 class Delivery(models.Model):
@@ -140,7 +126,7 @@ class Delivery(models.Model):
 
     target = models.ForeignKey(WebhookTarget, on_delete=models.CASCADE, related_name="deliveries")
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="deliveries", null=True)
-    log_event = models.BigIntegerField(null=True)  # the number of the event that was set aside
+    log_event = models.BigIntegerField(null=True)  # the number of the event that it is about
     uid = models.UUIDField(unique=True, default=uuid.uuid4)  # the same for every attempt
     event = models.CharField(max_length=8, choices=DeliveryEvent)
     body = models.TextField()  # JSON, with the values at the time of the event
@@ -167,7 +153,10 @@ class Delivery(models.Model):
                 fields=["target", "next_try_at"],
                 condition=Q(state="pending"),
                 name="delivery_next_try",
-            )
+            ),
+            models.Index(
+                fields=["target", "id"], condition=Q(state="failed"), name="delivery_failed"
+            ),
         ]
 
     def __str__(self) -> str:

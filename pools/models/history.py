@@ -14,6 +14,7 @@ import pgtrigger
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Func, Value
+from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext_lazy as _
 from pghistory import trigger as pghistory_trigger
 
@@ -61,6 +62,22 @@ def create_event_model(
         meta={"indexes": list(indexes)} if indexes else None,
         abstract=False,
     )
+
+
+def search_indexes(table: str, *columns: str) -> list[models.Index]:
+    """Return the indexes of a large event table for searches by its author and by columns that are often empty."""
+    actor = KeyTransform("actor", "pgh_context")
+    return [
+        models.Index(actor, models.F("pgh_id"), name=f"{table}_actor"),
+        *(
+            models.Index(
+                fields=[column, "pgh_id"],
+                condition=~models.Q(**{column: ""}),
+                name=f"{table}_{column}",
+            )
+            for column in columns
+        ),
+    ]
 
 
 def _lifecycle_event_model(model: type[models.Model], fields: list[str]) -> Any:
@@ -176,6 +193,7 @@ BlockEvent = create_event_model(
         models.Index(fields=["holder_id", "pgh_id"], name="block_event_holder"),
         models.Index(fields=["pool", "pgh_id"], name="block_event_pool"),
         BrinIndex(fields=["pgh_created_at"], name="block_event_time"),
+        *search_indexes("block_event", "org", "env", "holder_uid"),
     ],
 )
 
@@ -194,7 +212,10 @@ FailureEvent = create_event_model(
         "code": models.CharField(max_length=63),
         "message": models.CharField(max_length=500),
     },
-    indexes=[models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder")],
+    indexes=[
+        models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder"),
+        *search_indexes("failure_event", "org", "env"),
+    ],
 )
 
 ClusterEvent = _lifecycle_event_model(
@@ -269,6 +290,7 @@ EnvironmentEvent = create_event_model(
     pghistory.UpdateEvent("changed"),
     pghistory.DeleteEvent("deleted"),
     fields=["cluster", "org", "env", "description", "declared_at"],
+    indexes=search_indexes("environment_event", "org", "env"),
 )
 
 

@@ -28,7 +28,3 @@ ADDRESS_PLAN: Final = 4246
 QUOTA: Final = 4247
 # The evaluation of conditions (the second key is 0): one at a time; another evaluation is skipped.
 CONDITIONS: Final = 4251
-# The counters that are taken from the event log: each event is counted once.
-EVENT_COUNTS: Final = 4261
-# The sealing of audit segments: one at a time; another sealing is skipped. "AUDI" in ASCII.
-AUDIT_SEALING: Final = 0x41554449

@@ -7,23 +7,21 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from pools.models import AllocationRequest, Delivery, Recovery
+from pools.models import Alert, AllocationRequest, AuditSegment, Delivery, Recovery
 from pools.models.alerts import DeliveryState
-from pools.models.audit import AuditVerification
 from pools.models.requests import RequestState
-from pools.platform.audit import anchors
 from pools.platform.metrics.registry import Value, value
+from pools.register.conditions.register import CHAIN
 
 
 def values() -> Iterator[Value]:
     """Yield the values of the register's operation."""
     yield from _queue_values()
-    verification = AuditVerification.objects.order_by("-pk").first()
-    if verification is not None:
-        yield value("ipam_audit_chain_ok", verification.ok)
-    if anchor := anchors.newest():
+    broken = Alert.objects.filter(code=CHAIN, ended_at=None).exists()
+    yield value("ipam_audit_chain_ok", not broken)
+    if segment := AuditSegment.objects.defer("marks").last():
         name = "ipam_audit_anchor_info"
-        yield value(name, 1, segment=str(anchor.segment), digest=anchor.digest)
+        yield value(name, 1, segment=str(segment.pk), digest=segment.digest)
     active = Recovery.objects.filter(ended_at=None).exists()
     yield value("ipam_recovery_active", active)
     with connection.cursor() as cursor:

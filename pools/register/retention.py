@@ -11,7 +11,7 @@ import pgtrigger
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from pools.models import AuditSegment, Block, BlockEvent, SegmentName
+from pools.models import AuditSegment, Block, BlockEvent
 from pools.models.blocks import LIVE
 from pools.platform import database, events
 from pools.platform.audit import sealing, verification
@@ -32,8 +32,9 @@ def purge_events(days: int) -> int:
         return 0
     sealing.seal(seconds=SECONDS / 4)
     now = database.now()
-    last_day = (now - timedelta(days=days)).astimezone(UTC).date()
-    due = AuditSegment.objects.filter(day__lt=last_day).filter(
+    kept_since = (now - timedelta(days=days)).astimezone(UTC)
+    kept_since = kept_since.replace(hour=0, minute=0, second=0, microsecond=0)
+    due = AuditSegment.objects.filter(newest_at__lt=kept_since).filter(
         Q(purged_at=None) | Q(retained__gt=0, purged_at__lt=now - _REPEAT_AFTER)
     )
     deadline = time.monotonic() + SECONDS
@@ -50,9 +51,7 @@ def _purge_segment(number: int) -> int:
     rows = AuditSegment.objects.select_for_update(of=("self",)).select_related("layout")
     segment = rows.get(pk=number)
     if not verification.is_intact(segment):
-        log.error(
-            "audit: segment %s of %s does not verify; its events are kept", number, segment.day
-        )
+        log.error("audit: segment %s does not verify; its events are kept", number)
         return 0
     deleted = retained_count = 0
     with pgtrigger.ignore(*events.append_only_triggers()):
@@ -63,7 +62,6 @@ def _purge_segment(number: int) -> int:
     changes: dict[str, Any] = {"purged_at": database.now(), "retained": retained_count}
     if not retained_count:
         changes["marks"] = b""
-        SegmentName.objects.filter(segment=number).delete()
     AuditSegment.objects.filter(pk=number).update(**changes)
     return deleted
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.models import Alert, Connection, Finding, Leak, Recovery
-from pools.models.audit import AuditVerification
 from pools.platform import database
 from pools.platform.conditions import evaluation
 from tests import factories
@@ -54,13 +53,6 @@ def leaked() -> Any:
     )  # fmt: skip
 
 
-def broken() -> Any:
-    now = database.now()
-    return AuditVerification.objects.create(
-        started_at=now, finished_at=now, segments=1, events=1, fault_count=1
-    )
-
-
 def recovering() -> Any:
     return Recovery.objects.create(since=database.now(), reason="restored", after_run=0)
 
@@ -70,8 +62,7 @@ def recovering() -> Any:
     ("cause", "code"),
     [
         (stale, "cluster_stale"), (never, "cluster_stale"), (duplicate, "duplicate_address"),
-        (leaked, "leaked_blocks"), (broken, "audit_chain_broken"),
-        (recovering, "recovery_active"),
+        (leaked, "leaked_blocks"), (recovering, "recovery_active"),
     ],
 )  # fmt: skip
 def test_a_condition_is_told_and_ends(

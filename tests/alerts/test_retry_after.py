@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.models import Delivery, WebhookTarget
-from pools.platform.alerts import answers, outbox, sending
+from pools.platform.alerts import answers, event_feed, outbox, sending
 from tests import clock, factories
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def _busy(status: int, text: str) -> Callable[[http.server.BaseHTTPRequestHandle
 def test_nothing_is_sent_before_a_busy_receiver_says(receiver: Receiver, status: int) -> None:
     target, _secret = receiver.target(event_types=["*"])
     factories.pool("10.0.0.0/24")
+    event_feed.write_messages()
     receiver.answer = _busy(status, "1800")
     before = clock.moment()
     assert sending.send_pending(target.pk) == 0

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import redis
 
-from ipam_site import data_folder
 from tests import eventually
 from tests.alerts import receivers
 from tests.alerts.receivers import Receiver
@@ -132,18 +130,3 @@ def test_messages_arrive_without_redis_scheduler_and_workers(site: Site, made: R
         made.test(target)
         eventually.until(lambda: site.one(_STATE, target) == "delivered")
     assert len(receiver.received) == 1
-
-
-@pytest.mark.exhaustive
-def test_a_task_of_the_release_before_is_still_run(site: Site, made: Receivers) -> None:
-    """Its beat sends this message, and its watchers send no webhooks."""
-    _, target = made.add("ops")
-    url = data_folder.connections(site.running.data)["redis_url"]
-    with site.stopped("watcher"), redis.Redis.from_url(url) as broker:
-        made.test(target)
-        site.running.command("shell", "-c", _SEND)
-        eventually.until(lambda: site.one(_STATE, target) == "delivered")
-        assert not broker.llen("ipam.clusters")
-
-
-_SEND = "from pools import tasks; tasks.send_webhooks.apply_async(expires=15)"

@@ -13,9 +13,9 @@ from django.urls import reverse
 from claims.access import memberships
 from claims.models import Entry, IPPool, Network
 from pools.core import block_fields
-from pools.models import Cluster, Event
+from pools.models import Cluster
 from pools.platform import database
-from pools.platform.audit import sealing, verification
+from pools.platform.audit import sealing
 from pools.register import pools
 from tests import factories, people
 from tests.edges import api as apis
@@ -160,7 +160,6 @@ def test_a_vm_owner_finds_their_own_only() -> None:
     assert owner("GET", "history/?q=net").json()["results"] == []
     assert owner("GET", "history/?cluster=nowhere").json()["results"] == []
     apis.refused(owner("GET", "holders/vm/web/history/"), 403, "permission_denied")
-    apis.refused(owner("GET", "audit/"), 403, "permission_denied")
 
 
 def who(*words: str) -> tuple[int, list[dict[str, Any]]]:
@@ -208,21 +207,6 @@ def test_ipam_who_of_a_mac(clock) -> None:
     Entry.objects.all().delete()
     clock.advance(10)
     assert who(MAC) == (3, [])
-
-
-@pytest.mark.sample(2)
-def test_the_days_of_the_chain(told: dict[str, Any]) -> None:
-    api = apis.Api("viewer")  # its token is an event, too
-    sealing.seal()
-    verification.verify()
-    page = api("GET", "audit/").json()
-    assert page["verification"]["ok"]
-    assert sum(day["events"] for day in page["results"]) == Event.objects.count()
-    assert {day["state"] for day in page["results"]} == {"open", "sealed"}
-    first = api("GET", "audit/?limit=1").json()
-    rest = api("GET", first["next"].partition("/api/v1/")[2]).json()
-    assert rest["results"][0] == page["results"][1]
-    apis.refused(api("GET", "audit/?before=monday"), 400, "day")
 
 
 @pytest.mark.exhaustive

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from claims.models import Entry, IPAMClaim, IPPool, Network, VMImport, Wave
 from pools.models import Event
@@ -150,7 +151,7 @@ def test_time_is_over_before_all_was_seen(fleet: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr("pools.platform.history.event_numbers._SLICE", 1)
     below, seen = None, []
     for _ in range(1000):
-        page = search.search([HistoryQuery(org="acme")], below=below)
+        page = search.search([HistoryQuery(holder_kind="vm", kind="block")], below=below)
         seen += page.events
         below = page.below
         if below is None:
@@ -166,3 +167,26 @@ def test_of_a_pool_that_is_gone(clock) -> None:
     pools.delete(pool.pk, author=factories.BY)
     assert boxed("old") == ["pool.created", "pool.deleted"]
     assert "released" in boxed("10.0.0.0")
+
+
+@pytest.mark.parametrize(
+    ("kind", "criterion", "index"),
+    [
+        ("block", "actor", "block_event_actor"),
+        ("block", "org", "block_event_org"),
+        ("block", "env", "block_event_env"),
+        ("block", "uid", "block_event_holder_uid"),
+        ("block", "holder", "block_event_holder"),
+        ("failure", "actor", "failure_event_actor"),
+        ("environment", "org", "environment_event_org"),
+        ("entry", "actor", "entry_event_actor"),
+        ("ipamclaim", "actor", "ipamclaim_event_actor"),
+        ("ipamclaim", "uid", "ipamclaim_event_vm_uid"),
+    ],
+)
+def test_an_index_of_a_large_table_finds_the_events(kind: str, criterion: str, index: str) -> None:
+    (searcher,) = (searcher for searcher in search.SEARCHERS if searcher.kind == kind)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    rows = search._table_numbers(searcher, HistoryQuery(**{criterion: "x"}), None)
+    assert f" {index} " in rows.order_by().explain()

@@ -21,7 +21,6 @@ from pools.models import (
     Recovery,
     WebhookTarget,
 )
-from pools.models.audit import AuditVerification
 from pools.models.fields import Now
 from pools.observed.cidrs import CLASH
 from pools.register import operating_metrics
@@ -163,10 +162,10 @@ def test_what_waits() -> None:
 
 
 def test_verifications_and_recovery() -> None:
-    assert scrapes.values("ipam_audit_chain_ok") == []
+    assert scrapes.value("ipam_audit_chain_ok") == 1
     assert scrapes.value("ipam_recovery_active") == 0
-    AuditVerification.objects.create(
-        started_at=Now(), finished_at=Now(), segments=1, events=1, fault_count=1
+    Alert.objects.create(
+        code="audit_chain_broken", subject="register", level="error", since=Now(), seen_at=Now()
     )
     Recovery.objects.create(since=Now(), after_run=0, reason="r")
     assert scrapes.value("ipam_audit_chain_ok") == 0

@@ -31,11 +31,13 @@ class Dispatcher:
         self._turn = 0
 
     def run(self) -> None:
-        """Send what is due, until `stop`; wait for a database that is unavailable."""
+        """Send what is due and write messages about events, until `stop`; wait for a database that is unavailable."""
         while not self._stopped.wait(INTERVAL):
             try:
                 close_old_connections()
                 self.send_due()
+                # Afterwards: no fault of an event keeps alerts from being sent.
+                event_feed.write_messages()
             except (OperationalError, InterfaceError) as error:
                 log.warning("webhooks wait for the database: %s", error)
             except Exception:
@@ -45,7 +47,7 @@ class Dispatcher:
         """Start a thread for each target that is due, as far as there are free ones."""
         self._turn += 1
         self._sending = {key: sent for key, sent in self._sending.items() if not sent.done()}
-        due = {*outbox.due_targets(), *event_feed.due_targets()} - self._sending.keys()
+        due = set(outbox.due_targets()) - self._sending.keys()
         for target_id in sorted(due, key=lambda key: (self._served.get(key, 0), key)):
             if len(self._sending) == RECEIVERS:
                 break

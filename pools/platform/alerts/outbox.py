@@ -7,31 +7,29 @@ same id. So a message arrives at least once.
 from __future__ import annotations
 
 import json
+import random
 import uuid
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Min, Q
 
 from pools.core import block_fields, errors
 from pools.models import Alert, Delivery, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.models.fields import Clock, Now
-from pools.platform import database, leases
+from pools.platform import database, events, leases
 from pools.platform.alerts.answers import LONGEST_PAUSE, Answer
 from pools.platform.alerts.representation import AlertSerializer, link
-from pools.platform.audit import anchors
+from pools.platform.history import representation
 from pools.platform.leases import Lease
-from pools.sql import statements
 
 TRIES = 16  # about eight hours
+OFF_AFTER = 48  # about a day and a half
 _FIRST = 5  # seconds between the first tries; the pause doubles each time, up to LONGEST_PAUSE
-ANCHOR = "audit_anchor"  # the code of targets that receive the anchors of the audit chain
-_TYPE = "cadastre.alert."
-_ANCHOR_TYPE = "cadastre.audit.anchor"
 
 
 def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
@@ -65,91 +63,98 @@ def write_test(target: WebhookTarget) -> Delivery:
     return row
 
 
-def write_anchor(now: datetime) -> None:
-    """Write the newest anchor for the targets that select its code; an empty list does not select it."""
-    targets = WebhookTarget.objects.filter(enabled=True, codes__contains=[ANCHOR])
-    rows = [_delivery(target, DeliveryEvent.ANCHOR, None, now) for target in targets]
-    Delivery.objects.bulk_create(rows)
+def event_message(target: WebhookTarget, event: Any, now: datetime) -> Delivery:
+    """Return the message about an event, which `representation.load` has completed."""
+    data = {
+        "event": representation.EventSerializer(event).data,
+        "link": link(f"/admin/pools/event/{event.pk}/change/"),
+    }
+    attributes = {
+        "type": f"cadastre.event.{event.type}",
+        "subject": f"{event.table}/{event.object_id}",
+        "sequence": str(event.pk),
+    }
+    row = _message(target, DeliveryEvent.EVENT, attributes, data, event.at, now)
+    row.log_event = event.pk
+    return row
 
 
 def _delivery(
     target: WebhookTarget, event: DeliveryEvent, alert: Alert | None, now: datetime
 ) -> Delivery:
-    uid = uuid.uuid4()
-    body = json.dumps(_body(uid, event, alert, now), ensure_ascii=False, separators=(",", ":"))
-    return Delivery(
-        target=target,
-        alert=alert,
-        uid=uid,
-        event=event,
-        body=body,
-        next_try_at=now,
-        created_at=now,
-    )
-
-
-def _body(
-    uid: uuid.UUID, event: DeliveryEvent, alert: Alert | None, now: datetime
-) -> dict[str, Any]:
-    """Return the attributes of CloudEvents 1.0; `data` is the alert as in the API, with its link.
-
-    Every message has the newest anchor of the audit chain, so that whoever keeps messages keeps anchors.
-    """
-    anchor = anchors.newest()
-    data: dict[str, Any] = {
-        "event": str(event),
-        "alert": None,
-        "link": link("/admin/"),
-        "audit_anchor": str(anchor) if anchor else None,
-    }
+    """Return a message; its `data` is the alert as in the API, with its link."""
+    data: dict[str, Any] = {"event": str(event), "alert": None, "link": link("/admin/")}
     if alert is not None:
         data |= {
             "alert": AlertSerializer(alert).data,
             "link": link(alert.url or "/admin/pools/alert/"),
         }
-    return {
+    subject = f"{alert.code}/{alert.subject}" if alert else str(event)
+    attributes = {"type": f"cadastre.alert.{event}", "subject": subject}
+    row = _message(target, event, attributes, data, now, now)
+    row.alert = alert
+    return row
+
+
+def _message(
+    target: WebhookTarget,
+    event: DeliveryEvent,
+    attributes: dict[str, str],
+    data: dict[str, Any],
+    time: datetime,
+    now: datetime,
+) -> Delivery:
+    """Return a message with the attributes of CloudEvents 1.0."""
+    uid = uuid.uuid4()
+    body = {
         "specversion": "1.0",
         "id": str(uid),
         "source": settings.IPAM_URL or "urn:cadastre",
-        "type": _ANCHOR_TYPE if event is DeliveryEvent.ANCHOR else f"{_TYPE}{event}",
-        "subject": f"{alert.code}/{alert.subject}" if alert else str(event),
-        "time": block_fields.format_time(now),
+        **attributes,
+        "time": block_fields.format_time(time),
         "datacontenttype": "application/json",
         "data": data,
     }
+    return Delivery(
+        target=target,
+        uid=uid,
+        event=event,
+        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")),
+        next_try_at=now,
+        created_at=now,
+    )
 
 
 # --- sending --------------------------------------------------------------------------------------
 
 
-def due_targets(most: int = 200) -> list[int]:
-    """Return targets with due messages that no worker sends to, longest due first."""
-    return [pk for pk, _ in database.rows(_DUE, {"most": most})]
+def due_targets() -> list[int]:
+    """Return the targets with due messages that no worker sends to, longest due first."""
+    due = Q(deliveries__state=DeliveryState.PENDING, deliveries__next_try_at__lte=Clock())
+    rows = WebhookTarget.objects.filter(leases.FREE, _NO_PAUSE, due, enabled=True)
+    rows = rows.annotate(since=Min("deliveries__next_try_at")).order_by("since", "pk")
+    return list(rows.values_list("pk", flat=True))
 
 
-_DUE = statements.read("pools/targets_with_due_deliveries")
+_NO_PAUSE = Q(wait_until=None) | Q(wait_until__lte=Clock())
 
 
 def take(target_id: int) -> Lease | None:
     """Lease a target; None while another worker sends to it, while it pauses, or if it is disabled."""
-    return _LEASES.take(target_id, Q(wait_until=None) | Q(wait_until__lte=Clock()))
+    return _LEASES.take(target_id, _NO_PAUSE)
 
 
 def next_delivery(lease: Lease) -> Delivery | None:
     """Renew the lease and return the next message; None if the lease is lost or no message is due.
 
-    Messages that were tried less come first, so that those which a receiver refuses hold up no new one.
+    Messages that were tried less come first, so that those which a receiver refuses hold up no new one; those of
+    alerts come before events, of which many may wait.
     """
     if not _LEASES.renew(lease):
         return None
     rows = Delivery.objects.filter(target_id=lease.row_id, state=DeliveryState.PENDING)
     ready = rows.filter(next_try_at__lte=Now()).select_related("target")
-    return ready.order_by("attempts", "next_try_at", "pk").first()
-
-
-def renew(lease: Lease, **changes: Any) -> bool:
-    """Renew a lease and change its target; False if the lease is lost or the target is disabled."""
-    return _LEASES.renew(lease, **changes)
+    return ready.order_by("attempts", F("log_event").asc(nulls_first=True), "pk").first()
 
 
 def release(lease: Lease) -> None:
@@ -169,64 +174,43 @@ def record_success(delivery: Delivery, status: int | None) -> None:
             last_status=status,
             last_error="",
         )
-        WebhookTarget.objects.filter(pk=delivery.target_id).update(failures=0, wait_until=None)
+        WebhookTarget.objects.filter(pk=delivery.target_id).update(
+            failures=0, wait_until=None, accepted_at=Clock()
+        )
 
 
 def record_failure(delivery: Delivery, answer: Answer) -> None:
-    """Schedule the next try, or give the message up; pause the target, so that messages do not pile on it."""
-    with transaction.atomic():
-        _schedule(delivery, answer)
-        pause(delivery.target_id, answer, longest=_FIRST if answer.refused else LONGEST_PAUSE)
+    """Schedule the next try, or give the message up; pause the target, so that messages do not pile on it.
+
+    A message is given up after TRIES if the target has accepted another one since it was written. Else the target
+    seems to accept nothing: after OFF_AFTER failures it is switched off, and its messages wait.
+    """
+    with transaction.atomic(), events.recorded_by(events.WORKER):
+        target = WebhookTarget.objects.select_for_update().filter(pk=delivery.target_id).first()
+        if target is None:
+            return
+        accepted = target.accepted_at is not None and target.accepted_at > delivery.created_at
+        attempts, failures = delivery.attempts + 1, target.failures + (not answer.refused)
+        given_up = accepted and attempts >= TRIES
+        Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.PENDING).update(
+            state=DeliveryState.FAILED if given_up else DeliveryState.PENDING,
+            attempts=attempts,
+            last_status=answer.status,
+            last_error=answer.error[:500],
+            next_try_at=Clock() + _pause(attempts, answer),
+        )
+        changes: dict[str, Any] = {"failures": failures}
+        changes["wait_until"] = Clock() + _pause(1 if answer.refused else failures, answer)
+        if not accepted and max(attempts, failures) >= OFF_AFTER and target.enabled:
+            changes |= {"enabled": False, "switched_off_at": Clock()}
+        WebhookTarget.objects.filter(pk=target.pk).update(**changes)
 
 
-def _schedule(delivery: Delivery, answer: Answer) -> None:
-    database.rows(
-        _FAILED,
-        {
-            "status": answer.status,
-            "error": answer.error[:500],
-            "tries": TRIES,
-            "longest": LONGEST_PAUSE,
-            "first": _FIRST,
-            "delivery": delivery.pk,
-            "at_least": answer.wait,
-        },
-        prepare=False,
-    )
-
-
-def pause(target_id: int, answer: Answer, *, longest: int = LONGEST_PAUSE) -> None:
-    """Count a failure of a target; nothing is sent to it for a while, longer after each failure."""
-    values = {"longest": longest, "first": _FIRST, "target": target_id, "at_least": answer.wait}
-    database.rows(_REST, values, prepare=False)
-
-
-def set_aside(
-    target: WebhookTarget, *, uid: str, body: str, log_event: int | None, answer: Answer
-) -> None:
-    """Write a message of a single event that was refused; it is tried again by itself, like every message."""
-    now = database.now()
-    row = Delivery(
-        target=target,
-        uid=uuid.UUID(uid),
-        event=DeliveryEvent.EVENT,
-        log_event=log_event,
-        body=body,
-        next_try_at=now,
-        created_at=now,
-    )
-    row.save(force_insert=True)
-    _schedule(row, answer)
-
-
-def events_set_aside(target: WebhookTarget) -> QuerySet[Delivery]:
-    """Return the messages of events that were set aside and are still tried."""
-    rows = Delivery.objects.filter(target=target, event=DeliveryEvent.EVENT)
-    return rows.filter(state=DeliveryState.PENDING)
-
-
-_FAILED = statements.read("pools/record_failed_delivery")
-_REST = statements.read("pools/pause_target")
+def _pause(failures: int, answer: Answer) -> timedelta:
+    """Return the time until the next try: it doubles with each failure, give or take a quarter."""
+    seconds = min(_FIRST * 2 ** min(failures - 1, 12), LONGEST_PAUSE)
+    jitter = random.uniform(0.75, 1.25)  # noqa: S311  # no secret
+    return timedelta(seconds=max(seconds * jitter, answer.wait))
 
 
 def cancel_pending(target: WebhookTarget) -> None:
@@ -238,6 +222,12 @@ def cancel_pending(target: WebhookTarget) -> None:
     rows.exclude(event=DeliveryEvent.EVENT).update(
         state=DeliveryState.FAILED, last_error="the target was switched off"
     )
+
+
+def retry_pending(target: WebhookTarget) -> None:
+    """Try the pending messages of a target again at once, with all their tries."""
+    rows = Delivery.objects.filter(target=target, state=DeliveryState.PENDING)
+    rows.update(attempts=0, next_try_at=Now())
 
 
 def _require_enabled(target: WebhookTarget) -> None:

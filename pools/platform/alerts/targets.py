@@ -15,8 +15,9 @@ from pools.models import Delivery, WebhookTarget
 from pools.models.alerts import DeliveryState
 from pools.models.fields import Now
 from pools.platform import database, events, versions
-from pools.platform.alerts import event_feed, outbox
+from pools.platform.alerts import outbox
 from pools.platform.conditions import registry
+from pools.platform.history import event_numbers
 from pools.platform.outbound import secrets, webhook_post
 
 LONGEST_NAME = 100
@@ -74,8 +75,8 @@ def parse_codes(value: object, field: str = "codes") -> list[str]:
 
 
 def codes() -> list[str]:
-    """Return every code that a target can select: those of alerts, and that of anchors."""
-    return sorted({*registry.codes(), outbox.ANCHOR})
+    """Return every code of alerts that a target can select."""
+    return sorted(registry.codes())
 
 
 def create(
@@ -103,9 +104,9 @@ def create(
             enabled=enabled,
             created_at=now,
             secret_made_at=now,
+            event_position=event_numbers.newest_number(),
             **events_of_target,
         )
-        event_feed.start(target)
         query = _set_url(target, url) or ""
         _save(target)
         secret = _generate()
@@ -128,19 +129,20 @@ def change(
         row = _locked(target)
         versions.require(row, version)
         if values.get("event_types") and not row.event_types:
-            event_feed.start(row)
+            row.event_position = event_numbers.newest_number()
         query = _set_url(row, values["url"]) if "url" in values else None
         for name in values.keys() - {"url"}:
             setattr(row, name, values[name])
-        # The change may have removed the cause of failures: messages are tried again at once.
-        row.failures, row.event_refusals = 0, 0
-        row.wait_until, row.event_limit, row.event_most = None, None, None
+        # The change may have removed the cause of failures.
+        row.failures, row.wait_until, row.switched_off_at = 0, None, None
         _save(row)
         if query is not None:
             secret, former = secrets_of(row)
             if query != former:
                 _seal(row, secret, query)
-        if not row.enabled:
+        if row.enabled:
+            outbox.retry_pending(row)
+        else:
             outbox.cancel_pending(row)
     return row
 

@@ -1,4 +1,8 @@
-"""Sealing: segments of events, each with a digest that covers the previous one (docs/reference/history-and-audit.md)."""
+"""Sealing: segments of events, each with a digest that covers the previous one (docs/reference/history-and-audit.md).
+
+The digest of an event covers its table and the JSON of its columns as PostgreSQL writes it (`to_jsonb`, in UTC),
+so that a change of any column changes the digest.
+"""
 
 from __future__ import annotations
 
@@ -6,207 +10,169 @@ import hashlib
 import json
 import logging
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 
-from django.db import transaction
+from django.db import connection, transaction
 
-from pools.models import AuditLayout, AuditSegment, AuditState, SegmentName, SegmentTally
-from pools.platform import advisory_locks, database
-from pools.platform.alerts import outbox
-from pools.platform.audit import event_rows, horizon
-from pools.platform.audit.event_rows import Row
+from pools.models import AuditLayout, AuditSegment, CountedUntil
+from pools.platform import database, events
+from pools.platform.history import event_numbers
 
 log = logging.getLogger(__name__)
 
+LOG = "audit"  # the row of CountedUntil with the number of the last sealed event
 SIZE = 1000  # largest number of events in a segment
+PAGE = 10_000  # events that are sealed in one transaction
 GENESIS = "0" * 64
-LONGEST = 253  # characters of a name that segments are looked up by
+MARK = 16  # leading bytes of an event's SHA-256 that a segment stores
+_DISTANCE = 4  # bytes of an event number, relative to the beginning of its segment
+
+Layout = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
-class SealResult:
-    """The result of a sealing; `waiting` is True while a transaction that drew a number is open."""
+class SealedEvent:
+    """An event as the chain reads it; `mark` is the beginning of its digest."""
 
-    segments: int = 0
-    events: int = 0
-    waiting: bool = False
-    busy: bool = False  # another process is sealing
+    number: int
+    table: str
+    mark: bytes
+    created_at: datetime
 
 
-def seal(*, seconds: float = 20) -> SealResult:
-    """Seal all complete events, for about `seconds` at most.
+def seal(*, seconds: float = 20) -> int:
+    """Seal all complete events, for about `seconds` at most; return their number.
 
-    Each batch is one transaction: a process that is killed leaves no partial batch, and the next
-    sealing continues.
+    Each batch is one transaction: a process that is killed leaves no partial batch, and the next sealing
+    continues. A second process waits for the batch of the first one.
     """
-    deadline = time.monotonic() + seconds
-    segments = events = 0
-    while True:
-        new_segments, result = _seal_batch()
-        segments += len(new_segments)
-        events += sum(segment.count for segment in new_segments)
-        _log_anchors(new_segments)
-        if not new_segments or time.monotonic() > deadline:
-            return SealResult(segments, events, result.waiting, result.busy)
+    deadline, total = time.monotonic() + seconds, 0
+    while count := _seal_batch():
+        total += count
+        if time.monotonic() > deadline:
+            break
+    return total
 
 
 @transaction.atomic
-def _seal_batch() -> tuple[list[AuditSegment], SealResult]:
-    if not database.call("SELECT pg_try_advisory_xact_lock(%s)", [advisory_locks.AUDIT_SEALING]):
-        return [], SealResult(busy=True)
-    state, _ = AuditState.objects.get_or_create(pk=1)
-    complete = horizon.advance(state)
-    last = AuditSegment.objects.order_by("-id").first()
+def _seal_batch() -> int:
+    position, _ = CountedUntil.objects.select_for_update().get_or_create(log=LOG)
+    complete = event_numbers.complete_number(position)
+    layout, now = _layout(), database.now()
+    rows = read_events(position.counted, complete, layout.columns, limit=PAGE)
     segments: list[AuditSegment] = []
-    if complete is not None:
-        segments = _create_segments(last, complete, state)
-    state.save()
-    return segments, SealResult(waiting=complete is None)
-
-
-def _create_segments(
-    last: AuditSegment | None, complete: int, state: AuditState
-) -> list[AuditSegment]:
-    layout, previous = _layout(), last
-    after = last.last_id if last else 0
-    rows = event_rows.read_rows(after, complete, layout=layout.columns, limit=event_rows.PAGE)
-    now = database.now()
-    parts = list(_split(rows, last.day if last else date.min, now.astimezone(UTC).date()))
-    segments: list[AuditSegment] = []
-    for number, (day, part) in enumerate(parts, start=1):
-        # No event can appear any more between the last of all events and the horizon.
-        to_the_end = number == len(parts) and len(rows) < event_rows.PAGE
-        through = complete if to_the_end else part[-1].number
-        state.lag_seconds = max(state.lag_seconds, _lag(last, part))
-        last = _segment(last, day, part, through=through, layout=layout, now=now)
+    last = AuditSegment.objects.last()
+    for start in range(0, len(rows), SIZE):
+        part = rows[start : start + SIZE]
+        # No event can appear any more between the last of all events and the complete number.
+        at_end = start + SIZE >= len(rows) < PAGE
+        through = complete if at_end else part[-1].number
+        last = _segment(last, part, (position.counted, through), layout, now)
+        position.counted = through
         segments.append(last)
     AuditSegment.objects.bulk_create(segments)
-    if segments and (previous is None or _hour(previous.sealed_at) != _hour(now)):
-        outbox.write_anchor(now)
-    _index_names(zip(segments, (part for _, part in parts), strict=True))
-    if last is not None:
-        state.segment = last.pk
-    return segments
-
-
-def _hour(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-
-
-def _split(rows: list[Row], day: date, today: date) -> Iterator[tuple[date, list[Row]]]:
-    """Yield parts of at most SIZE events of one day; days never decrease and never exceed today."""
-    part: list[Row] = []
-    for row in rows:
-        row_day = max(day, min(row.created_at.astimezone(UTC).date(), today))
-        if part and (row_day != day or len(part) == SIZE):
-            yield day, part
-            part = []
-        day = row_day
-        part.append(row)
-    if part:
-        yield day, part
-
-
-def _lag(last: AuditSegment | None, rows: list[Row]) -> float:
-    """Return the most seconds by which an event is older than an event with a smaller number."""
-    newest = last.newest_at if last else rows[0].created_at
-    lag = 0.0
-    for row in rows:
-        newest = max(newest, row.created_at)
-        lag = max(lag, (newest - row.created_at).total_seconds())
-    return lag
+    position.save()
+    if segments:
+        # A log that is kept elsewhere shows that a chain was cut off or written anew.
+        newest = segments[-1]
+        log.info("audit: sealed the events up to %s, anchor %s", newest.last_id, newest.anchor)
+    return len(rows)
 
 
 def _segment(
-    last: AuditSegment | None,
-    day: date,
-    rows: list[Row],
-    *,
-    through: int,
+    before: AuditSegment | None,
+    rows: list[SealedEvent],
+    span: event_numbers.Span,
     layout: AuditLayout,
     now: datetime,
 ) -> AuditSegment:
     newest = max(row.created_at for row in rows)
-    after = last.last_id if last else 0
-    packed = event_rows.pack_marks(after, rows)
+    after, through = span
+    marks = b"".join((row.number - after).to_bytes(_DISTANCE, "big") + row.mark for row in rows)
     segment = AuditSegment(
-        id=last.pk + 1 if last else 1,
-        day=day,
+        id=before.pk + 1 if before else 1,
         after_id=after,
         last_id=through,
         count=len(rows),
         layout=layout,
         oldest_at=min(row.created_at for row in rows),
-        newest_at=max(newest, last.newest_at) if last else newest,
-        marks=packed,
-        marks_digest=hashlib.sha256(packed).hexdigest(),
+        newest_at=max(newest, before.newest_at) if before else newest,
+        marks=marks,
+        marks_digest=hashlib.sha256(marks).hexdigest(),
         sealed_at=now,
     )
-    segment.digest = digest(last.digest if last else GENESIS, segment)
+    segment.digest = digest(before.digest if before else GENESIS, segment)
     return segment
 
 
 def digest(before: str, segment: AuditSegment) -> str:
     """Return SHA-256 over the previous digest, the segment's own columns, and its marks (all as hex)."""
+    times = (segment.oldest_at, segment.newest_at, segment.sealed_at)
     content = [
         segment.pk,
-        segment.day.isoformat(),
         segment.after_id,
         segment.last_id,
         segment.count,
         segment.layout.columns,
-        *(
-            moment.astimezone(UTC).isoformat()
-            for moment in (segment.oldest_at, segment.newest_at, segment.sealed_at)
-        ),
+        *(moment.astimezone(UTC).isoformat() for moment in times),
         segment.marks_digest,
     ]
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()
 
 
+def unpack_marks(segment: AuditSegment) -> dict[int, bytes]:
+    """Return the marks of a segment's events by their numbers."""
+    marks, width = bytes(segment.marks), _DISTANCE + MARK
+    entries = (marks[start : start + width] for start in range(0, len(marks), width))
+    return {
+        segment.after_id + int.from_bytes(entry[:_DISTANCE], "big"): entry[_DISTANCE:]
+        for entry in entries
+    }
+
+
+def current_layout() -> Layout:
+    """Return the columns of each event table as this version defines them."""
+    return {
+        model._meta.db_table: sorted(field.column for field in model._meta.concrete_fields)
+        for model in events.event_models().values()
+    }
+
+
 def _layout() -> AuditLayout:
-    columns = event_rows.current_layout()
+    columns = current_layout()
     newest = AuditLayout.objects.order_by("-id").first()
     if newest is not None and newest.columns == columns:
         return newest
     return AuditLayout.objects.create(columns=columns, made_at=database.now())
 
 
-def _index_names(sealed: Iterable[tuple[AuditSegment, list[Row]]]) -> None:
-    """Store what segments are looked up by: the names in their events, and the changes of pools."""
-    names: list[tuple[str, str, int]] = []
-    tallies: list[tuple[int, int, int, int]] = []
-    for segment, rows in sealed:
-        held: Counter[tuple[int, int]] = Counter()
-        names_found: set[tuple[str, str]] = set()
-        for row in rows:
-            names_found |= {
-                ("actor", row.actor),
-                ("org", row.org),
-                ("env", row.env),
-                ("uid", row.uid),
-            }
-            if row.pool_id is not None:
-                held[row.pool_id, row.family] += row.held
-        names += [(kind, name[:LONGEST], segment.pk) for kind, name in sorted(names_found) if name]
-        tallies += [
-            (pool, family, segment.pk, count) for (pool, family), count in held.items() if count
-        ]
-    database.copy(SegmentName._meta.db_table, ("kind", "name", "segment_id"), dict.fromkeys(names))
-    database.copy(SegmentTally._meta.db_table, ("pool_id", "family", "segment_id", "held"), tallies)
+def read_events(
+    after: int | None, through: int, layout: Layout, *, limit: int
+) -> list[SealedEvent]:
+    """Return the first `limit` events with numbers in (after, through], by number; None: no lower bound."""
+    with connection.cursor() as cursor:  # to_jsonb writes timestamps in the session's time zone
+        cursor.execute("SET timezone TO 'UTC'")
+    statement = _statement(tuple((table, tuple(columns)) for table, columns in layout.items()))
+    values = {"a": -(1 << 63) if after is None else after, "b": through, "n": limit}
+    rows = database.rows(statement, values, prepare=False)
+    return [
+        SealedEvent(number, table, hashlib.sha256(f"{table}\n{text}".encode()).digest()[:MARK], at)
+        for number, table, text, at in rows
+    ]
 
 
-def _log_anchors(segments: list[AuditSegment]) -> None:
-    """Log the anchors: a log that is kept elsewhere shows that a chain was cut or rewritten."""
-    for segment in {segment.day: segment for segment in segments}.values():  # the last of each day
-        log.info(
-            "audit anchor: day %s event %s anchor %s:%s",
-            segment.day,
-            segment.last_id,
-            segment.pk,
-            segment.digest,
+@lru_cache(maxsize=8)
+def _statement(layout: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
+    """Return one statement over all event tables, ordered by number through their primary keys."""
+    parts = []
+    for table, columns in layout:
+        names = ", ".join(f'"{column}"' for column in columns)
+        parts.append(
+            f"(SELECT r.pgh_id, '{table}', to_jsonb(r)::text, r.pgh_created_at"  # noqa: S608  # our own names
+            f' FROM (SELECT {names} FROM "{table}"'
+            "  WHERE pgh_id > %(a)s AND pgh_id <= %(b)s ORDER BY pgh_id LIMIT %(n)s) r)"
         )
+    return f"{' UNION ALL '.join(parts)} ORDER BY 1 LIMIT %(n)s"

@@ -95,12 +95,18 @@ def evaluate_without_scheduler() -> Outcome | None:
 
 
 def tidy(days: int) -> int:
-    """Delete ended alerts and settled messages that are older than `days`; return their number."""
+    """Delete ended alerts and settled messages that are older than `days`; return their number.
+
+    Messages about events that have arrived are deleted after a day: the log has the events.
+    """
+    now = database.now()
+    settled = Delivery.objects.exclude(state=DeliveryState.PENDING)
+    arrived = settled.filter(event=DeliveryEvent.EVENT, state=DeliveryState.DELIVERED)
+    deleted = arrived.filter(created_at__lt=now - timedelta(days=1)).delete()[0]
     if days <= 0:
-        return 0
-    before = database.now() - timedelta(days=days)
-    old = Delivery.objects.exclude(state=DeliveryState.PENDING).filter(created_at__lt=before)
-    deleted = old.delete()[0]
+        return deleted
+    before = now - timedelta(days=days)
+    deleted += settled.filter(created_at__lt=before).delete()[0]
     return deleted + Alert.objects.filter(ended_at__lt=before).delete()[0]
 
 

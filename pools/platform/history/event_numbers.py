@@ -1,87 +1,87 @@
-"""Which event numbers can belong to a period of time, computed from the segments of the audit chain.
+"""Numbers of events: up to which number the log is complete, and which numbers can belong to a period of time.
 
-Event numbers follow the times of events roughly, not exactly: a transaction dates its events by its
-beginning. `AuditSegment.newest_at` never decreases, and no event is older than an earlier one by more
-than `AuditState.lag_seconds`. From both follow exact bounds.
+A transaction draws the numbers of its events from a sequence, and they become visible when it commits, thus
+out of order. A transaction that draws a number holds a lock on the sequence from before the draw until its
+end (PostgreSQL: `nextval` takes ROW EXCLUSIVE). Therefore the last number is read first, and the holders of
+such locks afterwards. When these transactions have ended, every event up to that number is visible or will
+never exist. Long readers, and writers that record no event, delay nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.db.models import QuerySet
-
-from pools.models import AuditSegment, AuditState, SegmentName
-from pools.platform.audit import event_rows, sealing
+from pools.models import AuditSegment, CountedUntil
+from pools.platform import database
+from pools.sql import statements
 
 Span = tuple[int, int]  # event numbers: greater than the first, at most the second
 LEAST = 0
-_SLICE = 20_000  # unsealed event numbers that are searched at once
-_SPANS_PER_BATCH = 40
+_SLICE = 20_000  # event numbers that are searched at once
+_PREPARED = "prepared"  # a two-phase commit: a prepared transaction has lost its virtual id
+
+
+def newest_number() -> int:
+    """Return the last number that was drawn for an event; 0 before the first."""
+    number: int = database.call(
+        "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END"
+        " FROM pools_event_number",
+        [],
+    )
+    return number
+
+
+def complete_number(position: CountedUntil) -> int:
+    """Return the number up to which no event can appear any more; `position.counted` while that is unknown.
+
+    Updates `position`, whose row the caller has locked and saves: the transactions that it waits for are stored,
+    so that no worker has to wait for them.
+    """
+    drawn = newest_number()
+    open_now = _open_transactions()  # after the number was read, never before
+    if _PREPARED in open_now or open_now & {*position.waits_for}:
+        return position.counted
+    complete = position.assigned if open_now else drawn
+    position.assigned, position.waits_for = drawn, sorted(open_now)
+    return complete
+
+
+def _open_transactions() -> set[str]:
+    """Return the virtual ids of other open transactions that have drawn an event number."""
+    rows = database.rows(_HOLDERS, {"prepared": _PREPARED}, prepare=False)
+    return {name for (name,) in rows}
+
+
+_HOLDERS = statements.read("pools/transactions_with_event_numbers")
 
 
 def span_between(since: datetime | None, until: datetime | None) -> Span:
-    """Return the event numbers that events of [since, until) can have; unsealed events are included."""
-    after, last_number = LEAST, event_rows.newest_number()
-    rows = AuditSegment.objects.order_by("newest_at", "id")
+    """Return the event numbers that events of [since, until) can have.
+
+    Event numbers follow the times of events only roughly: a transaction dates its events by its beginning. The
+    segments of the audit chain have the times of their oldest and newest events, from which follow exact bounds.
+    """
+    after, last_number = LEAST, newest_number()
+    segments = AuditSegment.objects.order_by("id")
     if since is not None:
-        segment_after = rows.filter(newest_at__gte=since).values_list("after_id", flat=True).first()
-        after = sealed_through() if segment_after is None else segment_after
-    if until is not None:
-        end = until + timedelta(seconds=lag_seconds())
-        segment_last = rows.filter(newest_at__gte=end).values_list("last_id", flat=True).first()
-        last_number = last_number if segment_last is None else segment_last
+        newer = segments.filter(newest_at__gte=since).values_list("after_id", flat=True).first()
+        after = sealed_through() if newer is None else newer
+    if until is not None and segments.filter(newest_at__gte=until).exists():
+        older = segments.filter(oldest_at__lt=until).values_list("last_id", flat=True)
+        last_number = older.last() or LEAST
     return after, last_number
-
-
-def lag_seconds() -> float:
-    """Return by how many seconds an event can be older than an event with a smaller number."""
-    seconds = AuditState.objects.filter(pk=1).values_list("lag_seconds", flat=True).first()
-    return seconds or 0.0
 
 
 def sealed_through() -> int:
     """Return the last event number that is sealed; 0 if none is."""
-    newest = AuditSegment.objects.order_by("-id").values_list("last_id", flat=True).first()
-    return newest or LEAST
+    return AuditSegment.objects.order_by("id").values_list("last_id", flat=True).last() or LEAST
 
 
-def spans_naming(names: dict[str, str], span: Span) -> Iterator[list[Span]]:
-    """Yield the parts of a span whose events can have all of these names, in batches, newest first.
-
-    Unsealed events have no index of names: their numbers are yielded as slices, whatever they name.
-    """
-    low, high = span
-    sealed = max(low, min(high, sealed_through()))
-    while high > sealed:
-        beneath = max(sealed, high - _SLICE)
-        yield [(beneath, high)]
-        high = beneath
-    oldest = None
-    while True:
-        rows = _segments_naming(names).filter(last_id__gt=low, after_id__lt=high).order_by("-id")
-        if oldest is not None:
-            rows = rows.filter(pk__lt=oldest)
-        segments = list(rows.values_list("pk", "after_id", "last_id")[:_SPANS_PER_BATCH])
-        if not segments:
-            return
-        yield [(max(low, after), min(high, last)) for _, after, last in segments]
-        oldest = segments[-1][0]
-
-
-def slices(span: Span) -> Iterator[list[Span]]:
+def slices(span: Span) -> Iterator[Span]:
     """Yield a span in parts that double in size, newest first, so that a frequent match reads little."""
     low, high = span
     size = _SLICE
     while high > low:
-        yield [(max(low, high - size), high)]
+        yield max(low, high - size), high
         high, size = high - size, 2 * size
-
-
-def _segments_naming(names: dict[str, str]) -> QuerySet[AuditSegment]:
-    rows = AuditSegment.objects.all()
-    for kind, name in names.items():
-        entries = SegmentName.objects.filter(kind=kind, name=name[: sealing.LONGEST])
-        rows = rows.filter(pk__in=entries.values("segment_id"))
-    return rows

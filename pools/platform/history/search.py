@@ -1,9 +1,7 @@
 """Search the history: what happened to an address, a network, a holder or an organization, when, and by whom.
 
 Each event table has a searcher, which returns the filter that a query means for this table. Other apps
-register their searchers. The indexes of the tables find most rows. An org, an environment, an actor and
-a holder's uid are found through the audit segments that name them, so that allocations need not
-maintain indexes for these columns.
+register their searchers. The indexes of the tables find the rows.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from ipaddress import ip_network
@@ -57,18 +55,9 @@ class HistoryQuery:
 
     @property
     def indexed(self) -> bool:
-        """True if an index of each event table finds the matching rows."""
-        return bool(
-            self.network or self.mac or self.holder or self.vm or self.name or self.object_id
-        )
-
-    @property
-    def segment_names(self) -> dict[str, str]:
-        """Names by kind that audit segments are looked up by; empty if the tables' indexes suffice."""
-        if self.indexed:
-            return {}
-        pairs = {"uid": self.uid, "org": self.org, "env": self.env, "actor": self.actor}
-        return {kind: name for kind, name in pairs.items() if name}
+        """True if an index of each large event table finds the matching rows."""
+        named = self.network or self.mac or self.holder or self.vm or self.name or self.object_id
+        return bool(named or self.uid or self.org or self.env or self.actor)
 
 
 def all_events(user: Any) -> Q | None:
@@ -192,7 +181,9 @@ def _matching_numbers(
 ) -> tuple[list[int], int]:
     """Return the event numbers that match, newest first, and the number at which the search stopped.
 
-    Events up to and including this second number were not searched; 0 if the search was complete.
+    Events up to and including this second number were not searched; 0 if the search was complete. What no index
+    finds is searched slice by slice, but not for a user who sees only some of the events: the number at which a
+    search stops would reveal where the events of other people are.
     """
     limited = not _sees_events(user)
     if limited and query.actor not in {"", user.get_username()}:
@@ -202,36 +193,17 @@ def _matching_numbers(
         through = min(through, below - 1)
     table_queries = [_table_numbers(searcher, query, user) for searcher in SEARCHERS]
     queries = [rows for rows in table_queries if rows is not None]
-    batches = (
-        [[(after_number, through)]] if limited else _span_batches(query, after_number, through)
-    )
+    span = (after_number, through)
     numbers: list[int] = []
-    for spans in batches:
-        inside = Q()
-        for first, last in spans:
-            inside |= Q(pgh_id__gt=first, pgh_id__lte=last)
+    for first, last in [span] if limited or query.indexed else event_numbers.slices(span):
+        inside = Q(pgh_id__gt=first, pgh_id__lte=last)
         parts = [list(rows.filter(inside)[: limit - len(numbers)]) for rows in queries]
         numbers += list(heapq.merge(*parts, reverse=True))[: limit - len(numbers)]
-        if len(numbers) >= limit or limited:
+        if len(numbers) >= limit:
             break
-        if time.monotonic() > deadline:
-            return numbers, spans[-1][0]
+        if first > after_number and time.monotonic() > deadline:
+            return numbers, first
     return numbers, 0
-
-
-def _span_batches(
-    query: HistoryQuery, after_number: int, through: int
-) -> Iterable[list[event_numbers.Span]]:
-    """Return the spans of event numbers to search, in batches, newest first.
-
-    A query that no index serves is searched in several batches. This is only for users who see all
-    events: others have the indexes of their namespaces, and the number at which a search stops would
-    reveal where the events of other people are.
-    """
-    span = (after_number, through)
-    if query.segment_names:
-        return event_numbers.spans_naming(query.segment_names, span)
-    return [[span]] if query.indexed else event_numbers.slices(span)
 
 
 def _table_numbers(searcher: Searcher, query: HistoryQuery, user: Any) -> Any:

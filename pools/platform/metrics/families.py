@@ -199,7 +199,7 @@ ALL: tuple[Family, ...] = (
     _gauge(
         "ipam_audit_chain_ok",
         "",
-        "1 if the last verification found the sealed history unbroken, else 0; none before the first.",
+        "0 while the alert audit_chain_broken is open, because a verification of the history found faults; else 1.",
     ),
     Family(
         "ipam_audit_anchor_info",

@@ -13,9 +13,10 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.models import Delivery, Recovery, WebhookTarget
-from pools.models.alerts import DeliveryEvent, DeliveryState, Level
-from pools.models.audit import AuditVerification
+from pools.models.alerts import DeliveryState, Level
 from pools.platform import checks, database, scheduler
+from pools.platform.alerts import outbox
+from pools.platform.audit import verification
 from pools.platform.conditions import evaluation
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.imports import sources
@@ -24,9 +25,9 @@ SCHEDULER = "scheduler_stopped"
 VIOLATIONS = "check_violations"
 CHAIN = "audit_chain_broken"
 RECOVERING = "recovery_active"
-EVENTS_BEHIND = "webhook_events_behind"
-_PATIENCE = timedelta(minutes=15)  # until events that a receiver does not accept are a condition
-_GIVEN_UP = timedelta(days=1)  # how long an event that was given up is a condition
+WEBHOOK = "webhook_failing"
+_PATIENCE = timedelta(minutes=15)  # until messages that a receiver does not accept are a condition
+_GIVEN_UP = timedelta(days=1)  # how long a message that was given up is a condition
 MIRROR = "netbox_mirror_failed"
 _EXAMPLES = 5  # violations that their alert names
 
@@ -69,16 +70,23 @@ def _failed_mirrors(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         )
 
 
-def _broken_audit_chain(_levels: OpenLevels) -> Iterator[ActiveCondition]:
-    last = AuditVerification.objects.order_by("-pk").first()
-    if last and not last.ok:
-        title = ngettext(
-            "The audit chain is broken: %(count)s fault",
-            "The audit chain is broken: %(count)s faults",
-            last.fault_count,
-        ) % {"count": last.fault_count}
-        detail = last.faults[0]["message"] if last.faults else ""
-        yield ActiveCondition(CHAIN, "register", Level.ERROR, title, detail, "/admin/history/")
+def verify_history(seconds: float) -> int:
+    """Verify the audit chain, open or end the alert that says so, and return the number of faults.
+
+    Without time for the oldest segments, a fault that was found in one of them stays open.
+    """
+    report = verification.verify(seconds=seconds)
+    count = len(report.faults)
+    title = ngettext(
+        "The audit chain is broken: %(count)s fault",
+        "The audit chain is broken: %(count)s faults",
+        count,
+    ) % {"count": count}
+    detail = "\n".join(fault.message for fault in report.faults[:_EXAMPLES])
+    active = ActiveCondition(CHAIN, "register", Level.ERROR, title, detail, "/admin/history/")
+    if count or not report.unchecked:
+        evaluation.evaluate({CHAIN: [active] if count else []})
+    return count
 
 
 def _active_recovery(_levels: OpenLevels) -> Iterator[ActiveCondition]:
@@ -94,50 +102,46 @@ def _active_recovery(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         )
 
 
-def _events_behind(_levels: OpenLevels) -> Iterator[ActiveCondition]:
-    """Yield the webhook targets that do not accept events, with an error for those that missed some."""
+def _failing_webhooks(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield the webhook targets whose messages wait; with an error those that were switched off or missed some."""
     now = database.now()
-    set_aside = Delivery.objects.filter(target=OuterRef("pk"), event=DeliveryEvent.EVENT)
-    given_up = set_aside.filter(state=DeliveryState.FAILED, next_try_at__gt=now - _GIVEN_UP)
-    rows = WebhookTarget.objects.filter(enabled=True, event_types__len__gt=0).annotate(
-        late=Q(events_failing_since__isnull=False, events_failing_since__lt=now - _PATIENCE),
-        refused=Exists(set_aside.filter(state=DeliveryState.PENDING)),
-        lost=Exists(given_up),
+    messages = Delivery.objects.filter(target=OuterRef("pk"))
+    waiting = messages.filter(state=DeliveryState.PENDING, created_at__lt=now - _PATIENCE)
+    given_up = messages.filter(state=DeliveryState.FAILED, next_try_at__gt=now - _GIVEN_UP)
+    rows = WebhookTarget.objects.annotate(
+        off=Q(enabled=False, switched_off_at__isnull=False),
+        late=Q(enabled=True) & Exists(waiting),
+        lost=Q(enabled=True) & Exists(given_up.filter(attempts__gte=outbox.TRIES)),
     )
-    behind = Q(late=True) | Q(refused=True) | Q(lost=True) | Q(event_gap_to__isnull=False)
-    for target in rows.filter(behind).defer("sealed"):
-        missed = target.lost or target.event_gap_to is not None
-        title = gettext("The webhook %(webhook)s does not accept events") % {"webhook": target.name}
+    for target in rows.filter(Q(off=True) | Q(late=True) | Q(lost=True)).defer("sealed"):
+        title = gettext("The webhook %(webhook)s does not accept messages")
         yield ActiveCondition(
-            EVENTS_BEHIND,
+            WEBHOOK,
             f"webhook/{target.pk}",
-            Level.ERROR if missed else Level.WARNING,
-            title,
-            " ".join(_behind(target)),
+            Level.ERROR if target.off or target.lost else Level.WARNING,
+            title % {"webhook": target.name},
+            " ".join(_webhook_faults(target)),
             f"/admin/pools/webhooktarget/{target.pk}/change/",
         )
 
 
-def _behind(target: Any) -> Iterator[str]:
-    """Yield what became of the events that a target did not accept."""
-    if target.event_gap_to is not None:
+def _webhook_faults(target: Any) -> Iterator[str]:
+    """Yield what becomes of the messages that a target did not accept."""
+    if target.off:
         yield gettext(
-            "The events %(first)s to %(last)s are left out: too many were waiting, or"
-            " they were too old."
-        ) % {"first": target.event_gap_from, "last": target.event_gap_to}
+            "It accepted nothing in %(number)s tries and is switched off. Its messages wait; enable it again."
+        ) % {"number": outbox.OFF_AFTER}
     if target.late:
-        yield gettext("Events wait, and are sent in order when it accepts them again.")
-    if target.refused:
-        yield gettext("It refuses single events, which are tried again by themselves.")
+        yield gettext("Messages wait, and are tried again by themselves.")
     if target.lost:
-        yield gettext("Events that it always refused are given up; send them again on its page.")
+        yield gettext("Messages that it always refused are given up; send them again on its page.")
 
 
 ALL = (
-    Condition({EVENTS_BEHIND: "IpamOutboxStuck"}, _events_behind),
+    Condition({WEBHOOK: "IpamOutboxStuck"}, _failing_webhooks),
     Condition({SCHEDULER: "IpamSchedulerStopped"}, _stopped_scheduler),
     Condition({VIOLATIONS: "IpamCheckViolations"}, None),  # check_data finds them
-    Condition({CHAIN: "IpamAuditChainBroken"}, _broken_audit_chain),
+    Condition({CHAIN: "IpamAuditChainBroken"}, None),  # verify_history finds it
     Condition({RECOVERING: "IpamRecoveryActive"}, _active_recovery),
     Condition(
         {MIRROR: "IpamNetBoxMirrorFailed"},

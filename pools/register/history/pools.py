@@ -1,8 +1,7 @@
 """The state of a pool at a time: its settings, CIDRs and ranges, utilization and holders.
 
 Works for deleted pools too. The settings are those of the last event until then. The number of held
-blocks is computed backwards from now: by the tallies of whole segments of the audit chain, and event by
-event for the rest.
+blocks is computed backwards from now, by the pool's events since.
 """
 
 from __future__ import annotations
@@ -141,17 +140,14 @@ def _counts(
 
 
 def _count_held(pool_id: int, family: int, moment: datetime) -> int:
-    """Return the number of held blocks: those of now minus the changes since, by one statement."""
+    """Return the number of blocks that were held at the moment."""
     low, _ = event_numbers.span_between(moment, None)
-    ((held_now, segment_change, event_change),) = database.rows(
-        _COUNT_CHANGES, {"pool": pool_id, "family": family, "at": moment, "low": low}, prepare=False
-    )
-    return int(held_now - segment_change - event_change)
+    values = {"pool": pool_id, "family": family, "at": moment, "low": low}
+    ((number,),) = database.rows(_COUNT_HELD, values, prepare=False)
+    return int(number)
 
 
-# Uses the tally of a segment whose events are all later; of other segments, and of unsealed events, it
-# counts each event.
-_COUNT_CHANGES = statements.read("pools/pool_events_since")
+_COUNT_HELD = statements.read("pools/blocks_held_at")
 
 
 def _count_cooling(pool_id: int, family: int, moment: datetime) -> int | None:
