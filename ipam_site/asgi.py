@@ -8,6 +8,7 @@ behind a buffering proxy. Django's own ASGI handler would open a connection to t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http
 import json
 import tempfile
@@ -25,6 +26,7 @@ LARGEST_BODY = 33 * 1024 * 1024
 BODY_SECONDS = 20.0  # for a body, and a second more for each
 BODY_RATE = 1024  # bytes that have arrived of it
 LONGEST = 600.0  # seconds for any body, and for a client to read the response
+LINGER_SECONDS = 2.0
 _IN_MEMORY = 256 * 1024  # bytes of a body
 
 Message = Mapping[str, Any]
@@ -58,13 +60,19 @@ async def application(scope: Mapping[str, Any], receive: Receive, send: Send) ->
         length = await _read_body(scope, receive, body)
     except RefusedError as refusal:
         body.close()
-        status, headers, content = refusal.response()
+        await _send(send, refusal.response())
+        await _linger(receive)
+        return
     except asyncio.CancelledError:
         body.close()
         raise
     else:
         work = partial(_respond, _environ(scope, body, length))
-        status, headers, content = await asyncio.get_running_loop().run_in_executor(_threads, work)
+        await _send(send, await asyncio.get_running_loop().run_in_executor(_threads, work))
+
+
+async def _send(send: Send, response: Response) -> None:
+    status, headers, content = response
     encoded = [(name.lower().encode(), value.strip().encode("latin-1")) for name, value in headers]
     encoded.append((b"server", b"Cadastre"))  # instead of gunicorn's version
     if content and not any(name == b"content-length" for name, _ in encoded):
@@ -74,12 +82,20 @@ async def application(scope: Mapping[str, Any], receive: Receive, send: Send) ->
         await send({"type": "http.response.body", "body": content})
 
 
+async def _linger(receive: Receive) -> None:
+    """Discard what a refused client goes on to send: a connection that is closed before loses the response."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while (await receive()).get("more_body"):
+                pass
+
+
 async def _read_body(scope: Mapping[str, Any], receive: Receive, body: IO[bytes]) -> int:
     """Read the body into a file, and return its length. Raises RefusedError."""
     too_large = RefusedError(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large")
     too_slow = RefusedError(http.HTTPStatus.REQUEST_TIMEOUT, "request_timeout")
     announced = dict(scope["headers"]).get(b"content-length", b"0")
-    if len(announced) > 15 or int(announced) > LARGEST_BODY:  # int() refuses 4,300 digits
+    if int(announced) > LARGEST_BODY:
         raise too_large
     length, has_more = 0, True
     try:
@@ -132,7 +148,8 @@ def _environ(scope: Mapping[str, Any], body: IO[bytes], length: int) -> dict[str
 def _respond(environ: dict[str, Any]) -> Response:
     """Call Django, and return the whole response, also of an export: its statements are this thread's."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
-    response = django(environ, lambda status, headers, _=None: started.append((status, headers)))
+    start: Any = lambda status, headers, _=None: started.append((status, headers))  # noqa: E731
+    response = django(environ, start)
     try:
         content = b"".join(response)
     finally:

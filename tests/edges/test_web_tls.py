@@ -28,7 +28,7 @@ def test_a_certificate_that_was_replaced_is_used_at_the_next_handshake(
     tls = {"WEB_TLS_CERT": str(certificate), "WEB_TLS_KEY": str(key)}
     with running_site.web(WEB_WORKERS="1", **tls) as site:
         assert _ask(site, authority) == 200
-        certificate.write_text("half of a")
+        (tmp_path / "server.crt").write_text("half of a")
         assert _ask(site, authority) == 200
         renewed.server().files(tmp_path, "server")
         assert _ask(site, renewed) == 200
