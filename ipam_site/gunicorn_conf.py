@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import resource
 import signal
 import socket
 import ssl
@@ -15,17 +16,12 @@ from ipam_site import data_folder, env, logs, tls
 from ipam_site.supervisor import processes
 from pools.platform import garbage
 
-wsgi_app = "ipam_site.wsgi:application"
 bind = env.text("WEB_BIND", "127.0.0.1:8000")
 if bind.startswith(":") and socket.has_dualstack_ipv6():
     bind = f"[::]{bind}"  # all addresses of both families: a pod may have no IPv4 address
-# Several threads per process serve many connections. An allocation is one short round trip, so a few
-# threads per core keep the database busy. Threads only get complete requests (web_worker.py).
-worker_class = "ipam_site.web_worker.Worker"
 # More processes than threads, because Python runs one thread of a process at a time: 3 processes for
 # every 2 cores were the fastest on 4 cores (benchmarks: http).
 workers = env.integer("WEB_WORKERS", min(12, max(2, (os.cpu_count() or 2) * 3 // 2)), minimum=1)
-threads = env.integer("WEB_THREADS", 2, minimum=1)
 # Import once, then fork: a killed worker is replaced in milliseconds.
 preload_app = True
 timeout = 30
@@ -35,12 +31,23 @@ keepalive = 15
 worker_tmp_dir = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None  # noqa: S108
 # No control socket: nothing controls the server from another process.
 control_socket_disable = True
-if _files := tls.from_environment():
+_files = tls.from_environment()
+if _files and _files.client_ca:
+    # Of gunicorn's workers only this one hands client certificates to the application. A slow client occupies
+    # one of its threads: it is for API servers.
+    worker_class = "gthread"
+    wsgi_app = "ipam_site.wsgi:application"
+    threads = env.integer("WEB_THREADS", 2, minimum=1)
+else:
+    worker_class = "asgi"
+    wsgi_app = "ipam_site.asgi:application"  # it has the threads
+    asgi_lifespan = "off"
+if _files:
     certfile, keyfile = str(_files.certificate), str(_files.key)
     _contexts = tls.Contexts(_files)
 
     def ssl_context(_config: object, _default: object) -> ssl.SSLContext:
-        """Return the SSL context of a new connection, from the present certificate files."""
+        """Return an SSL context whose connections use the present certificate files."""
         return _contexts.current()
 
 
@@ -63,6 +70,9 @@ def on_starting(_server: object) -> None:
 
 
 def post_fork(_server: object, _worker: object) -> None:
-    """Make a worker end with its master even if that is killed, and tune its garbage collection."""
+    """Make a worker end with its master even if that is killed, tune its garbage collection and its limits."""
     processes.die_with_parent(signal.SIGKILL, parent=os.getppid())()
     garbage.collect_seldom()
+    # A slow client occupies no thread, but a descriptor.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -165,8 +165,6 @@ MIDDLEWARE = [
     "ipam_site.http.health.HealthMiddleware",
     # The same is true for a scrape with a token.
     "ipam_site.http.metrics.MetricsMiddleware",
-    # Before those that it replaces for allocations and releases of one block.
-    "ipam_site.http.fast_path.FastPathMiddleware",
     "ipam_site.http.middleware.APILanguageMiddleware",
     "ipam_site.http.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",

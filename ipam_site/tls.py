@@ -1,6 +1,6 @@
 """The web server's own TLS: `up --tls-cert --tls-key`, or gunicorn with WEB_TLS_CERT and WEB_TLS_KEY.
 
-Other programs renew certificates in place. A changed file is read at the next connection. While
+Other programs renew certificates in place. A changed file is read at the next handshake. While
 certificate and key do not match, because only one is written, the previous pair stays in use.
 """
 
@@ -90,11 +90,18 @@ class Contexts:
                 stamp = self._files.stamp()
                 if self._context is None or stamp != self._stamp:
                     self._context, self._stamp = self._files.context(), stamp
+                    self._context.sni_callback = self._use_current
             except OSError as error:
                 if self._context is None:
                     raise
                 log.warning("new TLS certificate not usable, keeping the previous one: %s", error)
             return self._context
+
+    def _use_current(
+        self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str, _context: ssl.SSLContext
+    ) -> None:
+        """Switch a connection to the present files: the event loop keeps the context that it started with."""
+        connection.context = self.current()
 
 
 def _no_password() -> str:

@@ -19,14 +19,6 @@ _PAGE_METHODS = ("GET", "HEAD", "POST")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
 
 
-def identify(request: HttpRequest) -> str:
-    """Return the id of a request, and store it for views, events and errors."""
-    client_id = request.META.get("HTTP_X_REQUEST_ID", "")
-    request_id = client_id if _SAFE.fullmatch(client_id) else uuid.uuid4().hex
-    request.META[problems.REQUEST_ID] = request_id
-    return request_id
-
-
 class RequestIdMiddleware:
     """Set `request.META[problems.REQUEST_ID]` for views, events and errors, and X-Request-Id.
 
@@ -38,7 +30,9 @@ class RequestIdMiddleware:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        request_id = identify(request)
+        client_id = request.META.get("HTTP_X_REQUEST_ID", "")
+        request_id = client_id if _SAFE.fullmatch(client_id) else uuid.uuid4().hex
+        request.META[problems.REQUEST_ID] = request_id
         response = self._get_response(request)
         if request.path_info.startswith(problems.API):
             response = problems.replace_page(request, response)

@@ -1,4 +1,4 @@
-"""POST pools/{id}/allocations/: the ordinary way; ipam_site/http/fast_path.py answers most of them."""
+"""POST pools/{id}/allocations/: allocate blocks now, or as soon as there are free ones."""
 
 from __future__ import annotations
 
@@ -117,14 +117,6 @@ def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
         _check_together(block_demand, report)
     report.raise_any()
     return block_demand, wait
-
-
-def parse_release(body: object_reader.Fields) -> tuple[demand.Holder, str]:
-    """Return the holder that releases a block, and its org or "". Raises InvalidInput."""
-    holder = body.parse("holder", _holder)
-    org = _parse_optional(body, "org", holders.parse_identifier)
-    body.report.raise_any()
-    return holder or demand.Holder("", ""), org or ""
 
 
 def _check_together(block_demand: demand.BlockDemand, report: object_reader.ProblemReport) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Concat
-from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,10 +18,9 @@ from pools.core import block_fields, demand, dns_names, errors
 from pools.models import AddressSpace, Block, Pool
 from pools.models.blocks import LIVE, BlockState
 from pools.models.pools import Category
-from pools.platform import prepared
+from pools.platform import database
 from pools.platform.rest import fields, filters, generics, keyset, parsing, query, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
-from pools.platform.tokens import Bearer
 from pools.register import block_lists
 from pools.register.allocator import allocation
 from pools.register.dns import names
@@ -179,11 +177,35 @@ class Blocks(_BlockView, generics.ListView):
         return self.get_paginated_response(_read_blocks([key["pk"] for key in keys]))
 
     def _plain_page(self, request: Request) -> dict[str, Any] | None:
-        """Return a page without filters and other orders; None for all else, also for wrong parameters."""
-        try:
-            return read_page(request)
-        except errors.InvalidInput:  # reported with all others
+        """Return a page without filters, in the order of ids, in one round trip.
+
+        None for all else, also for wrong parameters, which are reported with all others.
+        """
+        parameters = dict(request.GET.lists())
+        limits, cursors = (parameters.pop(name, [""]) for name in ("limit", "cursor"))
+        if parameters or len(limits) > 1 or len(cursors) > 1:
             return None
+        try:
+            limit = _limit(limits[0], "limit") if limits[0] else keyset.DEFAULT_LIMIT
+            cursor = keyset.decode_cursor(cursors[0], "cursor") if cursors[0] else (False, [0])
+        except errors.InvalidInput:
+            return None
+        backward, values = cursor
+        if (
+            backward
+            or len(values) != 1
+            or type(values[0]) is not int
+            or not 0 <= values[0] < 1 << 62
+        ):
+            return None
+        rows = orjson.loads(database.call(_PAGE, [values[0], limit + 1]))
+        blocks = [block_fields.named_block_answer(row) for row in rows[:limit]]
+        link = partial(keyset.link, request, columns=["id"])
+        return {
+            "next": link(blocks[-1], backward=False) if len(rows) > limit else None,
+            "previous": link(blocks[0], backward=True) if blocks and cursors[0] else None,
+            "results": blocks,
+        }
 
 
 class BlockView(_BlockView):
@@ -192,7 +214,7 @@ class BlockView(_BlockView):
 
     def get(self, request: Request, block_id: int) -> Response:
         """A block that is held or cooling."""
-        return Response(self._answer(block_id))
+        return Response(_read_block(block_id))
 
     @extend_schema(request=BlockChangeSerializer)
     def patch(self, request: Request, block_id: int) -> Response:
@@ -200,13 +222,7 @@ class BlockView(_BlockView):
         values = self.read(request, BlockChangeSerializer)
         holder = demand.Holder(**values["holder"]) if "holder" in values else None
         names.set_name(block_id, values["dns_name"], author=views.author(request), holder=holder)
-        return Response(self._answer(block_id))
-
-    def _answer(self, block_id: int) -> dict[str, Any]:
-        block = read_block(block_id)
-        if block is None:
-            raise errors.NotFound(self.absent)
-        return block
+        return Response(_read_block(block_id))
 
 
 class Release(_BlockView):
@@ -257,63 +273,25 @@ class EndCooldown(_BlockView):
 
 # PostgreSQL writes the rows as JSON: for a page of 100, the ORM's conversions of addresses and times take
 # half of the request; for one block, its writing of the statement does (docs/performance.md).
-_BLOCK = statements.read_raw("pools/block_details")
-_PAGE = statements.read_raw("pools/block_page")
+_BLOCK = statements.read("pools/block_details")
+_PAGE = "SELECT ipam_block_page(%s::bigint, %s::int)::text"
+_limit = query.integer(1, keyset.MAX_LIMIT)
 # Not with an array of one: PostgreSQL plans that anew each time, which takes three times as long as the rest.
-_BLOCKS = "SELECT ipam_blocks($1::bigint[])::text"
+_BLOCKS = "SELECT ipam_blocks(%s::bigint[])::text"
 
 
-def read_block(block_id: int, *, bearer: Bearer | None = None) -> dict[str, Any] | None:
-    """Return a block with its details, None if there is none; with a bearer also None unless the token may read it."""
-    row = prepared.fetch_text(_BLOCK, [block_id, *_presented(bearer)])
+def _read_block(block_id: int) -> dict[str, Any]:
+    """Return a block with its details. Raises NotFound."""
+    row = database.call(_BLOCK, {"block": block_id})
     if not row:
-        return None
+        raise errors.NotFound(_BlockView.absent)
     details = orjson.loads(row)
     answer = dict(block_fields.named_block_answer(details.pop("row")))
     return answer | {name: value for name, value in details.items() if value}
 
 
-def read_page(
-    request: HttpRequest | Request, *, bearer: Bearer | None = None
-) -> dict[str, Any] | None:
-    """Return a page of all blocks in one round trip.
-
-    None for a request with other parameters than `limit` and the `cursor` of a `next` link; with a bearer also
-    unless the token may read all blocks. Raises InvalidInput.
-    """
-    parameters = dict(request.GET.lists())
-    limits, cursors = (parameters.pop(name, [""]) for name in ("limit", "cursor"))
-    if parameters or len(limits) > 1 or len(cursors) > 1:
-        return None
-    limit = (
-        query.integer(1, keyset.MAX_LIMIT)(limits[0], "limit")
-        if limits[0]
-        else keyset.DEFAULT_LIMIT
-    )
-    backward, values = keyset.decode_cursor(cursors[0], "cursor") if cursors[0] else (False, [0])
-    if backward or len(values) != 1 or type(values[0]) is not int or not 0 <= values[0] < 1 << 62:
-        return None
-    text = prepared.fetch_text(_PAGE, [values[0], limit + 1, *_presented(bearer)])
-    if not text:
-        return None
-    rows = orjson.loads(text)
-    blocks = [block_fields.named_block_answer(row) for row in rows[:limit]]
-    link = partial(keyset.link, request, columns=["id"])
-    return {
-        "next": link(blocks[-1], backward=False) if len(rows) > limit else None,
-        "previous": link(blocks[0], backward=True) if blocks and cursors[0] else None,
-        "results": blocks,
-    }
-
-
-def _presented(bearer: Bearer | None) -> tuple[str | None, str | None]:
-    return (bearer.digest, bearer.moment.isoformat()) if bearer else (None, None)
-
-
 def _read_blocks(ids: list[int]) -> list[block_fields.BlockAnswer]:
     """Return the answers for these blocks in this order; blocks that are not in use are left out."""
     array = f"{{{','.join(map(str, ids))}}}"
-    return [
-        block_fields.named_block_answer(row)
-        for row in orjson.loads(prepared.fetch_text(_BLOCKS, [array]))
-    ]
+    rows = orjson.loads(database.call(_BLOCKS, [array]))
+    return [block_fields.named_block_answer(row) for row in rows]

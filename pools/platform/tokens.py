@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from knox.models import AuthToken
@@ -13,14 +13,6 @@ from pools.platform import events
 
 LONGEST_VALIDITY = 3650  # days
 COMMAND = events.Author(actor="manage.py", source="command")
-
-
-class Bearer(NamedTuple):
-    """Who presents a token in a request; the statement that does the work looks up and judges its user."""
-
-    digest: str
-    moment: datetime  # with which the token's expiry is compared
-    request_id: str
 
 
 class Subject(NamedTuple):

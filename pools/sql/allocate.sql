@@ -44,10 +44,9 @@ $$;
 
 -- Where the hot path found no block: the one that the holder has, or had and is still cooling, else the oldest one
 -- without the window's hint; the environment is served. Called by ipam_allocate, under its settings.
-DROP FUNCTION IF EXISTS ipam_allocate_otherwise(bigint, smallint, text, text, text, text, text);
 CREATE OR REPLACE FUNCTION ipam_allocate_otherwise(
   in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
-  in_env text, in_fresh_first boolean, OUT outcome text, OUT answer json
+  in_env text, OUT outcome text, OUT answer json
 ) LANGUAGE plpgsql AS $$
 DECLARE
   moment timestamptz;
@@ -93,8 +92,7 @@ BEGIN
       WHERE x.id = COALESCE(b.id, (
         SELECT y.id FROM pools_block y
           WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
-            AND y.available_from <= (SELECT CASE WHEN in_fresh_first
-              THEN ipam_available_until(in_pool, in_family) ELSE moment END)
+            AND y.available_from <= (SELECT ipam_available_until(in_pool, in_family))
           ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED))
       RETURNING x.* INTO b;
     IF NOT FOUND THEN
@@ -119,19 +117,14 @@ END $$;
 --   4. The answer is stored.
 -- in_family 0 is the pool's only family. outcome: allocated | existing | replayed | mismatch |
 -- elsewhere | other_uid | empty | both_families | no_family | no_pool.
--- `empty` has changed nothing: the caller refills the window and asks again. in_fresh_first: released
--- blocks wait until no fresh one is left to be drawn; a caller of an older version would not draw.
--- A holder that asks
--- twice at once, or a key that is used twice at once, ends in a unique violation for one of both,
--- which asks again too.
+-- `empty` has changed nothing: the caller refills the window and asks again. Released blocks wait until
+-- no fresh one is left to be drawn. A holder that asks twice at once, or a key that is used twice at once,
+-- ends in a unique violation for one of both, which asks again too.
 -- The plan is pinned: it must not depend on statistics that are hours old in a pool that grows;
 -- `+ 0` keeps it off the indexes of the address space and of the pool's states.
-DROP FUNCTION IF EXISTS ipam_allocate(
-  bigint, smallint, text, text, text, text, text, bigint, text, text, text);
 CREATE OR REPLACE FUNCTION ipam_allocate(
   in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
   in_env text, in_user bigint, in_key text, in_fingerprint text, in_context text,
-  in_fresh_first boolean DEFAULT false,
   OUT said json
 ) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
   SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off AS $$
@@ -161,7 +154,7 @@ BEGIN
       SELECT y.id FROM pools_block y
         WHERE y.pool_id = in_pool AND y.family = w.family AND NOT y.withheld
           AND y.available_from BETWEEN w.since AND
-            CASE WHEN w.all_drawn OR NOT in_fresh_first THEN (SELECT ipam_clock())
+            CASE WHEN w.all_drawn THEN (SELECT ipam_clock())
                  ELSE ipam_fresh_until() END
           AND NOT EXISTS (
             SELECT FROM pools_block k WHERE k.holder_id = in_id AND k.holder_kind = in_kind
@@ -183,7 +176,7 @@ BEGIN
     outcome := 'allocated';
   ELSE
     SELECT o.outcome, o.answer INTO outcome, answer FROM ipam_allocate_otherwise(
-      in_pool, in_family, in_kind, in_id, in_uid, in_org, in_env, in_fresh_first) o;
+      in_pool, in_family, in_kind, in_id, in_uid, in_org, in_env) o;
   END IF;
 
   said := json_build_object('outcome', outcome, 'answer', answer);
@@ -244,40 +237,6 @@ BEGIN
                     WHERE r.pool_id = pool.id AND r.state = 'pending');
   answer := ipam_block_row(b, pool.name, pool.cluster);
 END $$;
-
--- The user of an API token, and the one pool or cluster that the token is limited to; no row unless the
--- user has the permission (`pools.in_codename`) and the token one of the levels: a short form of what
--- authentication.py and token_scopes.py in pools/platform/rest decide. They also say why, wherever this
--- has no row.
-CREATE OR REPLACE FUNCTION ipam_token_user(
-  in_digest text, in_moment timestamptz, in_codename text, in_levels text[])
-RETURNS TABLE (user_id bigint, username text, pool_id bigint, cluster_id bigint)
-LANGUAGE sql STABLE AS $$
-  SELECT u.id::bigint, u.username::text, s.pool_id, s.cluster_id
-  FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id
-    LEFT JOIN pools_tokenscope s ON s.token_id = t.digest
-  WHERE t.digest = in_digest AND (t.expiry IS NULL OR t.expiry > in_moment)
-    AND (s.token_id IS NULL OR s.level = ANY (in_levels)) AND u.is_active
-    AND (u.is_superuser OR EXISTS (
-      SELECT FROM auth_permission p JOIN django_content_type c ON c.id = p.content_type_id
-      WHERE p.codename = in_codename AND c.app_label = 'pools' AND p.id IN (
-        SELECT up.permission_id FROM auth_user_user_permissions up WHERE up.user_id = u.id
-        UNION ALL
-        SELECT g.permission_id FROM auth_group_permissions g
-          JOIN auth_user_groups ug ON ug.group_id = g.group_id WHERE ug.user_id = u.id)))
-$$;
-
--- Who may allocate and release, and who may read blocks.
-CREATE OR REPLACE FUNCTION ipam_allocating_user(in_digest text, in_moment timestamptz)
-RETURNS TABLE (user_id bigint, username text, pool_id bigint, cluster_id bigint)
-LANGUAGE sql STABLE AS $$
-  SELECT * FROM ipam_token_user(in_digest, in_moment, 'allocate', '{allocate,administer}')
-$$;
-CREATE OR REPLACE FUNCTION ipam_reading_user(in_digest text, in_moment timestamptz)
-RETURNS TABLE (user_id bigint, username text, pool_id bigint, cluster_id bigint)
-LANGUAGE sql STABLE AS $$
-  SELECT * FROM ipam_token_user(in_digest, in_moment, 'view_block', '{read,allocate,administer}')
-$$;
 
 -- The blocks in use after an id, in_size at most, as an array of rows. The plan is pinned, as that of
 -- ipam_allocate is: without statistics PostgreSQL would read all blocks and sort them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import re
 from typing import Any
 
 import pytest
@@ -150,20 +151,41 @@ def _rows_read(table: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("way", [{}, {"Cookie": "a=b"}], ids=["fast path", "ordinary"])
-def test_blocks_are_read_without_the_others_before_there_are_statistics(
-    api: apis.Api, way: dict[str, str]
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("limit", ["", "0", "3", "+3", "٣", "50", "1001", "3&limit=4"])
+@pytest.mark.parametrize(
+    "cursor", [None, "", "x", [], [0], [-1], [1 << 70], [True], ["1"], [1, 2], [1 << 60]]
+)
+def test_a_page_in_the_order_of_ids_is_that_of_no_order(
+    api: apis.Api, limit: str, cursor: str | list[Any] | None
 ) -> None:
+    """Blocks are read by one statement if nothing is filtered or ordered."""
+    if isinstance(cursor, list):
+        cursor = base64.urlsafe_b64encode(json.dumps([False, cursor]).encode()).decode().rstrip("=")
+    path = f"blocks/?limit={limit}" + ("" if cursor is None else f"&cursor={cursor}")
+    answers = [api("GET", path + ordering) for ordering in ("", "&ordering=id")]
+    plain, ordered = ((answer.status_code, _contents(answer.json())) for answer in answers)
+    assert plain == ordered
+
+
+def _contents(document: dict[str, Any]) -> Any:
+    """A page with the cursors of its links, or the problems of a refusal."""
+    links = [document.get(name) for name in ("next", "previous")]
+    cursors = [link and re.findall(r"cursor=([^&]+)", link) for link in links]
+    return document.get("results"), cursors, document.get("code"), document.get("errors")
+
+
+@pytest.mark.exhaustive
+def test_blocks_are_read_without_the_others_before_there_are_statistics(api: apis.Api) -> None:
     pool = api.vm_pool("10.1.0.0/16", name="c")
     block = api.take(pool, "first")
     paths = {"blocks/?limit=100": 300, f"blocks/{block['id']}/": 5}  # rows, at most
     for path in paths:
         for _ in range(8):  # then PostgreSQL keeps its plan, of a table of one row
-            assert api("GET", path, **way).status_code == 200
+            assert api("GET", path).status_code == 200
     holders = [{"kind": "vm", "id": f"w-{number}"} for number in range(3000)]
     api.create(f"pools/{pool}/allocations/", {"holders": holders})
     for path, most in paths.items():
         before = _rows_read("pools_block")
-        assert api("GET", path, **way).status_code == 200
+        assert api("GET", path).status_code == 200
         assert _rows_read("pools_block") - before <= most, path

@@ -1,11 +1,12 @@
-"""One allocation with a token, a key and its event costs the database one round trip.
+"""An allocation with a key and its event, a release, a block and a page cost one round trip after that of the token.
 
-Counted on the wire (libpq's trace), because the hot path goes past Django's cursor and its log.
+Counted on the wire (libpq's trace), because these statements go past Django's cursor and its log.
 """
 
 from __future__ import annotations
 
 import pathlib
+from functools import partial
 from typing import Any
 
 import pytest
@@ -52,9 +53,33 @@ def asked(tmp_path: pathlib.Path) -> list[int]:
     return [round_trips(tmp_path / "trace", lambda n=n: ask(f"v-{n}")) for n in range(10)]  # type: ignore[misc]
 
 
-def test_an_allocation_asks_once(asked: list[int]) -> None:
+def test_an_allocation_asks_twice(asked: list[int]) -> None:
     # Now and then one of them fills the window up ahead (allocation._finish_allocation).
-    assert sorted(asked)[:9] == [1] * 9
+    assert sorted(asked)[:9] == [2] * 9
+
+
+def test_a_release_and_reading_blocks_ask_twice(tmp_path: pathlib.Path) -> None:
+    api = apis.Api()
+    api.cluster()
+    pool = api.vm_pool("10.0.0.0/20", cooldown=60)
+    blocks = [api.take(pool, f"vm-{number}") for number in range(WARM + 2)]
+
+    def release(block: dict[str, Any]) -> None:
+        body = {"holder": {"kind": "vm", "id": block["holder"]["id"]}}
+        assert api("POST", f"blocks/{block['id']}/release/", body).status_code == 200
+
+    def read(path: str) -> None:
+        assert api("GET", path).status_code == 200
+
+    def read_page(_block: dict[str, Any]) -> None:
+        read("blocks/?limit=2")
+
+    def read_block(block: dict[str, Any]) -> None:
+        read(f"blocks/{block['id']}/")
+
+    for work in (release, read_block, read_page):
+        trips = [round_trips(tmp_path / "trace", partial(work, block)) for block in blocks]
+        assert trips[WARM:] == [2, 2]
 
 
 def test_key_and_event_are_among_them(asked: list[int]) -> None:

@@ -143,15 +143,15 @@ def test_prepared_statements_need_no_pooler(url: str) -> None:
 _STATEMENTS = """
 import django; django.setup()
 from django.db import transaction
-from pools.platform import database, prepared
+from pools.platform import database
 for number in range(300):
-    assert prepared.fetch_text(f"SELECT '{number} ' || $1", ["x"]) == f"{number} x"
+    assert database.call(f"SELECT '{number} ' || %s::text", ["x"]) == f"{number} x"
     try:
         with transaction.atomic():
             database.rows(f"SELECT %s::int + {number}", [1], prepare=True)
             raise KeyError
     except KeyError:  # a rollback: psycopg drops all that it has prepared
-        assert prepared.fetch_text("SELECT 'after ' || $1", ["x"]) == "after x"
+        assert database.call("SELECT 'after ' || %s::text", ["x"]) == "after x"
 """
 
 

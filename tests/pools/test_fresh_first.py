@@ -163,14 +163,3 @@ def test_a_released_block_is_found_by_the_hint_when_all_are_drawn() -> None:
     assert factories.take(pool)["cidr"] == first["cidr"]
     pool_services.add_cidr(pool.pk, factories.entry("10.0.1.0/29"), author=factories.BY)
     assert not Window.objects.get(pool=pool).all_drawn
-
-
-def test_blocks_that_an_older_version_wrote_are_fresh() -> None:
-    pool = factories.pool("10.0.0.0/22", cooldown=0)
-    first = factories.take(pool)
-    pool.blocks.filter(state="available").update(available_from=first["allocated_at"])
-    Window.objects.update(all_drawn=None)
-    factories.give_back(first)
-    blocks = factories.ask(pool, *factories.holders(5)).blocks
-    assert first["cidr"] not in [block["cidr"] for block in blocks]
-    assert first["cidr"] not in factories.cidrs(pool, 600)

@@ -1,4 +1,4 @@
-"""The threads of a web process take turns: a request that waits delays no other one, and loses nothing."""
+"""The threads of a web process: a request that waits delays no other one, and loses nothing."""
 
 from __future__ import annotations
 

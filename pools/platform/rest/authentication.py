@@ -26,7 +26,7 @@ from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
 from pools.models import TokenLevel
-from pools.platform import login_limits, prepared, tokens
+from pools.platform import database, login_limits
 from pools.platform.rest import token_scopes
 
 SCHEMES = (b"bearer", b"token")
@@ -100,11 +100,6 @@ def parse_header(request: HttpRequest | Request) -> str | None:
     if len(header) != 2 or header[0].lower() not in SCHEMES or not _PRINTABLE.fullmatch(header[1]):
         raise exceptions.AuthenticationFailed("Write it as: Authorization: Bearer <token>.")
     return header[1].decode()
-
-
-def bearer(token: str, *, request_id: str) -> tokens.Bearer:
-    """Return who presents a token, for a statement that judges it."""
-    return tokens.Bearer(crypto.hash_token(token), datetime.now(UTC), request_id)
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
@@ -203,7 +198,7 @@ _OWNER = f"""
     FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id
     LEFT JOIN pools_tokenscope s ON s.token_id = t.digest
         AND (s.level <> 'administer' OR num_nonnulls(s.cluster_id, s.pool_id) > 0)
-    WHERE t.token_key = $1
+    WHERE t.token_key = %s
 """  # noqa: S608  # no value is formatted in
 
 
@@ -225,5 +220,5 @@ def _tokens(key: str) -> list[list[Any]]:
 
 
 def _read(key: str) -> list[list[Any]]:
-    rows: list[list[Any]] = json.loads(prepared.fetch_text(_OWNER, [key]))
+    rows: list[list[Any]] = json.loads(database.call(_OWNER, [key]))
     return rows

@@ -25,9 +25,8 @@ from pools.models import Block, Pool
 from pools.models.blocks import BlockState
 from pools.models.fields import Now
 from pools.models.pools import SINGLE
-from pools.platform import advisory_locks, database, events, idempotency, prepared, tokens
+from pools.platform import advisory_locks, database, events, idempotency
 from pools.register.allocator import batches, window
-from pools.sql import statements
 
 __all__ = [
     "Allocation",
@@ -136,7 +135,7 @@ def _call_allocate(
     """Return (outcome, stored HTTP status or 0, row of the block)."""
     holder = demand.holders[0]
     answer = orjson.loads(
-        prepared.fetch_text(
+        database.call(
             _ALLOCATE,
             [
                 pool_id,
@@ -156,46 +155,10 @@ def _call_allocate(
     return answer["outcome"], answer.get("status", 0), answer.get("answer")
 
 
-def allocate_by_token(
-    pool_id: int, demand: BlockDemand, *, bearer: tokens.Bearer, key: idempotency.Key | None = None
-) -> Allocation | None:
-    """Allocate one block as the user of a token, in one round trip; `key.user_id` is that user's, whatever it says.
-
-    Returns None, and has changed nothing, wherever `allocate` has more to do or to say, or the token does
-    not allow it.
-    """
-    holder = demand.holders[0]
-    values: list[str | int | None] = [
-        bearer.digest,
-        bearer.moment.isoformat(),
-        pool_id,
-        demand.families[0] if demand.families else 0,
-        holder.kind,
-        holder.id,
-        holder.uid,
-        demand.org,
-        demand.environment,
-        key.text if key else "",
-        key.fingerprint if key else "",
-        bearer.request_id,
-    ]
-    answer = database.with_retries(lambda: prepared.fetch_text(_ALLOCATE_BY_TOKEN, values))
-    if not answer:
-        return None
-    said = orjson.loads(answer)
-    if said["outcome"] not in _GIVEN:
-        return None
-    row, status = said["answer"], said.get("status", 0)
-    allocation = _finish_allocation(pool_id, said["outcome"], status, row, demand)
-    return allocation if isinstance(allocation, Allocation) else None
-
-
-_ALLOCATE_BY_TOKEN = statements.read_raw("pools/allocate_by_token")
 _GIVEN = {"allocated", "existing", "replayed"}  # outcomes with blocks
-
 _ALLOCATE = (
-    "SELECT ipam_allocate($1::bigint, $2::smallint, $3::text, $4::text, $5::text, $6::text,"
-    " $7::text, $8::bigint, $9::text, $10::text, $11::text, true)::text"
+    "SELECT ipam_allocate(%s::bigint, %s::smallint, %s::text, %s::text, %s::text, %s::text,"
+    " %s::text, %s::bigint, %s::text, %s::text, %s::text)::text"
 )
 
 
@@ -304,9 +267,9 @@ def release(
     if author.reason:
         author = replace(author, forced=force)
     answer = orjson.loads(
-        prepared.fetch_text(
-            "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
-            " $5::text, $6::boolean, $7::text))::text",
+        database.call(
+            "SELECT row_to_json(ipam_release(%s::bigint, %s::text, %s::text, %s::text,"
+            " %s::text, %s::boolean, %s::text))::text",
             [
                 block_id,
                 expected_holder.kind,
@@ -324,24 +287,6 @@ def release(
     if outcome == "changed":
         raise errors.HolderChanged
     return _parse_release(answer)
-
-
-def release_by_token(
-    block_id: int, holder: Holder, *, bearer: tokens.Bearer, org: str = ""
-) -> Release | None:
-    """Release a block as the user of a token, in one round trip.
-
-    Returns None, and has changed nothing, wherever `release` raises, or the token does not allow it.
-    """
-    answer = prepared.fetch_text(
-        _RELEASE_BY_TOKEN,
-        [bearer.digest, bearer.moment.isoformat(), block_id, *holder, org, bearer.request_id],
-    )
-    said = orjson.loads(answer) if answer else {"outcome": ""}
-    return _parse_release(said) if said["outcome"] in {"released", "repeated"} else None
-
-
-_RELEASE_BY_TOKEN = statements.read_raw("pools/release_by_token")
 
 
 def _parse_release(answer: Row) -> Release:

@@ -20,7 +20,7 @@ from pools.core import errors
 from pools.models import AllocationRequest, Environment, Pool
 from pools.models.fields import Now
 from pools.models.requests import RequestState
-from pools.platform import database, events, idempotency, process_metrics, tokens
+from pools.platform import database, events, idempotency, process_metrics
 from pools.register.allocator import allocation, owners, window
 from pools.sql import statements
 
@@ -50,30 +50,6 @@ def allocate(
         raise
     finally:
         _observe(started)
-
-
-def allocate_by_token(
-    pool_id: int,
-    demand: allocation.BlockDemand,
-    *,
-    bearer: tokens.Bearer,
-    key: idempotency.Key | None = None,
-) -> allocation.Allocation | None:
-    """Allocate one block as the user of a token; None, as of `allocation.allocate_by_token`, if `allocate` is to do it.
-
-    Raises InvalidInput `owner_required`.
-    """
-    owners.require_owner(pool_id, demand)
-    started = time.perf_counter()
-    try:
-        result = allocation.allocate_by_token(pool_id, demand, bearer=bearer, key=key)
-    except (OperationalError, InterfaceError) as error:
-        _count_failure(error)
-        _observe(started)
-        raise
-    if result is not None:
-        _observe(started)
-    return result
 
 
 def _count_failure(error: Exception) -> None:

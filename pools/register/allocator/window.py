@@ -101,9 +101,6 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
         if pool is None:  # deleted while this transaction waited for the lock
             raise errors.NotFound("There is no such pool.")
         state = _inspect(pool_id, family, at_least)
-        if state.cached is None:
-            database.rows(_REDATE, [pool_id, family], prepare=False)
-            state = _inspect(pool_id, family, at_least)
         if state.ready < at_least:
             cidrs = take_free_blocks(pool, family, WINDOW)
             if cidrs:
@@ -165,14 +162,6 @@ _WRITE_CACHE = f"""
         {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", "all_drawn", *CACHED_COLUMNS))}
     RETURNING id
 """  # noqa: S608  # our names
-
-# Dates fresh blocks back that an older version has written (pools/sql/allocate.sql).
-_REDATE = """
-    UPDATE pools_block SET available_from = available_from - interval '1000 years'
-    WHERE pool_id = %s AND family = %s AND state = 'available' AND allocated_at IS NULL
-      AND available_from > ipam_fresh_until() AND NOT withheld
-    RETURNING id
-"""
 
 _INSERT_AVAILABLE = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,

@@ -51,8 +51,3 @@ def parse(path: str) -> Statement:
 def read(path: str) -> str:
     """Return the statement of a file for psycopg: modules call it once, when they are imported."""
     return parse(path).with_psycopg_placeholders()
-
-
-def read_raw(path: str) -> str:
-    """Return the statement of a file with $1, $2, as `pools.platform.prepared` takes it."""
-    return parse(path).body

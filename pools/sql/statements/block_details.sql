@@ -1,8 +1,6 @@
 -- Return a block that is held or cooling as a JSON object, with the DNS name and the imported facts of its present
--- holder; an empty text if there is no such block. With a digest, also unless the token allows to read it.
+-- holder; an empty text if there is no such block.
 -- $1 block bigint
--- $2 digest text
--- $3 moment timestamptz
 SELECT coalesce((
     SELECT json_build_object(
         'row', ipam_block_row(b, p.name, c.name),
@@ -17,8 +15,5 @@ SELECT coalesce((
     LEFT JOIN pools_registerrecord AS d ON d.space_id = b.space_id AND d.target = 'address' AND b.state = 'held'
         AND d.first = host(b.cidr)::inet AND d.last = host(b.cidr)::inet AND d.holder_id = b.holder_id
         AND (d.description <> '' OR d.details <> '{}')
-    WHERE b.id = $1 AND b.state IN ('held', 'cooling') AND ($2::text IS NULL OR EXISTS (
-        SELECT FROM ipam_reading_user($2::text, $3::timestamptz) AS u
-        WHERE (u.pool_id IS NULL OR u.pool_id = b.pool_id)
-            AND (u.cluster_id IS NULL OR u.cluster_id = p.cluster_id)))
+    WHERE b.id = $1 AND b.state IN ('held', 'cooling')
     LIMIT 1), '')
