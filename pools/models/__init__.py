@@ -18,12 +18,11 @@ from pools.models.audit import (
     SegmentName,
     SegmentTally,
 )
-from pools.models.blocks import Block, FreeSpan, Window
+from pools.models.blocks import Block, DNSName, FreeSpan, Window
 from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.connections import Connection, Watcher
 from pools.models.containers import Container
-from pools.models.dns_names import DNSName
 from pools.models.fields import HostAddressField
 from pools.models.history import (
     BlockEvent,
