@@ -20,7 +20,6 @@ from django.core import exceptions
 import ipam_site
 from ipam_site import admin_site, broker, data_folder, database_url, env, logs
 from ipam_site.sign_on import ldap_settings
-from ipam_site.supervisor import programs
 from pools.core import errors, metric_labels
 
 # Allows ModelAdmin[Pool] and QuerySet[Block] at run time.
@@ -484,12 +483,6 @@ PGHISTORY_CREATED_AT_FUNCTION = "ipam_now()"  # one clock: pools/sql/clock.sql
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
 # No implicit indexes on event tables.
 PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
-
-# --- backups --------------------------------------------------------------------------------------
-
-# The folder of pg_dump, pg_restore and psql. The default are the programs of the embedded server, else
-# those of the PATH; they must not be older than the server.
-IPAM_PG_BIN = env.text("IPAM_PG_BIN") or str(programs.clients() or "")
 
 # --- clusters -------------------------------------------------------------------------------------
 

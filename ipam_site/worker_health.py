@@ -17,13 +17,12 @@ from ipam_site import data_folder, env
 # Seconds above the hard time limit of the longest task of each queue.
 _WORKERS = {"worker": ("ipam.default", 300.0), "reconciler": ("ipam.clusters", 620.0)}
 _OTHERS = {"watcher": 60.0, "beat": 60.0}
-NAMES = (*_WORKERS, *_OTHERS)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print why the process is stuck, or `ok`, and return the exit status: 1 if it is stuck."""
     parser = argparse.ArgumentParser(prog="manage.py worker_health", description=__doc__)
-    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("name", choices=(*_WORKERS, *_OTHERS))
     parser.add_argument("--max-age", type=float, metavar="SECONDS", help="limit without progress")
     options = parser.parse_args(arguments)
     reason = stuck_reason(options.name, data_folder.locate(), max_age=options.max_age)

@@ -19,10 +19,9 @@ from pools.platform.audit import sealing
 from pools.platform.conditions import evaluation
 from pools.platform.imports import worker as import_worker
 from pools.platform.metrics import event_counts, totals
-from pools.register import retention, usage
+from pools.register import dns, retention, usage
 from pools.register.allocator import requests
 from pools.register.conditions import register as register_conditions
-from pools.register.dns import names as dns_names
 from pools.register.imports import drafts as import_drafts
 from pools.register.imports import sources as import_sources
 from pools.register.leaks import detection
@@ -100,7 +99,7 @@ def tidy_sessions() -> None:
 
 @shared_task
 def purge_events() -> int:
-    dns_names.remove_ended()
+    dns.remove_ended()
     return retention.purge_events(settings.EVENT_RETENTION_DAYS)
 
 

@@ -23,7 +23,6 @@ from typing import IO, TYPE_CHECKING
 import psycopg
 
 from ipam_site import data_folder
-from ipam_site.supervisor import folder as supervisor_folder
 from ipam_site.supervisor import processes
 from tests import eventually, servers
 
@@ -215,7 +214,7 @@ def web(**env: str) -> Iterator[Web]:
         servers.drop(connection, name)
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE {servers.migrated(url)}')
         (data / "logs").mkdir(parents=True)
-        supervisor_folder.secrets_of(data)
+        data_folder.make_secrets(data)
         own = urllib.parse.urlsplit(url)._replace(path=f"/{name}").geturl()
         data_folder.write(data / "connections.json", {"database_url": own, "redis_url": ""})
         running = Web(data, env=env)
@@ -231,18 +230,32 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _MINE}
 
 
+def _running() -> dict[int, int]:
+    """The parent of each process by pid, without zombies."""
+    table = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            # After the name, which may contain any character: state and parent (man 5 proc).
+            state, parent, *_ = (
+                (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            )
+            if state not in {"Z", "X"}:
+                table[int(entry.name)] = int(parent)
+    return table
+
+
 def alive(pids: dict[int, str]) -> dict[int, str]:
     """Those that still run; a zombie waits for its parent only."""
-    running = processes.running_processes()
+    running = _running()
     return {pid: command for pid, command in pids.items() if pid in running}
 
 
 def descendants_of(root: int) -> dict[int, str]:
     """Number and command line of every process below another, parents before their children."""
-    running = processes.running_processes()
+    running = _running()
     found: dict[int, str] = {}
     level = {root}
-    while level := {pid for pid, (parent, _) in running.items() if parent in level}:
+    while level := {pid for pid, parent in running.items() if parent in level}:
         found |= {pid: _command(pid) for pid in level}
     return found
 

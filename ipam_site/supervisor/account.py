@@ -18,8 +18,11 @@ import shutil
 import subprocess
 from typing import Any
 
+from ipam_site.supervisor import processes
+
 SHELTER = pathlib.Path("/var/lib/cadastre")
 _NAME = "cadastre"
+_OWNER_NOTE = "belongs-to"  # the file with the path of the link
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +81,9 @@ def servers_folder(data: pathlib.Path) -> tuple[pathlib.Path, Account]:
     link = data / "servers"
     account = for_servers(link)
     if link.is_symlink() and not link.exists():
-        raise FileNotFoundError(f"{link} points to {link.readlink()}, which does not exist")
+        raise processes.CannotStartError(
+            f"{link} points to {link.readlink()}, which does not exist"
+        )
     if not link.exists():
         _make(link, account)
     return link.resolve(), account
@@ -94,39 +99,22 @@ def _make(link: pathlib.Path, account: Account) -> None:
     SHELTER.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700)
     account.chown(folder)
-    (SHELTER / f"{folder.name}.belongs-to").write_text(str(link))
+    (folder / _OWNER_NOTE).write_text(str(link))
     link.symlink_to(folder)
 
 
 def unused_folders() -> list[pathlib.Path]:
-    """Return the folders in /var/lib/cadastre that no data folder links to; see `remove_unused_folders`.
+    """Return the folders in /var/lib/cadastre that no data folder links to.
 
     Only root has such folders, and only root can read where the links would be.
     """
     if os.geteuid() != 0:
         return []
-    unused = []
-    for owner_note in SHELTER.glob("data-*.belongs-to"):
-        folder = owner_note.with_suffix("")
-        link = pathlib.Path(owner_note.read_text())
-        if folder.exists() and not (link.is_symlink() and link.readlink() == folder):
-            unused.append(folder)
-    return unused
-
-
-def remove_unused_folders() -> list[pathlib.Path]:
-    """Remove the unused folders, except those of running servers, and return the removed ones."""
-    removed = []
-    for folder in unused_folders():
-        if any(_is_running(pid_file) for pid_file in folder.rglob("postmaster.pid")):
-            continue
-        shutil.rmtree(folder)
-        folder.with_name(f"{folder.name}.belongs-to").unlink()
-        removed.append(folder)
-    return removed
-
-
-def _is_running(pid_file: pathlib.Path) -> bool:
-    """Return True if the process of this pid file exists."""
-    number = pid_file.read_text().partition("\n")[0]
-    return number.isdigit() and pathlib.Path(f"/proc/{number}").exists()
+    notes = {
+        note.parent: pathlib.Path(note.read_text()) for note in SHELTER.glob(f"*/{_OWNER_NOTE}")
+    }
+    return [
+        folder
+        for folder, link in notes.items()
+        if not (link.is_symlink() and link.readlink() == folder)
+    ]

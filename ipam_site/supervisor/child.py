@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from ipam_site.supervisor import processes, stop_signals
+from ipam_site.supervisor import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ class Spec:
 
     `stop` has pairs of a signal and the seconds to wait after it; SIGKILL follows. The kernel sends
     `on_death` if the supervisor is killed. `stdin` is for secrets, because every user of the machine
-    can read command lines.
+    can read command lines; `inherited` are file descriptors.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Spec:
     on_death: int = signal.SIGKILL
     account: accounts.Account | None = None
     stdin: str = ""
+    inherited: tuple[int, ...] = ()
     folder: pathlib.Path = pathlib.Path("/")
 
 
@@ -60,7 +61,7 @@ class Child:
         spec = self.spec
         self._trim_log()
         self._started = time.monotonic()
-        with self._log.open("ab") as log, stop_signals.defer():
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 spec.command,
                 cwd=spec.folder,
@@ -71,6 +72,7 @@ class Child:
                 # Ctrl-C reaches only the supervisor, which stops its children in order.
                 start_new_session=True,
                 preexec_fn=processes.die_with_parent(spec.on_death),
+                pass_fds=spec.inherited,
                 **(spec.account.popen() if spec.account else {}),
             )
         if self._process.stdin:
@@ -100,13 +102,8 @@ class Child:
             f" {pause:g} s; see {self._log}"
         )
 
-    def kill(self) -> None:
-        """Kill a stuck child; `watch` restarts it."""
-        if self._process is not None:
-            processes.kill_group(self._process.pid)
-
     def stop(self) -> None:
-        """Send the stop signals in order until the child and its process group have ended."""
+        """Send the stop signals in order until the child has ended, and kill the rest of its process group."""
         process = self._process
         if process is None:
             return
@@ -116,7 +113,7 @@ class Child:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
                 break
-        processes.end_group(process.pid)
+        processes.kill_group(process.pid)
         self._process = None
 
     def _trim_log(self) -> None:

@@ -1,13 +1,14 @@
-"""The embedded servers as child processes: stop leftovers, initialize, build URLs."""
+"""The embedded servers as child processes: initialize, build URLs.
+
+They hold the lock of the data folder, so that no other server starts in it before they have ended.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import pathlib
 import shlex
 import signal
-import time
 from typing import TYPE_CHECKING
 from urllib import parse
 
@@ -38,7 +39,7 @@ STOP = {
 }
 
 
-def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
+def postgres_server(data: pathlib.Path, secrets: dict[str, str], lock: int) -> Embedded:
     """Return PostgreSQL in the data folder; the first start runs initdb."""
     servers, account = accounts.servers_folder(data)
     server = postgres.Server(
@@ -48,10 +49,6 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
         port=_port(data, "database_url"),
         password=secrets["postgres_superuser"],
     )
-    # A server of a supervisor that was just killed may still run. A second server would not start,
-    # but the readiness check would reach the old one.
-    signals = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-    processes.stop_processes_in(server.data, signals=signals, seconds=10)
     postgres.make_data(server)
     spec = child.Spec(
         name="postgres",
@@ -60,6 +57,7 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
         stop=STOP["postgres"],
         on_death=signal.SIGINT,
         account=account,
+        inherited=(lock,),
     )
 
     def wait(alive: Callable[[], bool]) -> None:
@@ -70,14 +68,13 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
     return Embedded(spec, url, wait)
 
 
-def redis_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
+def redis_server(data: pathlib.Path, secrets: dict[str, str], lock: int) -> Embedded:
     """Return Redis in the data folder: as a broker it never evicts, and persists its queues."""
     servers, account = accounts.servers_folder(data)
     folder = servers / "redis"
     if not folder.exists():
         folder.mkdir(mode=0o700)
         account.chown(folder)
-    processes.stop_processes_in(folder, signals=(signal.SIGTERM, signal.SIGKILL), seconds=5)
     port, password = _port(data, "redis_url"), secrets["redis"]
     config = {
         "bind": "127.0.0.1",
@@ -96,6 +93,7 @@ def redis_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
         stop=STOP["redis"],
         on_death=signal.SIGTERM,
         account=account,
+        inherited=(lock,),
         stdin="".join(f"{name} {shlex.quote(value)}\n" for name, value in config.items()),
     )
     url = f"redis://:{parse.quote(password, safe='')}@127.0.0.1:{port}/0"
@@ -109,13 +107,6 @@ def _port(data: pathlib.Path, key: str) -> int:
 
 
 def wait_for_redis(url: str, alive: Callable[[], bool]) -> None:
-    """Wait until Redis answers. Raises TimeoutError if it ended or does not answer for 30 s."""
-    deadline = time.monotonic() + 30
+    """Wait until Redis answers, which refuses commands while it loads its data. Raises RedisError."""
     with redis.Redis.from_url(url, socket_timeout=2) as client:
-        while alive() and time.monotonic() < deadline:
-            # Redis also refuses commands while it loads its data.
-            with contextlib.suppress(redis.ConnectionError, redis.TimeoutError):
-                client.ping()
-                return
-            time.sleep(0.05)
-    raise TimeoutError("Redis did not start; see logs/redis.log in the data folder")
+        processes.wait_for(client.ping, alive, refused=(redis.RedisError,), seconds=30)

@@ -7,12 +7,11 @@ database; only `up` has the superuser's password.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import pathlib
 import shutil
-import time
+import tempfile
 from typing import TYPE_CHECKING
 from urllib import parse
 
@@ -22,7 +21,7 @@ from psycopg import sql
 from ipam_site.supervisor import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ipam_site.supervisor import account as accounts
 
@@ -81,12 +80,8 @@ class Server:
         )
 
 
-class InitError(Exception):
-    """The data directory could not be created."""
-
-
 def make_data(server: Server) -> None:
-    """Run initdb if there is no data directory yet. Raises InitError.
+    """Run initdb if there is no data directory yet. Raises CannotStartError.
 
     initdb writes to a temporary folder, which is renamed when it is complete.
     """
@@ -94,13 +89,16 @@ def make_data(server: Server) -> None:
         return
     temporary_folder = server.data.with_name(f"{server.data.name}.new")
     shutil.rmtree(temporary_folder, ignore_errors=True)
-    with _password_file(server) as file:
+    with tempfile.NamedTemporaryFile("w", dir=server.data.parent, prefix=".password") as file:
+        file.write(server.password)
+        file.flush()
+        server.account.chown(pathlib.Path(file.name))
         code, _ = processes.run(
             [
                 str(server.bin / "initdb"),
                 f"--pgdata={temporary_folder}",
                 f"--username={SUPERUSER}",
-                f"--pwfile={file}",
+                f"--pwfile={file.name}",
                 "--auth=scram-sha-256",
                 "--encoding=UTF8",
                 *server.locale,
@@ -111,22 +109,9 @@ def make_data(server: Server) -> None:
             **server.account.popen(),
         )
     if code:
-        raise InitError(f"initdb failed with exit code {code}; see its output above")
+        message = f"initdb failed with exit code {code}; see its output above"
+        raise processes.CannotStartError(message)
     os.rename(temporary_folder, server.data)
-
-
-@contextlib.contextmanager
-def _password_file(server: Server) -> Iterator[pathlib.Path]:
-    path = server.data.with_name(".password")
-    path.unlink(missing_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(server.password)
-        server.account.chown(path)
-        yield path
-    finally:
-        path.unlink()
 
 
 def environment() -> dict[str, str]:
@@ -135,21 +120,12 @@ def environment() -> dict[str, str]:
 
 
 def wait_until_ready(server: Server, alive: Callable[[], bool], *, seconds: float = 60) -> None:
-    """Wait until the server accepts connections.
+    """Wait until the server accepts connections: a minute, because it may replay its log after a crash.
 
-    Raises the last error if the server died or after `seconds`: a minute, because the server may
-    have to replay its log after a crash.
+    Raises the last OperationalError if the server died or does not answer.
     """
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            server.connect().close()
-        except psycopg.OperationalError:
-            if not alive() or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
+    refused = (psycopg.OperationalError,)
+    processes.wait_for(lambda: server.connect().close(), alive, refused=refused, seconds=seconds)
 
 
 def make_database(server: Server, *, name: str, password: str, createdb: bool = False) -> None:

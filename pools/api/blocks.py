@@ -21,9 +21,8 @@ from pools.models.pools import Category
 from pools.platform import database
 from pools.platform.rest import fields, filters, generics, keyset, parsing, query, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
-from pools.register import block_lists
+from pools.register import block_lists, dns
 from pools.register.allocator import allocation
-from pools.register.dns import names
 from pools.sql import statements
 
 
@@ -221,7 +220,7 @@ class BlockView(_BlockView):
         """Set the DNS name of a held block of one address."""
         values = self.read(request, BlockChangeSerializer)
         holder = demand.Holder(**values["holder"]) if "holder" in values else None
-        names.set_name(block_id, values["dns_name"], author=views.author(request), holder=holder)
+        dns.set_name(block_id, values["dns_name"], author=views.author(request), holder=holder)
         return Response(_read_block(block_id))
 
 

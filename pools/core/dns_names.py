@@ -1,30 +1,27 @@
-"""DNS names of addresses, patterns that derive them, and their records in zone files and DNSEndpoints.
+"""DNS names of addresses, the pattern that derives them, and their records in zone files and DNSEndpoints.
 
 RFC 1123, 2.1: a label has letters, digits and hyphens, none at an end. Such names need no escaping in a zone file.
 """
 
 from __future__ import annotations
 
-import contextlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from itertools import groupby
 
-from pools.core import errors, holders
+from pools.core import addresses, errors, holders
 
 LONGEST_NAME = 253
-PLACEHOLDERS = ("holder", "pool", "cluster", "org", "env", "address")
+HOLDER = "{holder}."  # a pattern begins with it
+CLUSTER = "{cluster}"
 DEFAULT_TTL = 300
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_REVERSE = {
-    # the labels below, and how many there may be
-    "in-addr.arpa": (re.compile(r"0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5]"), 4),
-    "ip6.arpa": (re.compile(r"[0-9a-f]"), 32),
-}
 _CLASSLESS_LABEL = re.compile(r"[0-9]{1,3}/[0-9]{1,2}")  # as the examples of RFC 2317 have it
+_OCTET = "(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
+_REVERSE_ZONE = re.compile(rf"(?:{_OCTET}\.){{0,4}}in-addr\.arpa|(?:[0-9a-f]\.){{0,32}}ip6\.arpa")
 _MAILBOX = "hostmaster"
 
 
@@ -38,33 +35,6 @@ class Record:
     @property
     def type(self) -> str:
         return "A" if self.address.version == 4 else "AAAA"
-
-
-@dataclass(frozen=True)
-class Zone:
-    """A zone as a file describes it; `nameservers` are host names, `cidr` is that of a classless reverse zone."""
-
-    name: str
-    nameservers: Sequence[str]
-    serial: int
-    ttl: int = DEFAULT_TTL
-    cidr: IPv4Network | None = None
-
-    @property
-    def is_reverse(self) -> bool:
-        return self.cidr is not None or any(_is_inside(self.name, zone) for zone in _REVERSE)
-
-    def owner_of(self, record: Record) -> str | None:
-        """Return the name that a record has in the zone; None if it does not belong to the zone."""
-        if self.cidr is not None:
-            in_zone = record.address in self.cidr
-            return f"{record.address.packed[-1]}.{self.name}" if in_zone else None
-        name = record.address.reverse_pointer if self.is_reverse else record.name
-        return name if _is_inside(name, self.name) else None
-
-
-def _is_inside(name: str, zone: str) -> bool:
-    return name == zone or name.endswith(f".{zone}")
 
 
 def parse_name(value: object, field: str = "dns_name") -> str:
@@ -92,19 +62,15 @@ def is_host_name(name: str) -> bool:
 
 
 def parse_pattern(value: object, field: str = "dns_pattern") -> str:
-    """Return a pattern such as `{holder}.{cluster}.example.org`; "" for none. Raises InvalidInput dns_pattern."""
+    """Return a pattern: `{holder}.` and a domain, in which `{cluster}` may stand; "" for none.
+
+    Raises InvalidInput wrong_type, dns_pattern.
+    """
     text = holders.parse_description(value, field=field, max_length=LONGEST_NAME)
     pattern = text.lower().removesuffix(".")
-    unknown = [name for name in _PLACEHOLDER.findall(pattern) if name not in PLACEHOLDERS]
-    if unknown:
-        names = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
-        message = f"there is no {{{unknown[0]}}}; known are {names}"
-        raise errors.InvalidInput.for_field(field, "dns_pattern", message, text)
-    if pattern and not is_host_name(_PLACEHOLDER.sub("x", pattern)):
-        message = "a host name with placeholders such as {holder}.{cluster}.example.org is expected"
-        raise errors.InvalidInput.for_field(field, "dns_pattern", message, text)
-    if pattern and not {"{holder}", "{address}"} & {*re.findall(r"\{[a-z]+\}", pattern)}:
-        message = "without {holder} or {address} all addresses would have the same name"
+    domain = pattern.removeprefix(HOLDER).replace(CLUSTER, "x")
+    if pattern and not (pattern.startswith(HOLDER) and is_host_name(f"x.{domain}")):
+        message = "{holder}.example.org or {holder}.{cluster}.example.org is expected"
         raise errors.InvalidInput.for_field(field, "dns_pattern", message, text)
     return pattern
 
@@ -114,79 +80,85 @@ def label_of(text: str) -> str:
     return re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def address_of(label: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that `{address}` wrote as a label; None if it is none."""
-    with contextlib.suppress(ValueError):
-        if re.fullmatch("[0-9a-f]{32}", label):
-            return IPv6Address(int(label, 16))
-        return IPv4Address(label.replace("-", "."))
-    return None
+def domain_of(pattern: str, cluster: str) -> str:
+    """Return what follows the label of the holder in the names that a pattern derives."""
+    return pattern.removeprefix(HOLDER).replace(CLUSTER, label_of(cluster))
 
 
-def read_pattern(pattern: str, name: str) -> Iterator[dict[str, str]]:
-    """Yield each way to read a name as derived from a pattern: the texts of its placeholders, by their names."""
-    parts = re.split(r"\{([a-z]+)\}", pattern)  # text, placeholder, text, …
-    if not name.startswith(parts[0]):
-        return
-    rest = name.removeprefix(parts[0])
-    if len(parts) == 1:
-        if not rest:
-            yield {}
-        return
-    following = pattern.removeprefix(f"{parts[0]}{{{parts[1]}}}")
-    for end in range(len(rest.partition(".")[0]) + 1):
-        for values in read_pattern(following, rest[end:]):
-            yield {parts[1]: rest[:end]} | values
+@dataclass(frozen=True)
+class Zone:
+    """A zone as a file describes it; `nameservers` are host names, `cidr` is that of a classless reverse zone."""
+
+    name: str
+    nameservers: Sequence[str]
+    serial: int
+    ttl: int = DEFAULT_TTL
+    cidr: IPv4Network | None = None
+
+    @classmethod
+    def parse(
+        cls, name: str, nameservers: Sequence[str], *, serial: int, ttl: int, cidr: str = ""
+    ) -> Zone:
+        """Return the zone that a request describes.
+
+        Raises InvalidInput required, dns_name, too_long, classless_cidr, and those of CIDRs.
+        """
+        if not nameservers or not all(text.strip() for text in nameservers):
+            raise errors.InvalidInput.for_field("ns", "required", "is required")
+        return cls(
+            parse_zone(name, classless=bool(cidr)),
+            [parse_name(text, "ns") for text in nameservers],
+            serial,
+            ttl,
+            _parse_classless(cidr) if cidr else None,
+        )
+
+    @property
+    def is_reverse(self) -> bool:
+        return self.cidr is not None or _is_reverse(self.name)
+
+    def owner_of(self, record: Record) -> str | None:
+        """Return the name that a record has in the zone; None if it does not belong to the zone."""
+        if self.cidr is not None:
+            in_zone = record.address in self.cidr
+            return f"{record.address.packed[-1]}.{self.name}" if in_zone else None
+        name = record.address.reverse_pointer if self.is_reverse else record.name
+        return name if f".{name}".endswith(f".{self.name}") else None
 
 
-def parse_nameserver(value: object, field: str = "ns") -> str:
-    """Return the host name of a name server. Raises InvalidInput wrong_type, required, dns_name."""
-    return parse_name(value, field) or _refuse_empty(field)
+def _is_reverse(zone: str) -> bool:
+    return f".{zone}".endswith((".in-addr.arpa", ".ip6.arpa"))
 
 
-def _refuse_empty(field: str) -> str:
-    raise errors.InvalidInput.for_field(field, "required", "is required")
-
-
-def parse_zone(value: object, field: str = "zone", *, classless: bool = False) -> str:
+def parse_zone(text: str, field: str = "zone", *, classless: bool = False) -> str:
     """Return the name of a zone, which may have one label; a classless one may begin with a label such as `64/26`.
 
-    Raises InvalidInput wrong_type, required, dns_name.
+    Raises InvalidInput required, dns_name, too_long.
     """
-    text = holders.parse_description(value, field=field, max_length=2 * LONGEST_NAME)
-    name = text.lower().removesuffix(".") or _refuse_empty(field)
+    name = holders.parse_description(text, field=field, max_length=2 * LONGEST_NAME)
+    name = name.lower().removesuffix(".")
+    if not name:
+        raise errors.InvalidInput.for_field(field, "required", "is required")
+    if len(f"{_MAILBOX}.{name}") > LONGEST_NAME:
+        message = f"may have at most {LONGEST_NAME - len(f'{_MAILBOX}.')} characters"
+        raise errors.InvalidInput.for_field(field, "too_long", message)
     first, *others = name.split(".")
-    fits = all(map(_LABEL.fullmatch, others)) and not name.rpartition(".")[2].isdigit()
-    if not (
-        fits and (_LABEL.fullmatch(first) or (classless and _CLASSLESS_LABEL.fullmatch(first)))
-    ):
+    label = _CLASSLESS_LABEL if classless and "/" in first else _LABEL
+    fits = label.fullmatch(first) and all(map(_LABEL.fullmatch, others))
+    if not fits or name.rpartition(".")[2].isdigit():
         message = "the name of a zone such as example.org or 10.in-addr.arpa is expected"
         raise errors.InvalidInput.for_field(field, "dns_name", message, text)
-    if len(f"{_MAILBOX}.{name}") > LONGEST_NAME:
-        most = LONGEST_NAME - len(f"{_MAILBOX}.")
-        raise errors.InvalidInput.for_field(
-            field, "too_long", f"may have at most {most} characters"
-        )
-    if not classless and not _may_have_addresses(name):
+    if not classless and _is_reverse(name) and not _REVERSE_ZONE.fullmatch(name):
         message = "no address has a name in it; a classless zone (RFC 2317) needs its CIDR"
         raise errors.InvalidInput.for_field(field, "dns_name", message, text)
     return name
 
 
-def _may_have_addresses(zone: str) -> bool:
-    """Return False for a reverse zone whose labels are those of no address."""
-    for reverse, (label, most) in _REVERSE.items():
-        if zone.endswith(f".{reverse}"):
-            labels = zone.removesuffix(f".{reverse}").split(".")
-            return len(labels) <= most and all(map(label.fullmatch, labels))
-    return True
-
-
-def check_classless(cidr: IPv4Network | IPv6Network, field: str = "cidr") -> IPv4Network:
-    """Return the CIDR of a classless reverse zone (RFC 2317). Raises InvalidInput `classless_cidr`."""
+def _parse_classless(text: str) -> IPv4Network:
+    cidr = addresses.parse_cidr(text, field="cidr")
     if not isinstance(cidr, IPv4Network) or cidr.prefixlen <= 24:
         message = "a classless reverse zone is of an IPv4 CIDR of /25 to /32"
-        raise errors.InvalidInput.for_field(field, "classless_cidr", message, cidr)
+        raise errors.InvalidInput.for_field("cidr", "classless_cidr", message, text)
     return cidr
 
 
@@ -214,15 +186,24 @@ def zone_lines(zone: Zone, records: Iterable[Record]) -> Iterator[str]:
     yield f"; end: {count} records\n"
 
 
-def endpoint_manifests(
+def endpoint_lines(
     records: Iterable[Record], *, namespace: str, ttl: int = DEFAULT_TTL
-) -> Iterator[dict[str, object]]:
-    """Yield a DNSEndpoint (externaldns.k8s.io/v1alpha1) for each name of records that are sorted by name."""
+) -> Iterator[str]:
+    """Yield the lines of a List in JSON with a DNSEndpoint (externaldns.k8s.io/v1alpha1) for each name.
+
+    The records are sorted by name. A list that was cut off is no JSON, so that kubectl prunes nothing.
+    """
+    yield '{"apiVersion": "v1", "kind": "List", "items": ['
+    separator = "\n"
     for name, of_name in groupby(records, key=lambda record: record.name):
         targets: dict[str, list[str]] = {}
         for record in of_name:
             targets.setdefault(record.type, []).append(str(record.address))
-        yield {
+        endpoints = [
+            {"dnsName": name, "recordTTL": ttl, "recordType": record_type, "targets": values}
+            for record_type, values in sorted(targets.items())
+        ]
+        manifest = {
             "apiVersion": "externaldns.k8s.io/v1alpha1",
             "kind": "DNSEndpoint",
             "metadata": {
@@ -230,15 +211,8 @@ def endpoint_manifests(
                 "namespace": namespace,
                 "labels": {"app.kubernetes.io/managed-by": "cadastre"},
             },
-            "spec": {
-                "endpoints": [
-                    {
-                        "dnsName": name,
-                        "recordTTL": ttl,
-                        "recordType": record_type,
-                        "targets": addresses,
-                    }
-                    for record_type, addresses in sorted(targets.items())
-                ]
-            },
+            "spec": {"endpoints": endpoints},
         }
+        yield separator + json.dumps(manifest)
+        separator = ",\n"
+    yield "\n]}\n"

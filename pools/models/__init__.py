@@ -11,11 +11,10 @@ from pools.models.accounts import (
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.attributes import CustomField
 from pools.models.audit import AuditLayout, AuditSegment
-from pools.models.blocks import Block, FreeSpan, Window
+from pools.models.blocks import Block, DNSName, FreeSpan, Window
 from pools.models.clusters import AddressSpace, Cluster, Recovery
 from pools.models.connections import Connection, Watcher
 from pools.models.containers import Container
-from pools.models.dns_names import DNSName
 from pools.models.fields import HostAddressField
 from pools.models.history import (
     BlockEvent,

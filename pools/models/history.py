@@ -21,11 +21,10 @@ from pghistory import trigger as pghistory_trigger
 from pools.models.accounts import DirectoryAccount, Passkey, SecondFactor
 from pools.models.alerts import WebhookTarget
 from pools.models.attributes import ATTRIBUTES, CustomField
-from pools.models.blocks import Block, BlockState
+from pools.models.blocks import Block, BlockState, DNSName
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
 from pools.models.containers import Container
-from pools.models.dns_names import DNSName
 from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 from pools.models.register_imports import NetBoxSource, RegisterImport

@@ -11,7 +11,6 @@ import sys
 import pytest
 
 from ipam_site import data_folder
-from ipam_site.supervisor import folder
 
 KEY = secrets.token_urlsafe(32)
 PRINT = "from ipam_site import settings; print(settings.IPAM_KEY_RING)"
@@ -47,17 +46,17 @@ def test_a_file_that_is_not_there_stops_the_start(tmp_path: pathlib.Path) -> Non
 
 @pytest.mark.exhaustive
 def test_up_makes_one_and_keeps_it(tmp_path: pathlib.Path) -> None:
-    made = folder.secrets_of(tmp_path)
-    assert folder.secrets_of(tmp_path) == made
+    made = data_folder.make_secrets(tmp_path)
+    assert data_folder.make_secrets(tmp_path) == made
     assert _python("-c", PRINT, IPAM_DATA=str(tmp_path)).stdout.strip() == str([made["key_ring"]])
 
 
 def test_a_folder_of_an_earlier_version_gets_one(tmp_path: pathlib.Path) -> None:
-    made = folder.secrets_of(tmp_path)
+    made = data_folder.make_secrets(tmp_path)
     del made["key_ring"]
     data_folder.write(tmp_path / "secrets.json", made)
     (tmp_path / "servers/postgres").mkdir(parents=True)
-    again = folder.secrets_of(tmp_path)
+    again = data_folder.make_secrets(tmp_path)
     assert again["key_ring"]
     assert made.items() <= again.items()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, ip_address, ip_network
+import json
+from ipaddress import ip_address
 from typing import Any
 
 import dns.zone
@@ -40,14 +41,19 @@ def test_other_names_are_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{holder}.{cluster}.example.org", "{address}.example.org", "VM-{holder}.{org}.{env}.{pool}.x.org."]
-)  # fmt: skip
-def test_a_pattern_has_placeholders(text: str) -> None:
+    "text", ["{holder}.{cluster}.example.org", "{HOLDER}.Example.org.", "{holder}.{cluster}", ""]
+)
+def test_a_pattern_is_a_holder_in_a_domain(text: str) -> None:
     assert dns_names.parse_pattern(text) == text.lower().removesuffix(".")
 
 
 @pytest.mark.parametrize(
-    "text", ["{name}.example.org", "web.example.org", "{holder}", "{holder}_x.example.org", "{holder.example.org"]
+    "text",
+    [
+        "{name}.example.org", "web.example.org", "{holder}", "{holder}.", "{holder}_x.example.org",
+        "{holder.example.org", "vm-{holder}.example.org", "{holder}.{holder}.example.org", "{holder}.{env}.example.org",
+        "{holder}.-.example.org", "{cluster}.{holder}.example.org", "{holder}.example.1",
+    ],
 )  # fmt: skip
 def test_other_patterns_are_refused(text: str) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
@@ -64,13 +70,11 @@ RECORDS = [
 ]  # fmt: skip
 
 
+NAMESERVERS = ["ns1.example.net", "ns2.example.net"]
+
+
 def _zone(name: str, cidr: str = "") -> Any:
-    zone = Zone(
-        name,
-        ["ns1.example.net", "ns2.example.net"],
-        serial=17,
-        cidr=IPv4Network(cidr) if cidr else None,
-    )
+    zone = Zone.parse(name, NAMESERVERS, serial=17, ttl=60, cidr=cidr)
     return dns.zone.from_text("".join(dns_names.zone_lines(zone, RECORDS)), name, relativize=False)
 
 
@@ -140,11 +144,18 @@ def test_a_zone_without_records_is_refused(text: str, code: str) -> None:
     assert refusal.value.code == code
 
 
-@pytest.mark.parametrize("text", ["10.0.0.0/24", "2001:db8::/64"])
-def test_a_classless_zone_is_of_less_than_a_24(text: str) -> None:
+@pytest.mark.parametrize(
+    ("nameservers", "cidr", "code"),
+    [
+        (NAMESERVERS, "10.0.0.0/24", "classless_cidr"), (NAMESERVERS, "2001:db8::/64", "classless_cidr"),
+        (NAMESERVERS, "10.0.0.1/29", "host_bits_set"), ([], "", "required"), (["ns1.example.net", " "], "", "required"),
+        (["ns"], "", "dns_name"),
+    ],
+)  # fmt: skip
+def test_other_zones_are_refused(nameservers: list[str], cidr: str, code: str) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
-        dns_names.check_classless(ip_network(text))
-    assert refusal.value.code == "classless_cidr"
+        Zone.parse("example.org", nameservers, serial=1, ttl=60, cidr=cidr)
+    assert refusal.value.code == code
 
 
 def test_a_file_ends_with_the_number_of_its_records() -> None:
@@ -153,8 +164,9 @@ def test_a_file_ends_with_the_number_of_its_records() -> None:
 
 
 def test_each_name_is_one_dnsendpoint_with_all_of_its_addresses() -> None:
-    manifests = [*dns_names.endpoint_manifests(RECORDS, namespace="dns", ttl=60)]
-    (web,) = (row for row in manifests if row["metadata"]["name"] == "web.example.org")  # type: ignore[index]
+    text = "".join(dns_names.endpoint_lines(RECORDS, namespace="dns", ttl=60))
+    manifests = json.loads(text)["items"]
+    (web,) = (row for row in manifests if row["metadata"]["name"] == "web.example.org")
     assert web["apiVersion"] == "externaldns.k8s.io/v1alpha1"
     assert web["spec"] == {
         "endpoints": [
@@ -168,3 +180,11 @@ def test_each_name_is_one_dnsendpoint_with_all_of_its_addresses() -> None:
             },
         ]
     }  # fmt: skip
+
+
+def test_a_list_without_records_is_empty_and_one_that_was_cut_off_is_no_json() -> None:
+    assert json.loads("".join(dns_names.endpoint_lines([], namespace="dns")))["items"] == []
+    lines = [*dns_names.endpoint_lines(RECORDS, namespace="dns")]
+    for end in range(len(lines)):
+        with pytest.raises(json.JSONDecodeError):
+            json.loads("".join(lines[:end]))

@@ -13,7 +13,7 @@ from django.core.management import base, call_command
 from django.urls import reverse
 
 from pools.models import DNSName, Event, Pool
-from pools.register.dns import names
+from pools.register import dns as names
 from tests import factories, people
 from tests.edges import api as apis
 
@@ -134,12 +134,11 @@ def test_a_pattern_derives_names(api: apis.Api) -> None:
     assert _addresses(zone, "own.example.org") == [set_block["address"]]
     assert odd["address"] not in zone.to_text()
     assert api("PATCH", place, {"dns_pattern": "x.example.org"}).json()["code"] == "dns_pattern"
-    api("PATCH", place, {"dns_pattern": "{address}.example.org"})
+    api("PATCH", place, {"dns_pattern": "{holder}.example.org"})
     six = factories.take(pool, factories.holder("six"), family=6)
     zone = _zone(api)
-    assert _addresses(zone, f"{one['address'].replace('.', '-')}.example.org") == [one["address"]]
-    (name,) = (record.name for record in names.records() if str(record.address) == six["address"])
-    assert _addresses(zone, name, "AAAA") == [six["address"]]
+    assert _addresses(zone, "shop-web-1.example.org") == [one["address"]]
+    assert _addresses(zone, "six.example.org", "AAAA") == [six["address"]]
     reverse_zone = _zone(api, "0.0.10.in-addr.arpa")
     assert "own.example.org." in reverse_zone.to_text()
 
@@ -262,14 +261,13 @@ def _found(text: str) -> set[str]:
     return {str(block.cidr.network_address) for block in page.context.get("blocks") or ()}
 
 
-@pytest.mark.exhaustive
 def test_names_of_patterns_are_found(api: apis.Api) -> None:
     pool = factories.pool("10.0.0.0/24", "2001:db8::/64")
     place, cluster = f"pools/{pool.pk}/", pool.cluster.name
     taken = {
-        name: factories.take(pool, factories.holder(name), family=4, org="Acme", env="prod-eu")["address"]
-        for name in ("shop/Web_1", "shop-web-1", "shop-web-11", "db", "own", "***", "prod")
-    }  # fmt: skip
+        name: factories.take(pool, factories.holder(name), family=4)["address"]
+        for name in ("shop/Web_1", "shop-web-1", "shop-web-11", "db", "own", "***")
+    }
     six = factories.take(pool, factories.holder("six"), family=6)["address"]
     factories.give_back(factories.take(pool, factories.holder("gone"), family=4))
     block = api("GET", "blocks/?holder_id=own").json()["results"][0]
@@ -280,22 +278,11 @@ def test_names_of_patterns_are_found(api: apis.Api) -> None:
             f"shop-web-1.{cluster}.example.org": web, f"SHOP-web-1.{cluster}.Example.org.": web,
             f"db.{cluster}.example.org": {taken["db"]}, f"own.{cluster}.example.org": set(),
             f"gone.{cluster}.example.org": set(), f"six.{cluster}.example.org": {six}, "db.other.example.org": set(),
-            f"d.{cluster}.example.org": set(), f".{cluster}.example.org": set(),
-            f"%.{cluster}.example.org": set(), "set.example.org": {taken["own"]},
+            f"d.{cluster}.example.org": set(), f".{cluster}.example.org": set(), f"d-b.{cluster}.example.org": set(),
+            f"shop--web-1.{cluster}.example.org": set(), f"%.{cluster}.example.org": set(),
+            "set.example.org": {taken["own"]},
         }),
-        ("vm-{holder}-{env}-{org}.example.org", {
-            "vm-shop-web-1-prod-eu-acme.example.org": web, "vm-prod-prod-eu-acme.example.org": {taken["prod"]},
-            "vm-db-prod-acme.example.org": set(), "db-prod-eu-acme.example.org": set(),
-        }),
-        ("{address}.{pool}.example.org", {
-            f"{taken['db'].replace('.', '-')}.{pool.name}.example.org": {taken["db"]},
-            f"20010db8{int(six.rpartition(':')[2], 16):024x}.{pool.name}.example.org": {six},
-            f"10-0-0-999.{pool.name}.example.org": set(), f"db.{pool.name}.example.org": set(),
-        }),
-        ("{holder}.{address}.example.org", {
-            f"db.{taken['db'].replace('.', '-')}.example.org": {taken["db"]},
-            f"web.{taken['db'].replace('.', '-')}.example.org": set(),
-        }),
+        ("{holder}.example.org", {"shop-web-1.example.org": web, f"db.{cluster}.example.org": set()}),
     ):  # fmt: skip
         assert api("PATCH", place, {"dns_pattern": pattern}).status_code == 200
         for text, addresses in finds.items():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pathlib
+import shlex
+import shutil
 from collections.abc import Iterator
 
 import pytest
-from django.core.management import call_command
 
-from ipam_site.supervisor import account, folder, run
+from ipam_site import data_folder
+from ipam_site.supervisor import account, processes, run
 from tests import running_site
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")
@@ -24,7 +25,7 @@ def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
 
 
 def _made(data: pathlib.Path) -> pathlib.Path:
-    os.close(folder.lock(data))
+    os.close(data_folder.lock(data))
     servers, owner = account.servers_folder(data)
     assert owner.uid not in {0, None}
     assert owner.reaches(servers, access="-w")
@@ -64,7 +65,7 @@ def test_without_its_data_folder_the_sheltered_data_is_unused(base: pathlib.Path
     assert account.unused_folders() == [first]
 
 
-def test_what_is_unused_is_counted_in_a_line_and_removed_by_a_command(base: pathlib.Path) -> None:
+def test_what_is_unused_is_named_with_the_command_that_removes_it(base: pathlib.Path) -> None:
     home = base / "home"
     home.mkdir(mode=0o700)
     unused = []
@@ -72,26 +73,22 @@ def test_what_is_unused_is_counted_in_a_line_and_removed_by_a_command(base: path
         unused.append(_made(home / "var"))
         (home / "var/servers").unlink()
     used = _made(home / "var")
-    (unused[1] / "postmaster.pid").write_text(f"{os.getpid()}\n/tmp\n")
     said: list[str] = []
     run.welcome(run.Options("", 0, home / "var", demo=False, workers=1, say=said.append), "")
-    assert [line for line in said if str(account.SHELTER) in line] == [
-        f"  2 folders have databases of deleted data folders, in {account.SHELTER}."
-    ]
-    output = io.StringIO()
-    call_command("up", "--remove-old-data", stdout=output)
-    assert output.getvalue() == f"removed {unused[0]}\n"
-    assert (unused[0].exists(), unused[1].exists(), used.exists()) == (False, True, True)
-    (unused[1] / "postmaster.pid").unlink()
-    call_command("up", "--remove-old-data", stdout=output)
-    assert sorted(account.SHELTER.iterdir()) == [used, used.with_name(f"{used.name}.belongs-to")]
+    (command,) = (line for line in said if str(account.SHELTER) in line)
+    rm, *arguments, first, second = shlex.split(command)
+    assert (rm, arguments, {first, second}) == ("rm", ["-r"], {*map(str, unused)})
+    for path in unused:
+        shutil.rmtree(path)
+    assert not account.unused_folders()
+    assert [*account.SHELTER.iterdir()] == [used]
 
 
 def test_sheltered_data_that_is_gone_is_not_made_anew(base: pathlib.Path) -> None:
     home = base / "home"
     home.mkdir(mode=0o700)
-    _made(home / "var").rmdir()
-    with pytest.raises(FileNotFoundError, match="does not exist"):
+    shutil.rmtree(_made(home / "var"))
+    with pytest.raises(processes.CannotStartError, match="does not exist"):
         account.servers_folder(home / "var")
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 
-from ipam_site.supervisor import child, embedded, folder, processes
+from ipam_site import data_folder
+from ipam_site.supervisor import child, embedded
 from tests import eventually, running_site
-
-_Make = Callable[[pathlib.Path, dict[str, str]], embedded.Embedded]
 
 
 @pytest.fixture
@@ -32,29 +31,32 @@ def _started(made: embedded.Embedded, data: pathlib.Path) -> child.Child:
     return server
 
 
-@pytest.mark.parametrize("make", [embedded.postgres_server, embedded.redis_server])
-def test_a_server_of_an_earlier_life_is_stopped_first(make: _Make, data: pathlib.Path) -> None:
-    secrets = folder.secrets_of(data)
-    old = _started(make(data, secrets), data)
+def test_a_server_of_an_earlier_life_ends_before_another_one_starts(data: pathlib.Path) -> None:
+    lock = data_folder.lock(data)
+    old = _started(embedded.redis_server(data, data_folder.make_secrets(data), lock), data)
+    os.close(lock)
     try:
-        made = make(data, secrets)
+        with pytest.raises(data_folder.UnusableError, match=f"process {os.getpid()},"):
+            data_folder.lock(data)
+        (data / "up.lock").write_text("99999999\n")  # its supervisor ended
+        with pytest.raises(data_folder.UnusableError, match="in use"):
+            data_folder.lock(data, seconds=0.2)
+        threading.Timer(0.5, old.stop).start()
+        os.close(data_folder.lock(data))
         assert not old.alive()
-        new = _started(made, data)
-        new.stop()
-        assert not new.alive()
     finally:
         old.stop()
 
 
 def test_without_its_secrets_a_database_is_not_started(data: pathlib.Path) -> None:
     (data / "servers/postgres").mkdir(parents=True)
-    with pytest.raises(FileNotFoundError, match=r"secrets\.json is missing"):
-        folder.secrets_of(data)
+    with pytest.raises(data_folder.UnusableError, match=r"secrets\.json is missing"):
+        data_folder.make_secrets(data)
 
 
 def test_another_server_at_the_port_is_not_taken_for_ours(data: pathlib.Path) -> None:
-    secrets = folder.secrets_of(data)
-    ours = embedded.postgres_server(data, secrets)
+    lock = data_folder.lock(data)
+    ours = embedded.postgres_server(data, data_folder.make_secrets(data), lock)
     server = _started(ours, data)
     try:
         stranger = embedded.postgres.Server(
@@ -68,13 +70,16 @@ def test_another_server_at_the_port_is_not_taken_for_ours(data: pathlib.Path) ->
             embedded.postgres.wait_until_ready(stranger, server.alive, seconds=0.2)
     finally:
         server.stop()
+        os.close(lock)
 
 
 def test_what_ignores_a_polite_signal_gets_the_next_one(tmp_path: pathlib.Path) -> None:
-    with subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 60 & wait"], cwd=tmp_path) as stubborn:
-        eventually.until(lambda: len(processes.pids_in(tmp_path)) == 2)
-        time.sleep(0.1)
-        signals = (signal.SIGTERM, signal.SIGKILL)
-        processes.stop_processes_in(tmp_path, signals=signals, seconds=0.5)
-        assert stubborn.wait(60) == -signal.SIGKILL
-    assert not processes.pids_in(tmp_path)
+    command = ["sh", "-c", "trap '' TERM; sleep 60 & echo $!; wait"]
+    spec = child.Spec("stubborn", command, dict(os.environ), ((signal.SIGTERM, 0.3),))
+    stubborn = child.Child(spec, logs=tmp_path, say=print)
+    stubborn.start()
+    log = tmp_path / "stubborn.log"
+    eventually.until(lambda: log.read_text().endswith("\n"))
+    stubborn.stop()
+    assert not stubborn.alive()
+    eventually.until(lambda: not running_site.alive({int(log.read_text()): "sleep"}))

@@ -17,9 +17,9 @@ from django.db import connection
 
 from ipam_site.supervisor import postgres, processes, programs
 from pools.models import Block, BlockEvent
-from pools.register import backups
-from tests import factories, servers
+from tests import servers
 from tests.edges import api as apis
+from tests.failure import dumps
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]
 _SMALL = "size=130m"
@@ -49,7 +49,8 @@ def disk() -> Iterator[pathlib.Path]:
 @pytest.fixture
 def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connection]:
     """The register on that disk, its server's log elsewhere; a superuser's connection."""
-    created = backups.write_backup(tmp_path / "register.dump")
+    file = tmp_path / "register.dump"
+    assert dumps.back_up(file).returncode == 0
     folder, account = servers._folder()
     account.chown(disk)
     server = postgres.Server(
@@ -73,7 +74,7 @@ def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connect
             HOST="127.0.0.1", PORT=str(server.port), USER="cadastre", PASSWORD=server.password,
             NAME="cadastre",
         )  # fmt: skip
-        backups.restore_backup(created.path, author=factories.WITH_REASON, recovery=False)
+        assert dumps.restore(file, recovery=False).returncode == 0
         with server.connect("cadastre") as superuser:
             yield superuser
     finally:

@@ -1,11 +1,10 @@
-"""`manage.py worker_health` and what `up` makes of it: a process that lives and does not get on."""
+"""`manage.py worker_health`: a process that lives and does not get on."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -15,8 +14,6 @@ import pytest
 import redis
 
 from ipam_site import data_folder, worker_health
-from ipam_site.supervisor import child, run
-from tests import eventually
 
 
 @pytest.fixture
@@ -87,27 +84,3 @@ def test_the_command_needs_neither_django_nor_a_database(
 
     assert ask() == (0, "ok")
     assert ask("--max-age=20")[0] == 1
-
-
-def test_up_starts_a_child_again_that_did_not_get_on_twice(
-    tmp_path: pathlib.Path, touched: Callable[[str, float], None]
-) -> None:
-    said: list[str] = []
-    spec = child.Spec("watcher", ["sleep", "60"], dict(os.environ), ((signal.SIGTERM, 1),))
-    options = run.Options("127.0.0.1", 1, tmp_path, demo=False, workers=None, say=said.append)
-    stuck = child.Child(spec, logs=tmp_path, say=said.append)
-    stuck.start()
-    try:
-        touched("watcher", 100)
-        quiet = run.restart_stuck(options, [stuck], set())
-        assert quiet == {"watcher"}
-        assert stuck.alive()
-        assert run.restart_stuck(options, [stuck], quiet) == set()
-        eventually.until(lambda: not stuck.alive())
-        assert "has made no progress" in said[0]
-        eventually.until(lambda: stuck.watch() or stuck.alive())  # type: ignore[func-returns-value]
-        touched("watcher", 0)
-        assert run.restart_stuck(options, [stuck], {"watcher"}) == set()
-        assert stuck.alive()
-    finally:
-        stuck.stop()

@@ -12,6 +12,7 @@ from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.models import Connection
 from tests import factories
+from tests.failure import dumps
 from tests.handlers.cilium_world import CiliumWorld
 from tests.kube.fake import FakeCluster
 
@@ -30,8 +31,8 @@ def test_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     world.node("n1", demands={"a": 8})
     world.passed()
     vms = factories.pool("10.9.0.0/24")
-    file = str(tmp_path / "hourly.dump")
-    _command("backup", file)
+    file = tmp_path / "hourly.dump"
+    assert dumps.back_up(file).returncode == 0
 
     # An hour of work that the backup does not have.
     world.node("n2", demands={"a": 8})
@@ -41,8 +42,9 @@ def test_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     assert len(in_use) == 3
     taken = factories.take(vms, factories.holder("edge-7"))
 
-    said = _command("restore", file, "--replace", "--enter-recovery", "--reason=the disk died")
-    assert world.cluster.name in said
+    done = dumps.restore(file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert recovery_mode.clusters_to_list() == [world.cluster.name]
     assert world.held() == {"10.0.0.0/24": "n1"}
     with pytest.raises(errors.Recovering):
         factories.take(vms)

@@ -165,13 +165,11 @@ def test_statements_outlive_rollbacks(
     assert done.returncode == 0, done.stderr
 
 
-def test_backup_and_restore_refuse_a_pooler(program: str, url: str, tmp_path: Path) -> None:
-    file = str(tmp_path / "backup")
+def test_backup_and_restore_refuse_a_pooler(program: str, url: str) -> None:
     with pgbouncer.running(program, url) as pooled:
-        for arguments in (["backup", file], ["restore", file, "--without-recovery"]):
-            done = _run("manage.py", "ipam", *arguments, DATABASE_URL=pooled, DB_POOLER="1")
-            assert done.returncode != 0
-            assert "through_a_pooler" in done.stderr
+        done = _run("manage.py", "pg_environment", DATABASE_URL=pooled, DB_POOLER="1")
+    assert done.returncode != 0
+    assert "through_a_pooler" in done.stderr
 
 
 @pytest.mark.parametrize(("program", "settings", "prepared"), _WAYS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import shlex
@@ -22,8 +23,10 @@ LONG = dns_names.Record(".".join(["a" * 63] * 3 + ["b" * 61]), ip_address("10.0.
 
 
 def _manifests(*records: dns_names.Record) -> dict[str, Any]:
-    items = [*dns_names.endpoint_manifests(records, namespace="dns", ttl=60)]
-    return {"apiVersion": "v1", "kind": "List", "items": items}
+    manifests: dict[str, Any] = json.loads(
+        "".join(dns_names.endpoint_lines(records, namespace="dns"))
+    )
+    return manifests
 
 
 def test_the_documented_command_removes_what_ended(

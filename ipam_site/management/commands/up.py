@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management import base
 
 from ipam_site import data_folder, env, tls
-from ipam_site.supervisor import account, folder, postgres, run
+from ipam_site.supervisor import run
 
 
 class Command(base.BaseCommand):
@@ -43,17 +43,8 @@ class Command(base.BaseCommand):
             default=True,
             help="load the demo data at the first start into an empty register",
         )
-        parser.add_argument(
-            "--remove-old-data",
-            action="store_true",
-            help="only remove the databases of deleted data folders, and list them",
-        )
 
     def handle(self, **options: Any) -> None:
-        if options["remove_old_data"]:
-            for removed in account.remove_unused_folders():
-                self._say(f"removed {removed}")
-            return
         try:
             run.run(
                 run.Options(
@@ -66,12 +57,7 @@ class Command(base.BaseCommand):
                     say=self._say,
                 )
             )
-        except (
-            folder.InUseError,
-            postgres.InitError,
-            run.CannotStartError,
-            FileNotFoundError,
-        ) as error:
+        except (data_folder.UnusableError, run.CannotStartError) as error:
             raise base.CommandError(str(error)) from error
 
     def _say(self, message: str) -> None:

@@ -18,9 +18,8 @@ from pools.core.cilium.podippool import CidrEntry
 from pools.models import AllocationRequest, Pool, PoolCIDR
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
-from pools.register import overlaps, pool_cidrs, pools, previews, usage
+from pools.register import dns, overlaps, pool_cidrs, pools, previews, usage
 from pools.register.allocator import allocation, requests
-from pools.register.dns import names
 
 KINDS = ("instance", "node", "env", "vm")
 _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env", "vm": "vm"}
@@ -207,11 +206,11 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         wait, dns_name = form.cleaned_data["wait"], form.cleaned_data["dns_name"] or ""
         with pages.errors_at_field(form, _allocate_field):
-            names.check_demand(pool, form.demand(), dns_name, wait=wait)
+            dns.check_demand(pool, form.demand(), dns_name, wait=wait)
             author = pages.author(request)
             result = requests.allocate(pool.pk, form.demand(), author=author, wait=wait)
             if isinstance(result, allocation.Allocation):
-                names.name_blocks(result.blocks, dns_name, author=author)
+                dns.name_blocks(result.blocks, dns_name, author=author)
             _report_result(request, result)
             return HttpResponseRedirect(display.url_of(pool))
     return _small_form(

@@ -16,8 +16,8 @@ from pools.models import Block, Event
 from pools.models.blocks import BlockState
 from pools.platform.admin import display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
+from pools.register import dns
 from pools.register.allocator import allocation
-from pools.register.dns import names
 
 MOST = 100  # blocks on one page
 
@@ -177,13 +177,13 @@ def edit_name(request: HttpRequest, block: Block) -> HttpResponse:
     shown = {"kind": block.holder_kind, "holder": block.holder_id}
     form = DNSNameForm(request.POST or None, initial=shown)
     events = Event.objects.filter(table="dnsnameevent", cidr=str(block.cidr)).order_by("-id")
-    form.show_row(block, lambda row: {"dns_name": names.name_of(row)}, events={"dns_name": events})
+    form.show_row(block, lambda row: {"dns_name": dns.name_of(row)}, events={"dns_name": events})
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
         holder = demand.Holder(values["kind"], values["holder"])
         with pages.errors_at_field(form):
             name = values["dns_name"] or ""
-            names.set_name(
+            dns.set_name(
                 block.pk,
                 name,
                 author=pages.author(request),

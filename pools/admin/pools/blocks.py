@@ -31,8 +31,7 @@ from pools.platform.admin import (
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.register import block_lists
-from pools.register.dns import names
+from pools.register import block_lists, dns
 from pools.register.history import addresses as history_addresses
 from pools.register.imports import records
 from pools.register.leaks import detection
@@ -118,7 +117,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
         call=f"blocks/{block.pk}/",
         held=block.state == BlockState.HELD,
         is_address=block.cidr.prefixlen == block.cidr.max_prefixlen,
-        dns_name=names.name_of(block),
+        dns_name=dns.name_of(block),
         imported=list(imported_facts(records.record_of(block.pk))),
         leak=detection.confirmed_leaks().filter(block=block).first(),
         tenures=[tenure for tenure in tenures if tenure.block == str(block.cidr)],

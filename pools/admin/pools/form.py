@@ -63,8 +63,8 @@ class PoolForm(attributes.AttributeFields):
         required=False,
         widget=fields.text(placeholder="{holder}.{cluster}.example.org"),
         help_text=_(
-            "Pattern of the names of single addresses, with {holder}, {pool}, {cluster}, {org}, {env} and"
-            " {address}. A name that was set for an address comes first."
+            "Pattern of the names of single addresses: {holder} and a domain, in which {cluster} may"
+            " stand. A name that was set for an address comes first."
         ),
     )
     allow_first_ip = forms.BooleanField(

@@ -18,7 +18,7 @@ from pools.management import verbs
 
 
 class Command(base.BaseCommand):
-    help = "Query and check the register, reclaim leaked blocks, back up and restore."
+    help = "Query and check the register, reclaim leaked blocks, recover after a restore."
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         parsers = parser.add_subparsers(dest="verb", required=True)

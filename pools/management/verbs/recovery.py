@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     begin.add_argument(
         "--restored",
         action="store_true",
-        help="the database was just restored without `ipam restore`, and nothing has written to it"
-        " since: cooldowns continue from their state in the backup",
+        help="the database was just restored, and nothing has written to it since: cooldowns continue from"
+        " their state in the backup",
     )
     status = steps.add_parser("status", help="show which clusters have not been listed yet")
     output.add_format(status)
@@ -59,11 +59,6 @@ def author(reason: str) -> events.Author:
 def _begin(options: dict[str, Any], out: TextIO) -> int:
     lost = recovery_mode.time_since_last_write() if options["restored"] else timedelta()
     recovery_mode.begin(author=author(options["reason"]), lost=lost)
-    return report_waiting_clusters(out)
-
-
-def report_waiting_clusters(out: TextIO) -> int:
-    """Write which clusters the recovery waits for, and return the exit status."""
     waiting_clusters = recovery_mode.clusters_to_list()
     if waiting_clusters:
         names = ", ".join(waiting_clusters)

@@ -9,9 +9,8 @@ import pgtrigger
 from pools.core.observed.uses import Role
 from pools.models import AddressSpace, Block, Cluster, DNSName, DNSNameEvent, ObservedCIDR, Pool
 from pools.models.blocks import BlockState
-from pools.register import clusters, pools
+from pools.register import clusters, dns, pools
 from pools.register.demo import demo
-from pools.register.dns import names
 
 _CLUSTER = {"tags": ["production", "eu-central"], "owner": "platform@example.com"}
 # By the names of pools: tags, owner and pattern of the DNS names.
@@ -60,7 +59,7 @@ def _set_attributes(cluster: Cluster) -> None:
 def _set_names(cluster: Cluster) -> None:
     held = Block.objects.filter(pool__cluster=cluster, state=BlockState.HELD)
     for address, name in _NAMES.items():
-        names.set_name(held.get(cidr=f"{address}/32").pk, name, author=demo.AUTHOR)
+        dns.set_name(held.get(cidr=f"{address}/32").pk, name, author=demo.AUTHOR)
 
 
 def _observe(cluster: Cluster) -> None:

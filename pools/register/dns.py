@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address
+from itertools import islice
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from pools.core import demand, dns_names, errors
 from pools.core.block_fields import BlockAnswer
@@ -16,10 +17,19 @@ from pools.models.blocks import BlockState
 from pools.platform import database, events, versions
 from pools.sql import statements
 
-_PAGE = 2000
-# The name `n` is that of the present holder of the block `b`.
-_CURRENT = """b.id = n.block_id AND b.state = 'held' AND b.allocated_at = n.allocated_at
-    AND b.holder_id = n.holder_id AND b.holder_kind = n.holder_kind"""
+_PAGE = 2000  # rows
+_LINES = 500
+_RECORDS = statements.read("pools/dns_records")
+# The name is that of the present holder of its block.
+_CURRENT = Exists(
+    Block.objects.filter(
+        pk=OuterRef("block_id"),
+        state=BlockState.HELD,
+        allocated_at=OuterRef("allocated_at"),
+        holder_id=OuterRef("holder_id"),
+        holder_kind=OuterRef("holder_kind"),
+    )
+)
 
 
 def require_addresses(pool: Pool) -> None:
@@ -71,53 +81,38 @@ def set_name(
             require_addresses(block.pool)
         versions.require(block, version)
         rows = DNSName.objects.filter(block_id=block_id)
-        if not name:
-            rows.delete()
+        if name:
+            copied = ("pool", "cidr", "holder_kind", "holder_id", "allocated_at")
+            values = {column: getattr(block, column) for column in copied}
+            rows.update_or_create(block_id=block_id, defaults=values | {"name": name})
         else:
-            values = {
-                "pool": block.pool,
-                "holder_kind": block.holder_kind,
-                "holder_id": block.holder_id,
-                "allocated_at": block.allocated_at,
-                "name": name,
-            }
-            if not rows.filter(**values).exists():
-                cidr = {"cidr": block.cidr}
-                DNSName.objects.update_or_create(block_id=block_id, defaults=values | cidr)
+            rows.delete()
     return block
 
 
-def names_of(block_ids: Iterable[int]) -> dict[int, str]:
-    """Return the names that were set for blocks, by their ids; names of earlier holders are left out."""
-    rows = database.rows(
-        f"SELECT n.block_id, n.name FROM pools_dnsname n JOIN pools_block b ON {_CURRENT}"  # noqa: S608
-        " WHERE n.block_id = ANY (%s)",
-        [list(block_ids)],
-    )
-    return dict(rows)
+def _current_names(block_ids: Iterable[int]) -> QuerySet[DNSName]:
+    return DNSName.objects.filter(_CURRENT, pk__in=block_ids)
+
+
+def name_of(block: Block) -> str:
+    """Return the name that was set for the present holder of a block, "" for none."""
+    row = _current_names([block.pk]).first()
+    return row.name if row else ""
 
 
 def remove_ended() -> int:
     """Delete the names of holders that have released their blocks; return their number."""
-    rows = database.rows(
-        f"DELETE FROM pools_dnsname n WHERE NOT EXISTS (SELECT FROM pools_block b WHERE {_CURRENT})"  # noqa: S608
-        " RETURNING n.block_id",
-        [],
-    )
-    return len(rows)
-
-
-def name_of(block: Block) -> str:
-    return names_of([block.pk]).get(block.pk, "")
+    deleted, _ = DNSName.objects.filter(~_CURRENT).delete()
+    return deleted
 
 
 def find_blocks(text: str, most: int) -> QuerySet[Block]:
     """Return the held blocks whose set name is, or begins with, a text, or whose derived name it is."""
     name = text.lower().removesuffix(".")
     rows = DNSName.objects.filter(
-        name__gte=name, name__lt=f"{name}\U0010fffd", name__startswith=name
+        _CURRENT, name__gte=name, name__lt=f"{name}\U0010fffd", name__startswith=name
     )
-    ids = [*names_of(rows.order_by("name").values_list("block_id", flat=True)[:most])]
+    ids = [*rows.order_by("name").values_list("pk", flat=True)[:most]]
     if dns_names.is_host_name(name):
         ids += _blocks_with_derived_name(name)[:most]
     return Block.objects.filter(pk__in=ids)
@@ -125,48 +120,46 @@ def find_blocks(text: str, most: int) -> QuerySet[Block]:
 
 def _blocks_with_derived_name(name: str) -> list[int]:
     """Return the ids of the blocks whose name the pattern of their pool derives."""
-    pools_of_holders, labels, addresses = set(), set(), Q(pk__in=[])
-    for pool in Pool.objects.exclude(dns_pattern="").select_related("cluster"):
-        pattern = pool.dns_pattern.replace("{pool}", dns_names.label_of(pool.name))
-        pattern = pattern.replace("{cluster}", dns_names.label_of(pool.cluster.name))
-        for values in dns_names.read_pattern(pattern, name):
-            if "address" not in values:
-                pools_of_holders.add(pool.pk)
-                labels.add(values["holder"])
-            elif address := dns_names.address_of(values["address"]):
-                addresses |= Q(space=pool.space_id, cidr=str(address))
-    ids = list(Block.objects.filter(addresses, state=BlockState.HELD).values_list("pk", flat=True))
-    labels.discard("")
-    if labels:
-        likes = [f"%{label.replace('-', '%')}%" for label in labels]
-        with database.in_parallel():
-            parameters = {"pools": [*pools_of_holders], "labels": [*labels], "likes": likes}
-            ids += [row["id"] for row in database.fetch(_BLOCKS_OF_LABELS, parameters)]
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORDS, {"cluster": None, "pool": None, "blocks": ids})
-        return [block_id for derived, _, block_id in cursor.fetchall() if derived == name]
+    label, _, domain = name.partition(".")
+    pools = [
+        pool
+        for pool in Pool.objects.exclude(dns_pattern="").select_related("cluster")
+        if dns_names.domain_of(pool.dns_pattern, pool.cluster.name) == domain
+    ]
+    if not pools or dns_names.label_of(label) != label:
+        return []
+    # What label_of makes this label of.
+    expression = f"^[^a-z0-9]*{label.replace('-', '[^a-z0-9]+')}[^a-z0-9]*$"
+    held = Block.objects.filter(pool__in=pools, state=BlockState.HELD)
+    with database.in_parallel():
+        blocks = [*held.filter(holder_id__iregex=expression)]
+    ids = {block.pk for block in blocks if block.cidr.prefixlen == block.cidr.max_prefixlen}
+    return [*ids.difference(_current_names(ids).values_list("pk", flat=True))]
 
 
-def records(*, cluster_id: int | None = None, pool_id: int | None = None) -> Iterator[Record]:
+def records(*, cluster_id: int | None = None) -> Iterator[Record]:
     """Yield the distinct records of all held blocks with a name, in the order of names, in bounded memory.
 
     What a pattern makes of a holder and is no host name is left out. Two clusters may have the same record.
     """
     before = None
     with connection.chunked_cursor() as cursor:
-        cursor.execute(_RECORDS, {"cluster": cluster_id, "pool": pool_id, "blocks": None})
+        cursor.execute(_RECORDS, {"cluster": cluster_id})
         while page := cursor.fetchmany(_PAGE):
-            for name, address, _block_id in page:
+            for name, address in page:
                 record = Record(name, ip_address(address))
                 if record != before and dns_names.is_host_name(name):
                     yield record
                 before = record
 
 
-_RECORDS = statements.read("pools/dns_records")
-_BLOCKS_OF_LABELS = statements.read("pools/blocks_of_dns_labels")
-
-
 def serial() -> int:
     """Return the serial of a zone that is exported now: seconds since 1970, which fit until 2106."""
     return int(database.now().timestamp())
+
+
+def chunks(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the text of many lines at once: a chunk for each would be a packet."""
+    lines = iter(lines)
+    while chunk := "".join(islice(lines, _LINES)):
+        yield chunk
