@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management import base
 
 from ipam_site import data_folder, env, tls
-from ipam_site.supervisor import run
+from ipam_site.supervisor import processes, run
 
 
 class Command(base.BaseCommand):
@@ -57,7 +57,7 @@ class Command(base.BaseCommand):
                     say=self._say,
                 )
             )
-        except (data_folder.UnusableError, run.CannotStartError) as error:
+        except (data_folder.UnusableError, processes.CannotStartError) as error:
             raise base.CommandError(str(error)) from error
 
     def _say(self, message: str) -> None:
