@@ -1,0 +1,319 @@
+"""The forms of django-allauth with what it leaves open (MFA_FORMS): limits, codes and challenges that are good once.
+
+Failed attempts count for account and address in the database, for all processes. A passkey is accepted from the
+exact origin of this site, with a counter that grows.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import struct
+import time
+from typing import Any, ClassVar
+
+from allauth.account.forms import ReauthenticateForm
+from allauth.core import context
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.base import forms as base_forms
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.forms import ActivateTOTPForm
+from allauth.mfa.webauthn import forms as webauthn_forms
+from allauth.mfa.webauthn.internal import auth as webauthn
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from fido2 import cose
+from unfold import widgets
+
+from claims.access import cluster_owners
+from ipam_site.http import problems
+from ipam_site.sign_on import attempts
+from pools.models import BrowserSession
+from pools.platform import events, login_limits, second_factor
+from pools.platform.admin import forms as fields
+from pools.platform.outbound import faults
+
+_STATE = webauthn.STATE_SESSION_KEY
+_CODE_SECONDS = 90  # a code of an app is good for one step before and after its own
+_LARGEST_ID = 1023  # bytes, by WebAuthn
+# What fido2 raises for what it cannot read, or does not accept.
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    OverflowError,
+    NotImplementedError,
+    RecursionError,
+    struct.error,
+)
+
+log = logging.getLogger(__name__)
+
+
+def _author(user: User, reason: str = "") -> events.Author:
+    """Return the user, who may not be signed in yet, as the author of what a sign-in changes."""
+    request_id = context.request.META.get(problems.REQUEST_ID, "")
+    return events.Author(user.get_username(), "sign-on", request_id, reason)
+
+
+def _incorrect() -> ValidationError:
+    error: ValidationError = get_adapter().validation_error("incorrect_code")
+    return error
+
+
+# --- codes ----------------------------------------------------------------------------------------
+
+
+class _Code:
+    user: Any
+    authenticator: Any
+    cleaned_data: dict[str, Any]
+
+    def clean_code(self) -> str:
+        attempt = attempts.count(context.request, self.user.get_username())
+        form: Any = super()
+        try:
+            with events.recorded_by(_author(self.user)):
+                code: str = form.clean_code()
+                if self.authenticator.type == Authenticator.Type.TOTP:
+                    use_up(self.authenticator, code)
+        except faults.SecretUnreadable as error:
+            log.error("the second factor of %s cannot be read: %s", self.user, error.code)  # noqa: TRY400
+            raise _incorrect() from error
+        login_limits.record_success(attempt)
+        return code
+
+    def save(self) -> None:
+        form: Any = super()
+        with events.recorded_by(_author(self.user)):
+            form.save()
+
+
+def use_up(authenticator: Authenticator, code: str) -> None:
+    """Record a code of an app that was right. Raises ValidationError if it was used before, by whichever process."""
+    code, now = re.sub(r"\D", "", code), time.time()
+    row = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
+    used = {old: until for old, until in row.data.get("used", {}).items() if until > now}
+    if code in used:
+        raise _incorrect()
+    row.data["used"] = {**used, code: now + _CODE_SECONDS}
+    row.save(update_fields=["data"])
+
+
+def _code_field() -> forms.CharField:
+    widget = fields.text(autocomplete="one-time-code", autofocus="autofocus")
+    help_text = _("Six digits of your authenticator app, or a recovery code.")
+    return forms.CharField(label=_("Code"), max_length=40, widget=widget, help_text=help_text)
+
+
+class CodeForm(_Code, base_forms.AuthenticateForm):
+    code = _code_field()
+
+
+class CodeAgainForm(_Code, base_forms.ReauthenticateForm):
+    code = _code_field()
+
+
+class ActivateForm(ActivateTOTPForm):
+    code = forms.CharField(
+        label=_("Code"), max_length=40, widget=fields.text(autocomplete="one-time-code")
+    )
+
+
+class PasswordAgainForm(ReauthenticateForm):
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        max_length=4096,
+        widget=widgets.UnfoldAdminPasswordWidget(attrs={"autocomplete": "current-password"}),
+        help_text=_("Your password of this site."),
+    )
+
+
+# --- passkeys -------------------------------------------------------------------------------------
+
+
+class CredentialField(forms.JSONField):
+    """The answer of a browser; a text that is no such answer is an error of the form, however deep it is nested."""
+
+    widget = forms.HiddenInput
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return super().to_python(value)
+        except RecursionError as error:
+            raise _incorrect() from error
+
+
+class _Passkey:
+    user: Any
+    cleaned_data: dict[str, Any]
+    passwordless: bool
+    reason: ClassVar[Any] = _("second step of a sign-in")
+
+    def clean_credential(self) -> Authenticator:
+        credential, request = self.cleaned_data["credential"], context.request
+        form: Any = super()
+        self.user = self.user or _owner(credential)
+        # Passkeys of nobody share a limit.
+        attempt = attempts.count(request, self.user.get_username() if self.user else "")
+        if self.user is None or (self.passwordless and not _may_sign_in(self.user)):
+            raise _incorrect()
+        _take_challenge(request)
+        try:
+            response = webauthn.parse_authentication_response(credential).response
+            _require_origin(request, response.client_data)
+            authenticator: Authenticator = form.clean_credential()
+            _count(authenticator, response.authenticator_data.counter, _author(self.user))
+        except _UNREADABLE as error:
+            log.warning("a passkey was refused: %s", error)
+            raise _incorrect() from error
+        finally:
+            request.session.pop(_STATE, None)
+        login_limits.record_success(attempt)
+        return authenticator
+
+    def save(self) -> None:
+        form: Any = super()
+        with events.recorded_by(_author(self.user, str(self.reason))):
+            form.save()
+
+
+class PasskeyForm(_Passkey, webauthn_forms.AuthenticateWebAuthnForm):
+    credential = CredentialField()
+
+
+class PasskeyAloneForm(_Passkey, webauthn_forms.LoginWebAuthnForm):
+    reason = _("sign-in without a password")
+    credential = CredentialField()
+
+
+class PasskeyAgainForm(_Passkey, webauthn_forms.ReauthenticateWebAuthnForm):
+    reason = _("change of the second factor")
+    credential = CredentialField()
+
+
+class AddPasskeyForm(webauthn_forms.AddWebAuthnForm):
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=100,
+        required=False,
+        widget=fields.text(),
+        help_text=_("To tell your passkeys apart, such as the name of the device."),
+    )
+    passwordless = forms.BooleanField(
+        label=_("Sign in without a password"),
+        required=False,
+        initial=True,
+        widget=fields.tick(),
+        help_text=_(
+            "The device must store the passkey, and verify you by fingerprint, face or PIN."
+        ),
+    )
+    credential = CredentialField()
+
+    def clean_credential(self) -> dict[str, Any]:
+        """Return what is stored of the answer: nothing but the parts that are verified."""
+        try:
+            return _verified_parts(context.request, self.cleaned_data["credential"])
+        except _UNREADABLE as error:
+            log.warning("a passkey was not enrolled: %s", error)
+            raise _incorrect() from error
+
+    def clean(self) -> dict[str, Any]:
+        try:
+            if self.cleaned_data.get("credential"):
+                _take_challenge(context.request)
+            cleaned: dict[str, Any] = super().clean()
+        except _UNREADABLE as error:
+            log.warning("a passkey was not enrolled: %s", error)
+            raise _incorrect() from error
+        finally:
+            context.request.session.pop(_STATE, None)
+        return cleaned
+
+
+class RenamePasskeyForm(webauthn_forms.EditWebAuthnForm):
+    name = forms.CharField(label=_("Name"), max_length=100, widget=fields.text())
+
+
+def _owner(credential: Any) -> User | None:
+    try:
+        user: User = webauthn.extract_user_from_response(credential)
+    except (*_UNREADABLE, ValidationError):
+        return None
+    return user
+
+
+def _may_sign_in(user: User) -> bool:
+    """Return True if the password of the user would sign in, too."""
+    is_welcome = user.is_staff or bool(cluster_owners.rights(user))
+    return user.is_active and is_welcome and second_factor.is_possible(user)
+
+
+def _take_challenge(request: HttpRequest) -> None:
+    """Use up the challenge of the session: of answers that come at once, one is accepted."""
+    with transaction.atomic():
+        # Both have read the session: the stored one decides.
+        rows = BrowserSession.objects.select_for_update()
+        row = rows.filter(pk=request.session.session_key).first()
+        stored = request.session.decode(row.session_data).get(_STATE) if row is not None else None
+        if stored is None or stored != request.session.get(_STATE):
+            raise ValidationError(
+                gettext("The request for the passkey was answered before. Try again.")
+            )
+        del request.session[_STATE]
+        request.session.save()
+    request.session[_STATE] = stored  # for allauth, in this request
+
+
+def _require_origin(request: HttpRequest, client_data: Any) -> None:
+    """Raise ValueError unless the answer is of a page of this site; allauth accepts subdomains and other ports."""
+    host = request.get_host().removesuffix(":443" if request.is_secure() else ":80")
+    if client_data.origin != f"{request.scheme}://{host}" or client_data.cross_origin:
+        raise ValueError(f"origin {client_data.origin}")
+
+
+def _verified_parts(request: HttpRequest, credential: Any) -> dict[str, Any]:
+    answer = webauthn.parse_registration_response(credential)
+    _require_origin(request, answer.response.client_data)
+    data = answer.response.attestation_object.auth_data.credential_data
+    if not 0 < len(data.credential_id) <= _LARGEST_ID:
+        raise ValueError("the id of the passkey")
+    if data.public_key.ALGORITHM not in cose.CoseKey.supported_algorithms():
+        raise ValueError("the algorithm of the passkey")
+    if Authenticator.objects.filter(data__credential__rawId=credential["rawId"]).exists():
+        raise ValueError("this passkey is enrolled already")
+    properties = credential.get("clientExtensionResults", {}).get("credProps", {})
+    parts = {name: credential["response"][name] for name in ("clientDataJSON", "attestationObject")}
+    return {
+        **{name: credential[name] for name in ("id", "rawId", "type")},
+        "response": parts,
+        "clientExtensionResults": {"credProps": {"rk": properties.get("rk") is True}},
+    }
+
+
+def _count(authenticator: Authenticator, count: int, author: events.Author) -> None:
+    """Record the counter of a signature. Raises ValidationError if it is not higher than the last one."""
+    with events.recorded_by(author):
+        row = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
+        last = row.data.get("sign_count", row.wrap().authenticator_data.counter)
+        is_regressed = count <= last and bool(count or last)
+        row.data |= {"regressed_at": time.time()} if is_regressed else {"sign_count": count}
+        row.save(update_fields=["data"])
+    if is_regressed:  # after the transaction, which has recorded it
+        log.warning("passkey %s: counter %s after %s", row.pk, count, last)
+        raise ValidationError(
+            gettext(
+                "The passkey's counter of signatures went backwards: it may have been copied. Remove it, and tell"
+                " an administrator."
+            )
+        )
