@@ -146,6 +146,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",  # of templates of django-allauth
     "csp",
     "netfields",
     "pgtrigger",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from allauth.account import stages
 from allauth.account.adapter import DefaultAccountAdapter
@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy as _
 
 from ipam_site.sign_on import attempts, gate
 from pools.platform import login_limits, second_factor
@@ -82,6 +83,13 @@ class PasswordUnchanged(stages.LoginStage):
 
 
 class SecondFactors(DefaultMFAAdapter):
+    error_messages: ClassVar[dict[str, Any]] = {
+        **DefaultMFAAdapter.error_messages,
+        "incorrect_code": _(
+            "This code is wrong, was used before, or came too soon after a wrong one. Wait for the next code."
+        ),
+    }
+
     def encrypt(self, text: str) -> str:
         return second_factor.seal(text)
 

@@ -64,11 +64,6 @@ def _author(user: User, reason: str = "") -> events.Author:
     return events.Author(user.get_username(), "sign-on", request_id, reason)
 
 
-def _incorrect() -> ValidationError:
-    error: ValidationError = get_adapter().validation_error("incorrect_code")
-    return error
-
-
 # --- codes ----------------------------------------------------------------------------------------
 
 
@@ -79,22 +74,37 @@ class _Code:
 
     def clean_code(self) -> str:
         attempt = attempts.count(context.request, self.user.get_username())
+        with events.recorded_by(_author(self.user)):
+            is_right = self._verify()
+        if not is_right:
+            raise get_adapter().validation_error("incorrect_code")
+        login_limits.record_success(attempt)
+        return str(self.cleaned_data["code"])
+
+    def _verify(self) -> bool:
+        """Return False for a code that is wrong, or came too soon after a wrong one: each doubles the time to the next."""
+        rows = Authenticator.objects.filter(user_id=self.user.pk)
+        row = rows.select_for_update().filter(type=Authenticator.Type.RECOVERY_CODES).first()
+        if row is None or time.time() < row.data.get("next_at", 0):
+            return False
         form: Any = super()
         try:
-            with events.recorded_by(_author(self.user)):
-                code: str = form.clean_code()
+            with transaction.atomic():
+                code = form.clean_code()
                 if self.authenticator.type == Authenticator.Type.TOTP:
                     use_up(self.authenticator, code)
         except faults.SecretUnreadable as error:
             log.error("the second factor of %s cannot be read: %s", self.user, error.code)  # noqa: TRY400
-            raise _incorrect() from error
-        login_limits.record_success(attempt)
-        return code
-
-    def save(self) -> None:
-        form: Any = super()
-        with events.recorded_by(_author(self.user)):
-            form.save()
+            return False
+        except ValidationError:
+            failures = row.data.get("failures", 0) + 1
+            row.data |= {"failures": failures, "next_at": time.time() + 2 ** min(failures - 1, 20)}
+            row.save(update_fields=["data"])
+            return False
+        row.refresh_from_db()  # a recovery code was used up in it
+        row.data |= {"failures": 0, "next_at": 0}
+        row.save(update_fields=["data"])
+        return True
 
 
 def use_up(authenticator: Authenticator, code: str) -> None:
@@ -103,7 +113,7 @@ def use_up(authenticator: Authenticator, code: str) -> None:
     row = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
     used = {old: until for old, until in row.data.get("used", {}).items() if until > now}
     if code in used:
-        raise _incorrect()
+        raise get_adapter().validation_error("incorrect_code")
     row.data["used"] = {**used, code: now + _CODE_SECONDS}
     row.save(update_fields=["data"])
 
@@ -150,7 +160,11 @@ class CredentialField(forms.JSONField):
         try:
             return super().to_python(value)
         except RecursionError as error:
-            raise _incorrect() from error
+            raise _refused() from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ARG002  # Django's signature
+        """Return nothing: a page does not show again what was refused."""
+        return None
 
 
 class _Passkey:
@@ -166,25 +180,21 @@ class _Passkey:
         # Passkeys of nobody share a limit.
         attempt = attempts.count(request, self.user.get_username() if self.user else "")
         if self.user is None or (self.passwordless and not _may_sign_in(self.user)):
-            raise _incorrect()
+            raise _refused()
         _take_challenge(request)
         try:
             response = webauthn.parse_authentication_response(credential).response
             _require_origin(request, response.client_data)
             authenticator: Authenticator = form.clean_credential()
-            _count(authenticator, response.authenticator_data.counter, _author(self.user))
-        except _UNREADABLE as error:
+            count = response.authenticator_data.counter
+        except (*_UNREADABLE, ValidationError) as error:
             log.warning("a passkey was refused: %s", error)
-            raise _incorrect() from error
+            raise _refused() from error
         finally:
             request.session.pop(_STATE, None)
+        _count(authenticator, count, _author(self.user, str(self.reason)))
         login_limits.record_success(attempt)
         return authenticator
-
-    def save(self) -> None:
-        form: Any = super()
-        with events.recorded_by(_author(self.user, str(self.reason))):
-            form.save()
 
 
 class PasskeyForm(_Passkey, webauthn_forms.AuthenticateWebAuthnForm):
@@ -220,29 +230,42 @@ class AddPasskeyForm(webauthn_forms.AddWebAuthnForm):
     )
     credential = CredentialField()
 
+    def clean_name(self) -> str:
+        name = str(super().clean_name())
+        if Authenticator.objects.filter(user_id=self.user.pk, data__name=name).exists():
+            raise ValidationError(gettext("Your account has a passkey of this name."))
+        return name
+
     def clean_credential(self) -> dict[str, Any]:
         """Return what is stored of the answer: nothing but the parts that are verified."""
+        request = context.request
+        _take_challenge(request)
         try:
-            return _verified_parts(context.request, self.cleaned_data["credential"])
-        except _UNREADABLE as error:
+            parts = _verified_parts(request, self.cleaned_data["credential"])
+            webauthn.complete_registration(parts)
+        except (*_UNREADABLE, ValidationError) as error:
             log.warning("a passkey was not enrolled: %s", error)
-            raise _incorrect() from error
+            raise _refused() from error
+        finally:
+            request.session.pop(_STATE, None)
+        return parts
 
     def clean(self) -> dict[str, Any]:
-        try:
-            if self.cleaned_data.get("credential"):
-                _take_challenge(context.request)
-            cleaned: dict[str, Any] = super().clean()
-        except _UNREADABLE as error:
-            log.warning("a passkey was not enrolled: %s", error)
-            raise _incorrect() from error
-        finally:
-            context.request.session.pop(_STATE, None)
+        cleaned: dict[str, Any] = forms.Form.clean(self) or {}  # the rest has been verified above
         return cleaned
 
 
 class RenamePasskeyForm(webauthn_forms.EditWebAuthnForm):
     name = forms.CharField(label=_("Name"), max_length=100, widget=fields.text())
+
+
+def _refused() -> ValidationError:
+    return ValidationError(
+        gettext(
+            "This passkey was not accepted: it is not enrolled for the account on this host, its signature is not"
+            " right, or the request has expired. Try again. The log of this site has the details."
+        )
+    )
 
 
 def _owner(credential: Any) -> User | None:
@@ -302,12 +325,15 @@ def _verified_parts(request: HttpRequest, credential: Any) -> dict[str, Any]:
 
 
 def _count(authenticator: Authenticator, count: int, author: events.Author) -> None:
-    """Record the counter of a signature. Raises ValidationError if it is not higher than the last one."""
+    """Record a signature and its counter. Raises ValidationError if this is not higher than the last one."""
     with events.recorded_by(author):
         row = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
         last = row.data.get("sign_count", row.wrap().authenticator_data.counter)
         is_regressed = count <= last and bool(count or last)
-        row.data |= {"regressed_at": time.time()} if is_regressed else {"sign_count": count}
+        now = time.time()
+        row.data |= (
+            {"regressed_at": now} if is_regressed else {"sign_count": count, "signed_at": now}
+        )
         row.save(update_fields=["data"])
     if is_regressed:  # after the transaction, which has recorded it
         log.warning("passkey %s: counter %s after %s", row.pk, count, last)

@@ -189,16 +189,18 @@ class Provider(OpenIDConnectProvider):
     def get_oauth2_adapter(self, request: HttpRequest) -> Client:
         return Client(request)
 
-    def redirect(
-        self, request: HttpRequest, process: str, next_url: str | None = None, data: Any = None, **_: Any
-    ) -> HttpResponse:  # fmt: skip
+    def redirect(self, request: HttpRequest, *_: Any, **options: Any) -> HttpResponse:
         """Redirect to the provider, with nothing of the request but where it leads afterwards, and to another account."""
         nonce = secrets.token_urlsafe(32)
         parameters = {"nonce": nonce}
         if request.GET.get("prompt") == "select_account":
             parameters["prompt"] = "select_account"
         response: HttpResponse = super().redirect(
-            request, AuthProcess.LOGIN, next_url, data, auth_params=parameters, nonce=nonce
+            request,
+            AuthProcess.LOGIN,
+            options.get("next_url"),
+            auth_params=parameters,
+            nonce=nonce,
         )
         return response
 
@@ -236,12 +238,10 @@ class Directory(DefaultSocialAccountAdapter):
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Sign in the person whom the claims name, instead of an account of allauth's own."""
-        claims = sociallogin.account.extra_data["claims"]
-        expected = str(sociallogin.state.get("nonce", ""))
         try:
-            if not constant_time_compare(str(claims["nonce"]), expected):
-                raise AnswerInvalid("the nonce is that of another sign-in")
-            person = _person(claims)
+            person = _person(
+                sociallogin.account.extra_data["claims"], str(sociallogin.state.get("nonce", ""))
+            )
         except AnswerInvalid as error:
             raise ImmediateHttpResponse(failure(error)) from error
         try:
@@ -316,7 +316,10 @@ def _claim(claims: Mapping[str, Any], name: str) -> Any:
     return value
 
 
-def _person(claims: Mapping[str, Any]) -> Person:
+def _person(claims: Mapping[str, Any], nonce: str) -> Person:
+    """Return whom the claims name. Raises AnswerInvalid, also if they answer another sign-in."""
+    if not constant_time_compare(str(claims["nonce"]), nonce):
+        raise AnswerInvalid("the nonce is that of another sign-in")
     username = _claim(claims, settings.IPAM_OIDC_USERNAME_CLAIM)
     if not isinstance(username, str):
         raise AnswerInvalid(f"the claim {settings.IPAM_OIDC_USERNAME_CLAIM} is missing")

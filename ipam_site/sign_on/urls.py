@@ -28,6 +28,14 @@ class ActivateTOTP(totp.ActivateTOTPView):
         return response
 
 
+class AddPasskey(webauthn.AddWebAuthnView):
+    def get_form(self, form_class: Any = None) -> Any:
+        """Return the one form of the request: allauth makes two, and the challenge is good for one."""
+        if not hasattr(self, "_form"):
+            self._form = super().get_form(form_class)
+        return self._form
+
+
 urlpatterns = [
     path("login/code/", mfa.authenticate, name="mfa_authenticate"),
     path("login/passkey/", webauthn.login_webauthn, name="mfa_login_webauthn"),
@@ -52,7 +60,7 @@ urlpatterns = [
         name="mfa_generate_recovery_codes",
     ),
     path("second-factor/passkeys/", webauthn.list_webauthn, name="mfa_list_webauthn"),
-    path("second-factor/passkeys/add/", webauthn.add_webauthn, name="mfa_add_webauthn"),
+    path("second-factor/passkeys/add/", AddPasskey.as_view(), name="mfa_add_webauthn"),
     path(
         "second-factor/passkeys/<int:pk>/remove/",
         webauthn.remove_webauthn,

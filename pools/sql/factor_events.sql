@@ -11,7 +11,7 @@ BEGIN
     WHEN TG_OP = 'DELETE' THEN 'deleted'
     WHEN OLD.data -> 'regressed_at' IS DISTINCT FROM NEW.data -> 'regressed_at' THEN 'counter_regressed'
     WHEN OLD.data -> 'used_mask' IS DISTINCT FROM NEW.data -> 'used_mask' THEN 'used'
-    WHEN NEW.type = 'webauthn' AND OLD.last_used_at IS DISTINCT FROM NEW.last_used_at THEN 'used'
+    WHEN OLD.data -> 'signed_at' IS DISTINCT FROM NEW.data -> 'signed_at' THEN 'used'
     WHEN OLD.data ->> 'name' IS DISTINCT FROM NEW.data ->> 'name' THEN 'changed' END;
   IF label IS NOT NULL THEN
     INSERT INTO pools_factorevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context, owner, kind, name)
