@@ -9,7 +9,6 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.authentication import get_authentication_records
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.crypto import constant_time_compare
@@ -25,9 +24,6 @@ _PASSWORD = "sign_on_password"  # noqa: S105  # in the session: the password has
 class Accounts(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002  # allauth's signature
         return False
-
-    def get_client_ip(self, request: HttpRequest) -> str:
-        return attempts.address(request)
 
     def is_safe_url(self, url: str) -> bool:
         """Return True for URLs of the host of the request; allauth's own also accepts other hosts of this site."""
@@ -100,19 +96,5 @@ class SecondFactors(DefaultMFAAdapter):
         """Return True if the account has a second factor of these types; a directory account has its own there."""
         return not second_factor.is_of_directory(user) and super().is_mfa_enabled(user, types)
 
-    def get_totp_label(self, user: Any) -> str:
-        return f"Cadastre:{user.get_username()}"
-
-    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        return {**super().get_public_key_credential_rp_entity(), "name": "Cadastre"}
-
-    def get_public_key_credential_user_entity(self, user: Any) -> dict[str, Any]:
-        entity: dict[str, Any] = super().get_public_key_credential_user_entity(user)
-        return {**entity, "name": user.get_username(), "display_name": _full_name(user)}
-
     def _get_site_name(self) -> str:
         return "Cadastre"
-
-
-def _full_name(user: User) -> str:
-    return user.get_full_name() or user.get_username()

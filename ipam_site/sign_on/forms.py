@@ -1,4 +1,4 @@
-"""The forms of django-allauth with what it leaves open (MFA_FORMS): limits, codes and challenges that are good once.
+"""The forms of django-allauth with what it leaves open (MFA_FORMS): limits, codes that are good once, exact origins.
 
 Failed attempts count for account and address in the database, for all processes. A passkey is accepted from the
 exact origin of this site, with a counter that grows.
@@ -27,20 +27,16 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from fido2 import cose
 from unfold import widgets
 
 from claims.access import cluster_owners
 from ipam_site.http import problems
 from ipam_site.sign_on import attempts
-from pools.models import BrowserSession
 from pools.platform import events, login_limits, second_factor
 from pools.platform.admin import forms as fields
 from pools.platform.outbound import faults
 
-_STATE = webauthn.STATE_SESSION_KEY
 _CODE_SECONDS = 90  # a code of an app is good for one step before and after its own
-_LARGEST_ID = 1023  # bytes, by WebAuthn
 # What fido2 raises for what it cannot read, or does not accept.
 _UNREADABLE = (
     ValueError,
@@ -181,7 +177,6 @@ class _Passkey:
         attempt = attempts.count(request, self.user.get_username() if self.user else "")
         if self.user is None or (self.passwordless and not _may_sign_in(self.user)):
             raise _refused()
-        _take_challenge(request)
         try:
             response = webauthn.parse_authentication_response(credential).response
             _require_origin(request, response.client_data)
@@ -190,8 +185,6 @@ class _Passkey:
         except (*_UNREADABLE, ValidationError) as error:
             log.warning("a passkey was refused: %s", error)
             raise _refused() from error
-        finally:
-            request.session.pop(_STATE, None)
         _count(authenticator, count, _author(self.user, str(self.reason)))
         login_limits.record_success(attempt)
         return authenticator
@@ -238,16 +231,12 @@ class AddPasskeyForm(webauthn_forms.AddWebAuthnForm):
 
     def clean_credential(self) -> dict[str, Any]:
         """Return what is stored of the answer: nothing but the parts that are verified."""
-        request = context.request
-        _take_challenge(request)
         try:
-            parts = _verified_parts(request, self.cleaned_data["credential"])
+            parts = _stored_parts(context.request, self.cleaned_data["credential"])
             webauthn.complete_registration(parts)
         except (*_UNREADABLE, ValidationError) as error:
             log.warning("a passkey was not enrolled: %s", error)
             raise _refused() from error
-        finally:
-            request.session.pop(_STATE, None)
         return parts
 
     def clean(self) -> dict[str, Any]:
@@ -282,22 +271,6 @@ def _may_sign_in(user: User) -> bool:
     return user.is_active and is_welcome and second_factor.is_possible(user)
 
 
-def _take_challenge(request: HttpRequest) -> None:
-    """Use up the challenge of the session: of answers that come at once, one is accepted."""
-    with transaction.atomic():
-        # Both have read the session: the stored one decides.
-        rows = BrowserSession.objects.select_for_update()
-        row = rows.filter(pk=request.session.session_key).first()
-        stored = request.session.decode(row.session_data).get(_STATE) if row is not None else None
-        if stored is None or stored != request.session.get(_STATE):
-            raise ValidationError(
-                gettext("The request for the passkey was answered before. Try again.")
-            )
-        del request.session[_STATE]
-        request.session.save()
-    request.session[_STATE] = stored  # for allauth, in this request
-
-
 def _require_origin(request: HttpRequest, client_data: Any) -> None:
     """Raise ValueError unless the answer is of a page of this site; allauth accepts subdomains and other ports."""
     host = request.get_host().removesuffix(":443" if request.is_secure() else ":80")
@@ -305,14 +278,9 @@ def _require_origin(request: HttpRequest, client_data: Any) -> None:
         raise ValueError(f"origin {client_data.origin}")
 
 
-def _verified_parts(request: HttpRequest, credential: Any) -> dict[str, Any]:
-    answer = webauthn.parse_registration_response(credential)
-    _require_origin(request, answer.response.client_data)
-    data = answer.response.attestation_object.auth_data.credential_data
-    if not 0 < len(data.credential_id) <= _LARGEST_ID:
-        raise ValueError("the id of the passkey")
-    if data.public_key.ALGORITHM not in cose.CoseKey.supported_algorithms():
-        raise ValueError("the algorithm of the passkey")
+def _stored_parts(request: HttpRequest, credential: Any) -> dict[str, Any]:
+    response = webauthn.parse_registration_response(credential).response
+    _require_origin(request, response.client_data)
     if Authenticator.objects.filter(data__credential__rawId=credential["rawId"]).exists():
         raise ValueError("this passkey is enrolled already")
     properties = credential.get("clientExtensionResults", {}).get("credProps", {})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import jwt
@@ -40,7 +40,7 @@ from pools.platform.outbound import connection_errors
 
 PROVIDER = "sign-on"
 LOGOUT_URL = "sign_on_logout_url"  # in the session: where the person signs out at the provider
-_KEY_TYPES = {"RS256": "RSA", "ES256": "EC"}
+_ALGORITHMS = ["RS256", "ES256"]
 _LEEWAY = 60  # seconds by which clocks may differ
 _TIMEOUT = 10
 _REQUIRED = ["iss", "sub", "aud", "exp", "iat", "nonce"]
@@ -106,7 +106,9 @@ class Client(OpenIDConnectOAuth2Adapter):
             id_token = options["response"].get("id_token")
             if not id_token:
                 raise AnswerInvalid("the provider sent no ID token")
-            claims = self._with_userinfo(self._decode_id_token(app, id_token), token.token)
+            claims = self._decode_id_token(app, id_token)
+            _require_ours(claims, app.client_id)
+            claims = self._with_userinfo(claims, token.token)
         account = SocialAccount(
             provider=PROVIDER,
             uid=claims["sub"],
@@ -116,44 +118,26 @@ class Client(OpenIDConnectOAuth2Adapter):
 
     def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
         """Return the verified claims; allauth's own does not look at the signature."""
-        header, metadata = jwt.get_unverified_header(id_token), self.openid_config
-        algorithm = header["alg"]
-        if algorithm not in _KEY_TYPES:
-            raise AnswerInvalid(f"the ID token is signed with {algorithm!r}")
-        for key in self._keys(algorithm, header.get("kid")):
-            try:
-                claims: dict[str, Any] = jwt.decode(
+        metadata, kid = self.openid_config, jwt.get_unverified_header(id_token).get("kid")
+        with get_adapter().get_requests_session() as session:
+            response = session.get(metadata["jwks_uri"])
+            response.raise_for_status()
+        for key in jwt.PyJWKSet.from_dict(
+            response.json()
+        ).keys:  # without those that cannot be read
+            if key.key_type not in {"RSA", "EC"} or kid not in {None, key.key_id}:
+                continue
+            with suppress(jwt.InvalidSignatureError):
+                return jwt.decode(
                     id_token,
                     key,
-                    algorithms=[algorithm],
+                    algorithms=_ALGORITHMS,
                     audience=app.client_id,
                     issuer=metadata["issuer"],
                     leeway=_LEEWAY,
                     options={"require": _REQUIRED},
                 )
-            except jwt.InvalidSignatureError:
-                continue
-            audience = claims["aud"]
-            party = claims.get(
-                "azp", app.client_id if audience in (app.client_id, [app.client_id]) else ""
-            )
-            if party != app.client_id:
-                raise AnswerInvalid("the ID token is for another client")
-            _require_subject(claims["sub"])
-            return claims
         raise AnswerInvalid("no key of the provider has signed the ID token")
-
-    def _keys(self, algorithm: str, kid: object) -> Iterator[Any]:
-        """Yield the keys that may have signed; one of a kind that cannot be read is left out."""
-        with get_adapter().get_requests_session() as session:
-            response = session.get(self.openid_config["jwks_uri"])
-            response.raise_for_status()
-        for key in response.json()["keys"]:
-            if key.get("kty") == _KEY_TYPES[algorithm] and kid in (None, key.get("kid")):
-                try:
-                    yield jwt.PyJWK(key, algorithm).key
-                except jwt.PyJWTError as error:
-                    log.info("sign-on: a key of the provider was left out: %s", error)
 
     def _with_userinfo(self, claims: Mapping[str, Any], access_token: str) -> Mapping[str, Any]:
         """Return the claims, with those that only the userinfo endpoint has."""
@@ -299,10 +283,12 @@ def _as_specified() -> Iterator[None]:
         raise AnswerInvalid(f"{type(error).__name__}: {error}") from error
 
 
-def _require_subject(subject: Any) -> None:
-    if not (isinstance(subject, str) and subject.isprintable()) or not (
-        0 < len(subject) <= _LONGEST_SUBJECT
-    ):
+def _require_ours(claims: Mapping[str, Any], client: str) -> None:
+    """Raise AnswerInvalid for what PyJWT leaves open: a token also for other clients, a subject that is none."""
+    is_for_us_alone = claims["aud"] in (client, [client])
+    if claims.get("azp", client if is_for_us_alone else "") != client:
+        raise AnswerInvalid("the ID token is for another client")
+    if not claims["sub"].isprintable() or not 0 < len(claims["sub"]) <= _LONGEST_SUBJECT:
         raise AnswerInvalid("the claim sub is not valid")
 
 

@@ -28,7 +28,7 @@ PAGE, ADD = "/admin/second-factor/", "/admin/second-factor/passkeys/add/"
 CODES, APP = "/admin/second-factor/recovery-codes/", "/admin/second-factor/app/"
 LOGIN, CODE, SIGN_IN = "/admin/login/", "/admin/login/code/", "/admin/login/passkey/"
 CONFIRM, PROVE = "/admin/second-factor/confirm/", "/admin/second-factor/confirm/passkey/"
-REFUSED, REPEATED = "This passkey was not accepted", "was answered before"
+REFUSED = "This passkey was not accepted"
 PASSKEYS = Factor.objects.filter(type="webauthn")
 
 
@@ -231,14 +231,11 @@ def test_an_answer_is_good_once_and_in_its_session_only(olga: Owner) -> None:
     thief.get(CODE)
     assert REFUSED in send(thief, CODE, answer).text
     assert send(client, CODE, answer).status_code == 302
-    replay = olga.give_password()
-    assert REPEATED in send(replay, CODE, answer).text
-    assert REPEATED in error_alone(send(Client(SERVER_NAME="localhost"), SIGN_IN, answer))
-    again = olga.give_password()
-    right = olga.device.get(options(again.get(CODE)))
-    send(again, CODE, {**right, "response": {**right["response"], "signature": "AAAA"}})
-    assert REFUSED in send(again, CODE, right).text  # the first answer used up the challenge
-    assert not is_signed_in(again)
+    assert REFUSED in send(olga.give_password(), CODE, answer).text
+    client.post(reverse("admin:logout"))
+    client.post(LOGIN, {"username": olga.user.username, "password": PASSWORD})
+    assert REFUSED in send(client, CODE, answer).text
+    assert REFUSED in error_alone(send(Client(SERVER_NAME="localhost"), SIGN_IN, answer))
 
 
 def test_the_passkey_of_somebody_else_is_unknown(olga: Owner) -> None:
@@ -320,9 +317,9 @@ def test_garbage_is_not_enrolled(olga: Owner) -> None:
     assert PASSKEYS.count() == 1
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("changes", [{"origin": "https://evil.example"}, {"rp_id": "example.org"},
-    {"flags": 0}, {"algorithm": -65535}, {"credential_id": b""}, {"credential_id": b"z" * 1024}])  # fmt: skip
+    {"flags": 0}, {"cross_origin": True}])  # fmt: skip
 def test_a_wrong_passkey_is_not_enrolled(olga: Owner, changes: dict[str, Any]) -> None:
     refused = olga.add(Authenticator(**changes), "more")
     assert (refused.status_code, REFUSED in refused.text) == (200, True)

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import io
 from datetime import timedelta
-from importlib import import_module
-from typing import Any
 
 import pytest
-from django.conf import settings as site_settings
 from django.contrib.auth.models import User
-from django.core.exceptions import ValidationError
 from django.core.management import call_command
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.urls import reverse
 
 from claims.access import directory
 from claims.access.directory import Person, SignInRefused
-from ipam_site.sign_on import forms
 from pools import tasks
 from pools.models import BrowserSession, DirectorySource
 from pools.platform import database
 from tests import people
-from tests.concurrent import threads
 from tests.signon import test_passkeys
 from tests.signon.authenticator import Authenticator
 from tests.signon.test_passkeys import (
@@ -139,27 +133,6 @@ def test_the_last_group_of_a_directory_account_is_lost_and_comes_back() -> None:
         sign_in("canteen")
     after.force_login(sign_in("net-admins"), backend="ipam_site.backends.Accounts")
     assert [is_open(before), is_open(after)] == [False, True]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_one_of_simultaneous_answers_uses_up_the_challenge() -> None:
-    store = import_module(site_settings.SESSION_ENGINE).SessionStore
-    session = store()
-    session.create()
-    requests: list[Any] = []
-    for _ in range(9):
-        request: Any = RequestFactory().post("/")
-        request.session = store(session.session_key)
-        if not requests:
-            request.session[forms.webauthn.STATE_SESSION_KEY] = {"challenge": "c"}
-            request.session.save()
-        # Each has read the session before the first answers.
-        assert forms.webauthn.STATE_SESSION_KEY in request.session
-        requests.append(request)
-    answers = [lambda request=request: forms._take_challenge(request) for request in requests]
-    results = threads.together(answers)
-    assert results.count(None) == 1
-    assert len([result for result in results if isinstance(result, ValidationError)]) == 8
 
 
 def test_expired_sessions_are_deleted() -> None:
