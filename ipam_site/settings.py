@@ -224,7 +224,7 @@ if IPAM_LDAP_URL and ldap_settings.is_installed():  # otherwise `check` fails
     AUTHENTICATION_BACKENDS.append(ldap_settings.BACKEND)
 # django-allauth: second factors and OpenID Connect, without sign-up and e-mail. Its own limits are off, because
 # they count in a cache that each process has for itself; pools/platform/login_limits.py counts in the database.
-ACCOUNT_ADAPTER = "ipam_site.sign_on.adapters.Accounts"
+ACCOUNT_ADAPTER = "ipam_site.sign_on.adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SIGNUP_FIELDS = ["username*"]
 ACCOUNT_LOGIN_METHODS = {"username"}
@@ -232,7 +232,7 @@ ACCOUNT_LOGIN_TIMEOUT = 600  # seconds between the password and the second facto
 ACCOUNT_REAUTHENTICATION_METHODS = ["password", "mfa"]
 ACCOUNT_RATE_LIMITS = False
 ACCOUNT_FORMS = {"reauthenticate": "ipam_site.sign_on.forms.PasswordAgainForm"}
-MFA_ADAPTER = "ipam_site.sign_on.adapters.SecondFactors"
+MFA_ADAPTER = "ipam_site.sign_on.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True
@@ -251,7 +251,7 @@ MFA_FORMS = {
     "add_webauthn": "ipam_site.sign_on.forms.AddPasskeyForm",
     "edit_webauthn": "ipam_site.sign_on.forms.RenamePasskeyForm",
 }
-SOCIALACCOUNT_ADAPTER = "ipam_site.sign_on.oidc.Directory"
+SOCIALACCOUNT_ADAPTER = "ipam_site.sign_on.oidc.DirectoryAdapter"
 SOCIALACCOUNT_LOGIN_ON_GET = True
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"

@@ -61,7 +61,8 @@ class SignIn(forms.AuthenticationForm):
                 gettext("The directory of the organization does not answer. Try again later."),
                 code="directory_unreachable",
             ) from error
-        if second_factor.is_enrolled(self.user_cache):
+        user: Any = super().get_user()
+        if second_factor.is_enrolled(user):
             login_limits.record_password(attempt)
         else:
             login_limits.record_success(attempt)
@@ -114,7 +115,9 @@ class Site(sites.UnfoldAdminSite):
         try:
             response = super().login(request, {**sign_on, **(extra_context or {})})
         except PasswordRight as right:
-            return perform_login(request, right.user, redirect_url=get_next_redirect_url(request))
+            next_url = get_next_redirect_url(request)
+            signed_in: HttpResponse = perform_login(request, right.user, redirect_url=next_url)
+            return signed_in
         form = (getattr(response, "context_data", None) or {}).get("form")
         if isinstance(form, SignIn) and form.retry_after:
             response.status_code = 429

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from allauth.account import stages
 from allauth.account.adapter import DefaultAccountAdapter
@@ -21,7 +21,7 @@ from pools.platform import login_limits, second_factor
 _PASSWORD = "sign_on_password"  # noqa: S105  # in the session: the password hash with which a sign-in began
 
 
-class Accounts(DefaultAccountAdapter):
+class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002  # allauth's signature
         return False
 
@@ -78,8 +78,8 @@ class PasswordUnchanged(stages.LoginStage):
         return redirect("admin:login"), False
 
 
-class SecondFactors(DefaultMFAAdapter):
-    error_messages: ClassVar[dict[str, Any]] = {
+class SecondFactorAdapter(DefaultMFAAdapter):
+    error_messages = {
         **DefaultMFAAdapter.error_messages,
         "incorrect_code": _(
             "This code is wrong, was used before, or came too soon after a wrong one. Wait for the next code."

@@ -10,7 +10,7 @@ import logging
 import re
 import struct
 import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from allauth.account.forms import ReauthenticateForm
 from allauth.core import context
@@ -135,7 +135,7 @@ class ActivateForm(ActivateTOTPForm):
 
 
 class PasswordAgainForm(ReauthenticateForm):
-    password = forms.CharField(
+    password = forms.CharField(  # type: ignore[assignment]  # with the admin's widget
         label=_("Password"),
         strip=False,
         max_length=4096,
@@ -259,10 +259,10 @@ def _refused() -> ValidationError:
 
 def _owner(credential: Any) -> User | None:
     try:
-        user: User = webauthn.extract_user_from_response(credential)
+        user: Any = webauthn.extract_user_from_response(credential)
     except (*_UNREADABLE, ValidationError):
         return None
-    return user
+    return cast("User", user)
 
 
 def _may_sign_in(user: User) -> bool:

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ipam_site.http.middleware import ADMIN
 from pools.platform import events, second_factor
@@ -35,25 +36,24 @@ class SecondFactorMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         # A request without a session, as with a token, does not ask for one: answers would vary by cookie.
-        if settings.SESSION_COOKIE_NAME not in request.COOKIES or not _is_ours(request):
+        if settings.SESSION_COOKIE_NAME not in request.COOKIES:
             return self._get_response(request)
         user: Any = request.user
-        is_managed = request.path_info.startswith(PAGES)
-        if second_factor.is_of_directory(user):
-            return _at_the_directory() if is_managed else self._get_response(request)
-        if not _is_shown(request):
-            auth.logout(request)
-        elif is_managed:
-            return self._manage(request)
-        elif not user.authenticator_ids and second_factor.is_required(user):
-            return self._lead_to_enrolment(request)
+        is_managed = request.path_info.startswith(PAGES) and user.is_authenticated
+        if is_managed and not second_factor.is_possible(user):
+            raise PermissionDenied(_AT_THE_DIRECTORY)
+        if _is_local(request):
+            if not _is_shown(request):
+                auth.logout(request)
+            elif is_managed:
+                return self._manage(request)
+            elif not user.authenticator_ids and second_factor.is_required(user):
+                return self._lead_to_enrolment(request)
         return self._get_response(request)
 
     def _manage(self, request: HttpRequest) -> HttpResponseBase:
         """Answer a page of the second factor; after a change this session rests on what the user has now."""
         user: Any = request.user
-        if not second_factor.is_possible(user):
-            return _at_the_directory()
         if request.method != "POST":
             return self._get_response(request)
         with events.recorded_by(pages.author(request)):
@@ -86,11 +86,11 @@ def theme(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _is_ours(request: HttpRequest) -> bool:
-    """Return True if the session is that of an account that signs in with a password here, or of a directory."""
-    return (
-        request.session.get(auth.BACKEND_SESSION_KEY) == BACKEND and request.user.is_authenticated
-    )
+def _is_local(request: HttpRequest) -> bool:
+    """Return True if the session is that of an account of this site."""
+    user: Any = request.user
+    is_ours = request.session.get(auth.BACKEND_SESSION_KEY) == BACKEND and user.is_authenticated
+    return is_ours and not second_factor.is_of_directory(user)
 
 
 def _is_shown(request: HttpRequest) -> bool:
@@ -100,10 +100,7 @@ def _is_shown(request: HttpRequest) -> bool:
     return bool(shown & ids) or shown == ids
 
 
-def _at_the_directory() -> HttpResponseBase:
-    raise PermissionDenied(
-        gettext(
-            "This account does not sign in with a password of this site: its second factor is at the directory of"
-            " the organization."
-        )
-    )
+_AT_THE_DIRECTORY = _(
+    "This account does not sign in with a password of this site: its second factor is at the directory of the"
+    " organization."
+)

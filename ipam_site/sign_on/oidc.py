@@ -63,7 +63,7 @@ class _Session(requests.Session):
         return super().request(*args, **{"timeout": _TIMEOUT, **options})
 
 
-class Client(OpenIDConnectOAuth2Adapter):
+class OIDCClient(OpenIDConnectOAuth2Adapter):
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(request, PROVIDER)
 
@@ -81,7 +81,7 @@ class Client(OpenIDConnectOAuth2Adapter):
         return metadata
 
     @property
-    def basic_auth(self) -> bool:
+    def basic_auth(self) -> bool:  # type: ignore[override]  # as in allauth's own
         methods = self.openid_config.get(
             "token_endpoint_auth_methods_supported", ["client_secret_basic"]
         )
@@ -96,7 +96,7 @@ class Client(OpenIDConnectOAuth2Adapter):
 
     def parse_token(self, data: Any) -> Any:
         with _as_specified():
-            return super().parse_token(data)
+            return super().parse_token(data)  # type: ignore[no-untyped-call]
 
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: Any, **options: Any
@@ -106,15 +106,15 @@ class Client(OpenIDConnectOAuth2Adapter):
             id_token = options["response"].get("id_token")
             if not id_token:
                 raise AnswerInvalid("the provider sent no ID token")
-            claims = self._decode_id_token(app, id_token)
-            _require_ours(claims, app.client_id)
-            claims = self._with_userinfo(claims, token.token)
+            verified = self._decode_id_token(app, id_token)
+            _require_ours(verified, app.client_id)
+            claims = self._with_userinfo(verified, token.token)
         account = SocialAccount(
             provider=PROVIDER,
             uid=claims["sub"],
             extra_data={"claims": claims, "logout_url": self._logout_url(request, id_token)},
         )
-        return SocialLogin(user=User(), account=account, provider=self.get_provider())
+        return SocialLogin(user=User(), account=account)
 
     def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
         """Return the verified claims; allauth's own does not look at the signature."""
@@ -122,9 +122,8 @@ class Client(OpenIDConnectOAuth2Adapter):
         with get_adapter().get_requests_session() as session:
             response = session.get(metadata["jwks_uri"])
             response.raise_for_status()
-        for key in jwt.PyJWKSet.from_dict(
-            response.json()
-        ).keys:  # without those that cannot be read
+        keys = jwt.PyJWKSet.from_dict(response.json()).keys  # without those that cannot be read
+        for key in keys:
             if key.key_type not in {"RSA", "EC"} or kid not in {None, key.key_id}:
                 continue
             with suppress(jwt.InvalidSignatureError):
@@ -167,11 +166,9 @@ class Client(OpenIDConnectOAuth2Adapter):
         return str(add_query_params(endpoint, query))
 
 
-class Provider(OpenIDConnectProvider):
-    oauth2_adapter_class = Client
-
-    def get_oauth2_adapter(self, request: HttpRequest) -> Client:
-        return Client(request)
+class OIDCProvider(OpenIDConnectProvider):
+    def get_oauth2_adapter(self, request: HttpRequest) -> OIDCClient:
+        return OIDCClient(request)
 
     def redirect(self, request: HttpRequest, *_: Any, **options: Any) -> HttpResponse:
         """Redirect to the provider, with nothing of the request but where it leads afterwards, and to another account."""
@@ -189,12 +186,12 @@ class Provider(OpenIDConnectProvider):
         return response
 
 
-class Directory(DefaultSocialAccountAdapter):
+class DirectoryAdapter(DefaultSocialAccountAdapter):
     """Signs in whom the provider names, with the rights of the groups of that person."""
 
     def get_provider(
         self, request: HttpRequest, provider: Any = None, client_id: Any = None  # noqa: ARG002  # allauth's signature
-    ) -> Provider:  # fmt: skip
+    ) -> OIDCProvider:  # fmt: skip
         app = SocialApp(
             provider=OpenIDConnectProvider.id,
             provider_id=PROVIDER,
@@ -207,7 +204,7 @@ class Directory(DefaultSocialAccountAdapter):
                 "scope": settings.IPAM_OIDC_SCOPES,
             },
         )
-        return Provider(request, app)
+        return OIDCProvider(request, app)
 
     def get_requests_session(self) -> requests.Session:
         return _Session()

@@ -35,7 +35,7 @@ def start(request: HttpRequest) -> HttpResponse:
 def callback(request: HttpRequest) -> HttpResponse:
     """Sign in the person whom the provider's answer names."""
 
-    def finish(client: oidc.Client) -> HttpResponse:
+    def finish(client: oidc.OIDCClient) -> HttpResponse:
         issuer = client.openid_config["issuer"]
         if request.GET.get("iss", issuer) != issuer:
             raise oidc.AnswerInvalid("another provider has answered")  # RFC 9207
@@ -45,10 +45,12 @@ def callback(request: HttpRequest) -> HttpResponse:
     return _answer(request, finish)
 
 
-def _answer(request: HttpRequest, respond: Callable[[oidc.Client], HttpResponse]) -> HttpResponse:
+def _answer(
+    request: HttpRequest, respond: Callable[[oidc.OIDCClient], HttpResponse]
+) -> HttpResponse:
     if not oidc.is_enabled():
         return redirect("admin:login")
     try:
-        return respond(oidc.Client(request))
+        return respond(oidc.OIDCClient(request))
     except (requests.RequestException, OAuth2Error) as error:
         return oidc.failure(error)
