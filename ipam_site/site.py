@@ -115,8 +115,8 @@ class Site(sites.UnfoldAdminSite):
         try:
             response = super().login(request, {**sign_on, **(extra_context or {})})
         except PasswordRight as right:
-            next_url = get_next_redirect_url(request)
-            signed_in: HttpResponse = perform_login(request, right.user, redirect_url=next_url)
+            target = get_next_redirect_url(request)
+            signed_in: HttpResponse = perform_login(request, right.user, redirect_url=target)
             return signed_in
         form = (getattr(response, "context_data", None) or {}).get("form")
         if isinstance(form, SignIn) and form.retry_after:
