@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.mfa.models import Authenticator
 from django.contrib.auth import backends
 from django.contrib.auth.models import User
 from django.contrib.postgres.expressions import ArraySubquery
@@ -11,7 +12,7 @@ from django.db.models import Model, OuterRef
 from django.http import HttpRequest
 
 from claims.access import cluster_owners
-from pools.models import DirectoryAccount, Passkey
+from pools.models import DirectoryAccount
 
 
 class Accounts(backends.ModelBackend):
@@ -31,9 +32,9 @@ class Accounts(backends.ModelBackend):
 
     def get_user(self, user_id: int) -> User | None:
         """Return the user of a session with what decides on its second factor, in one query."""
-        passkeys = Passkey.objects.filter(user_id=OuterRef("pk")).values("pk")
-        users = User.objects.select_related("directory_account", "second_factor")
-        user = users.annotate(passkey_ids=ArraySubquery(passkeys)).filter(pk=user_id).first()
+        factors = Authenticator.objects.filter(user_id=OuterRef("pk")).values("pk")
+        users = User.objects.select_related("directory_account")
+        user = users.annotate(authenticator_ids=ArraySubquery(factors)).filter(pk=user_id).first()
         return user if user is not None and self.user_can_authenticate(user) else None
 
 

@@ -145,6 +145,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",  # of templates of django-allauth
     "csp",
     "netfields",
     "pgtrigger",
@@ -152,9 +153,12 @@ INSTALLED_APPS = [
     "rest_framework",
     "knox",
     "django_filters",
-    "django_otp",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
     "pools",
     "claims",
     "ipam_site",
@@ -176,8 +180,10 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "ipam_site.sign_on.gate.SecondFactorMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    # After it: what a page of the second factor changes is committed here, and says so in a message.
+    "ipam_site.sign_on.gate.SecondFactorMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "ipam_site.urls"
@@ -192,6 +198,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "ipam_site.sign_on.gate.theme",
             ],
             "libraries": {"cadastre": "pools.admin.tags"},
         },
@@ -212,6 +219,37 @@ AUTHENTICATION_BACKENDS = [
 ]
 if IPAM_LDAP_URL and ldap_settings.is_installed():  # otherwise `check` fails
     AUTHENTICATION_BACKENDS.append(ldap_settings.BACKEND)
+# django-allauth: second factors and OpenID Connect, without sign-up and e-mail. Its own limits are off, because
+# they count in a cache that each process has for itself; pools/platform/login_limits.py counts in the database.
+ACCOUNT_ADAPTER = "ipam_site.sign_on.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SIGNUP_FIELDS = ["username*"]
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_LOGIN_TIMEOUT = 600  # seconds between the password and the second factor
+ACCOUNT_REAUTHENTICATION_METHODS = ["password", "mfa"]
+ACCOUNT_RATE_LIMITS = False
+ACCOUNT_FORMS = {"reauthenticate": "ipam_site.sign_on.forms.PasswordAgainForm"}
+MFA_ADAPTER = "ipam_site.sign_on.adapters.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_TOTP_ISSUER = "Cadastre"
+MFA_TOTP_TOLERANCE = 1  # codes of the step before and after are accepted: clocks differ
+MFA_RECOVERY_CODE_DIGITS = 16
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_RATE_LIMITS = False
+MFA_FORMS = {
+    "activate_totp": "ipam_site.sign_on.forms.ActivateForm",
+    "authenticate": "ipam_site.sign_on.forms.CodeForm",
+    "reauthenticate": "ipam_site.sign_on.forms.CodeAgainForm",
+    "authenticate_webauthn": "ipam_site.sign_on.forms.PasskeyForm",
+    "login_webauthn": "ipam_site.sign_on.forms.PasskeyAloneForm",
+    "reauthenticate_webauthn": "ipam_site.sign_on.forms.PasskeyAgainForm",
+    "add_webauthn": "ipam_site.sign_on.forms.AddPasskeyForm",
+    "edit_webauthn": "ipam_site.sign_on.forms.RenamePasskeyForm",
+}
+SOCIALACCOUNT_ADAPTER = "ipam_site.sign_on.oidc.DirectoryAdapter"
+SOCIALACCOUNT_LOGIN_ON_GET = True
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -4,43 +4,45 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from allauth.account.utils import get_next_redirect_url, perform_login
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 from django.utils.cache import patch_cache_control
 from django.utils.functional import SimpleLazyObject
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
 from claims.access import cluster_owners, directory
-from ipam_site.sign_on import (
-    attempts,
-    enrolment,
-    oidc,
-    passkey_sign_in,
-    removal,
-    second_step,
-    views,
-)
+from ipam_site.sign_on import attempts, oidc, views
 from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
 from pools.platform import login_limits, second_factor
+
+
+class PasswordRight(Exception):  # noqa: N818  # no error
+    """The password is right: django-allauth signs in, perhaps after a second factor."""
+
+    def __init__(self, user: User) -> None:
+        super().__init__()
+        self.user = user
 
 
 class SignIn(forms.AuthenticationForm):
     """Sign-in of staff, and of VM owners by RoleBindings of clusters, who need not be staff.
 
-    `retry_after` is the number of seconds to wait after too many failed attempts, else 0; `needs_code`
-    says that the password alone does not sign in.
+    `retry_after` is the number of seconds to wait after too many failed attempts, else 0.
     """
 
     retry_after = 0
-    needs_code = False
 
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username", ""))
@@ -59,19 +61,16 @@ class SignIn(forms.AuthenticationForm):
                 gettext("The directory of the organization does not answer. Try again later."),
                 code="directory_unreachable",
             ) from error
-        self.needs_code = second_factor.is_enrolled(self.get_user())
-        if self.needs_code:
+        user: Any = super().get_user()
+        if second_factor.is_enrolled(user):
             login_limits.record_password(attempt)
         else:
             login_limits.record_success(attempt)
         return cleaned
 
     def get_user(self) -> Any:
-        """Return the user to sign in. Raises CodeNeeded if the password alone does not do that."""
-        user = super().get_user()
-        if self.needs_code:
-            raise second_step.CodeNeeded(user)
-        return user
+        """Raise PasswordRight, so that Django's view does not sign in by itself."""
+        raise PasswordRight(super().get_user())
 
     def confirm_login_allowed(self, user: Any) -> None:
         if cluster_owners.rights(user):
@@ -110,13 +109,15 @@ class Site(sites.UnfoldAdminSite):
         sign_on = {
             "sign_on_url": views.start_url(next_url),
             "sign_on_name": settings.IPAM_OIDC_NAME,
-            "has_passkeys": passkey_sign_in.is_offered(request),
-            "next_url": next_url,
+            "has_passkeys": Authenticator.objects.filter(type="webauthn").exists(),
+            "redirect_field": format_html('<input type="hidden" name="next" value="{}">', next_url),
         }
         try:
             response = super().login(request, {**sign_on, **(extra_context or {})})
-        except second_step.CodeNeeded as needed:
-            return second_step.begin(request, needed.user)
+        except PasswordRight as right:
+            target = get_next_redirect_url(request)
+            signed_in: HttpResponse = perform_login(request, right.user, redirect_url=target)
+            return signed_in
         form = (getattr(response, "context_data", None) or {}).get("form")
         if isinstance(form, SignIn) and form.retry_after:
             response.status_code = 429
@@ -130,9 +131,7 @@ class Site(sites.UnfoldAdminSite):
 
         The content security policy forbids that a form leads there: the page has a link.
         """
-        id_token = request.session.get(views.ID_TOKEN, "")
-        back = request.build_absolute_uri(reverse("admin:login"))
-        url = oidc.logout_url(id_token, back) if id_token and oidc.is_enabled() else ""
+        url = request.session.get(oidc.LOGOUT_URL, "") if oidc.is_enabled() else ""
         context = {"sign_on_logout_url": url, "sign_on_name": settings.IPAM_OIDC_NAME}
         return super().logout(request, {**context, **(extra_context or {})})
 
@@ -140,22 +139,4 @@ class Site(sites.UnfoldAdminSite):
         """Return the URL patterns directly below /admin/."""
         from pools.admin import urls  # noqa: PLC0415  # its modules register models with this site
 
-        open_to_all = (
-            ("login/code/", second_step.view, "second_step"),
-            ("login/passkey/", passkey_sign_in.sign_in, "passkey_sign_in"),
-            ("login/passkey/options/", passkey_sign_in.sign_in_options, "passkey_sign_in_options"),
-            ("login/code/options/", passkey_sign_in.proof_options, "passkey_proof_options"),
-        )
-        passkeys = "second-factor/passkeys/"
-        of_staff = (
-            ("second-factor/", enrolment.view, "second_factor"),
-            ("second-factor/remove/", removal.view, "second_factor_remove"),
-            (passkeys, enrolment.add_passkey, "passkey_add"),
-            (f"{passkeys}options/", enrolment.creation_options, "passkey_creation_options"),
-            (f"{passkeys}<int:passkey_id>/remove/", removal.view, "passkey_remove"),
-        )
-        return [
-            *(path(route, view, name=name) for route, view, name in open_to_all),
-            *(path(route, self.admin_view(view), name=name) for route, view, name in of_staff),
-            *urls.admin_urls(self),
-        ]
+        return [*urls.admin_urls(self)]

@@ -7,6 +7,7 @@ from django.views.decorators import http
 from django.views.generic import base
 
 from ipam_site.http import metrics
+from ipam_site.sign_on import urls as second_factor
 from ipam_site.sign_on import views as sign_on
 
 _ICON = base.RedirectView.as_view(url=static("cadastre/icon.svg"))
@@ -18,7 +19,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", metrics.by_session),
     path("sign-on/", sign_on.start, name="sign_on"),
     path("sign-on/callback/", sign_on.callback, name="sign_on_callback"),
+    path("admin/", include(second_factor.urlpatterns)),
     path("admin/", admin.site.urls),
+    path("admin/", include(second_factor.admin_names)),
     path("api/v1/", include("pools.api.urls")),
     path("api/v1/", include("claims.api.urls")),
     path("webhooks/v1/", include("pools.webhooks.urls")),

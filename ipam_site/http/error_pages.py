@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template import loader
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from pools.platform.admin import pages
 
@@ -38,10 +39,15 @@ def _has_frame(request: HttpRequest) -> bool:
     return hasattr(request, "user") and admin.site.has_permission(request)
 
 
-def plain(status: int, text: str = "", *, title: str = "") -> HttpResponse:
-    """Return an error page without the frame of the admin site, which uses the database."""
+def plain(
+    status: int, text: str = "", *, title: str = "", link: tuple[str, StrOrPromise] | None = None
+) -> HttpResponse:
+    """Return an error page without the frame of the admin site, which uses the database.
+
+    `link` is the URL and the text of a further way on.
+    """
     heading, text = _words(status, text)
-    context = {"title": title or heading, "text": text}
+    context = {"title": title or heading, "text": text, "link": link}
     page = loader.render_to_string("cadastre/error_plain.html", context)
     return HttpResponse(page, status=status)
 

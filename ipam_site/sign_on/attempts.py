@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import math
 
+from allauth.core.exceptions import ImmediateHttpResponse
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
+from ipam_site.http import error_pages
+from pools.platform import login_limits
 from pools.platform.rest import authentication
 
 
 def address(request: HttpRequest) -> str:
     """Return the address that attempts of a request are counted for."""
     return authentication.client_address(request)
+
+
+def count(request: HttpRequest, name: str) -> login_limits.Attempt:
+    """Count an attempt of an account; above the limit the answer of the request is a page with 429."""
+    attempt = login_limits.count_attempt(name, address(request))
+    if attempt.retry_after:
+        text = str(too_many(attempt.retry_after).message)
+        response = error_pages.plain(429, text, title=gettext("Sign-in refused"))
+        response.headers["Retry-After"] = str(attempt.retry_after)
+        raise ImmediateHttpResponse(response)
+    return attempt
 
 
 def too_many(retry_after: int) -> ValidationError:

@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.contrib import auth
+from django.contrib import admin, auth
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ipam_site.http.middleware import ADMIN
-from pools.models import SecondFactor
-from pools.platform import second_factor
-from pools.platform.second_factor import Proof
+from pools.platform import events, second_factor
+from pools.platform.admin import pages
 
 BACKEND = "ipam_site.backends.Accounts"
-# In the session: the ids of the factor that was shown, and of the passkey that showed it, if one did.
-_VERIFIED, _PASSKEY = "second_factor", "second_factor_passkey"
-_REACHABLE = (
-    "admin:second_factor",
-    "admin:passkey_creation_options",
-    "admin:passkey_add",
-    "admin:logout",
-    "admin:jsi18n",
-)
+PAGES = f"{ADMIN}second-factor/"
+_SHOWN = "second_factor"  # in the session: ids of app, passkeys or recovery codes that were shown
 
 
-def sign_in(request: HttpRequest, user: Any, proof: Proof) -> None:
-    """Sign in a user whose password and second factor, or passkey, were right."""
-    auth.login(request, user, backend=BACKEND)
-    mark_verified(request, proof)
-
-
-def mark_verified(request: HttpRequest, proof: Proof | None) -> None:
-    """Record in the session what was shown; None if the user has just removed the second factor.
-
-    Sessions that have shown another factor, or none, end.
-    """
-    request.session[_VERIFIED] = proof and proof.factor.pk
-    request.session[_PASSKEY] = proof and proof.passkey and proof.passkey.pk
-    request.session.cycle_key()
+def record_shown(request: HttpRequest, ids: Sequence[int]) -> None:
+    """Record in the session what was shown. Sessions that have shown nothing of what the user has, end."""
+    request.session[_SHOWN] = list(ids)
 
 
 class SecondFactorMiddleware:
@@ -54,34 +36,71 @@ class SecondFactorMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         # A request without a session, as with a token, does not ask for one: answers would vary by cookie.
-        if settings.SESSION_COOKIE_NAME in request.COOKIES and _is_local(request):
-            factor = getattr(request.user, "second_factor", None)
-            if not _is_shown(request, factor):
+        if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+            return self._get_response(request)
+        user: Any = request.user
+        is_managed = request.path_info.startswith(PAGES) and user.is_authenticated
+        if is_managed and not second_factor.is_possible(user):
+            raise PermissionDenied(_AT_THE_DIRECTORY)
+        if _is_local(request):
+            if not _is_shown(request):
                 auth.logout(request)
-            elif factor is None and second_factor.is_required(request.user):
+            elif is_managed:
+                return self._manage(request)
+            elif not user.authenticator_ids and second_factor.is_required(user):
                 return self._lead_to_enrolment(request)
         return self._get_response(request)
 
+    def _manage(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer a page of the second factor; after a change this session rests on what the user has now."""
+        user: Any = request.user
+        if request.method != "POST":
+            return self._get_response(request)
+        with events.recorded_by(pages.author(request)):
+            response = self._get_response(request)
+        ids = second_factor.shown_by(user)
+        if set(ids) != set(user.authenticator_ids) and request.user == user:
+            record_shown(request, ids)
+            request.session.cycle_key()
+        return response
+
     def _lead_to_enrolment(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path in {reverse(name) for name in _REACHABLE}:
+        if request.path in {reverse("admin:logout"), reverse("admin:jsi18n")}:
             return self._get_response(request)
         if request.path_info.startswith(ADMIN):
-            return redirect("admin:second_factor")
+            return redirect("mfa_index")
         raise PermissionDenied(gettext("Enrol a second factor first."))
 
 
-def _is_shown(request: HttpRequest, factor: SecondFactor | None) -> bool:
-    """Return True if the session has shown this factor, with a passkey that is still enrolled if it was one."""
-    user: Any = request.user
-    return request.session.get(_VERIFIED) == (factor and factor.pk) and (
-        request.session.get(_PASSKEY) in {None, *user.passkey_ids}
-    )
+def theme(request: HttpRequest) -> dict[str, Any]:
+    """Return the context of the admin's frame for the pages of django-allauth (a context processor)."""
+    match = request.resolver_match
+    if match is None or not str(match.url_name).startswith(("mfa_", "account_")):
+        return {}
+    return {
+        **admin.site.each_context(request),
+        "title": gettext("Second factor"),
+        "is_second_factor_missing": request.user.is_authenticated
+        and not second_factor.is_enrolled(request.user)
+        and second_factor.is_required(request.user),
+    }
 
 
 def _is_local(request: HttpRequest) -> bool:
     """Return True if the session is that of an account of this site."""
-    return (
-        request.session.get(auth.BACKEND_SESSION_KEY) == BACKEND
-        and request.user.is_authenticated
-        and not hasattr(request.user, "directory_account")
-    )
+    user: Any = request.user
+    is_ours = request.session.get(auth.BACKEND_SESSION_KEY) == BACKEND and user.is_authenticated
+    return is_ours and not second_factor.is_of_directory(user)
+
+
+def _is_shown(request: HttpRequest) -> bool:
+    """Return True if the session has shown something of what the user has; without a second factor, nothing."""
+    user: Any = request.user
+    shown, ids = set(request.session.get(_SHOWN, ())), set(user.authenticator_ids)
+    return bool(shown & ids) or shown == ids
+
+
+_AT_THE_DIRECTORY = _(
+    "This account does not sign in with a password of this site: its second factor is at the directory of the"
+    " organization."
+)

@@ -1,231 +1,336 @@
-"""The client of the OpenID Connect provider: Authlib's, stricter about what it accepts.
+"""Sign-on by OpenID Connect: django-allauth's client, stricter about what it accepts (SOCIALACCOUNT_ADAPTER).
 
 The code flow with PKCE, state and nonce; an ID token is accepted with a signature by a key of the provider
-(RS256, ES256), for our issuer and client only, until it expires.
+(RS256, ES256), for our issuer and client only, until it expires. Who comes is an account of `claims.access.directory`,
+which turns groups into roles and namespaces; allauth's own table of accounts stays empty.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Mapping
+import logging
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
+import jwt
 import requests
-from authlib.common.urls import add_params_to_uri
-from authlib.integrations.base_client.errors import MismatchingStateError, OAuthError
-from authlib.integrations.django_client import DjangoIntegration, DjangoOAuth2App
-from authlib.integrations.requests_client import OAuth2Session
+from allauth.account.utils import perform_login
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.internal.httpkit import add_query_params
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers.base import AuthProcess
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
-from joserfc.errors import JoseError
+from django.urls import reverse
+from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext
 
+from claims.access import directory
 from claims.access.directory import Person
+from ipam_site.http import error_pages, problems
+from ipam_site.sign_on import gate
 from pools.models import DirectorySource
 from pools.platform.outbound import connection_errors
 
-ALGORITHMS = ["RS256", "ES256"]
+PROVIDER = "sign-on"
+LOGOUT_URL = "sign_on_logout_url"  # in the session: where the person signs out at the provider
+_ALGORITHMS = ["RS256", "ES256"]
 _LEEWAY = 60  # seconds by which clocks may differ
 _TIMEOUT = 10
-_METADATA_SECONDS = 3600  # then the provider's endpoints and keys are read anew
-_ENDPOINTS = {"authorization_endpoint", "token_endpoint", "jwks_uri"}
-# What Authlib raises for an answer that lacks something, or has it of another type.
-_NOT_AS_SPECIFIED = (KeyError, TypeError, AttributeError, ValueError, RuntimeError)
+_REQUIRED = ["iss", "sub", "aud", "exp", "iat", "nonce"]
 _LONGEST_SUBJECT = 255  # OpenID Connect Core, 2
+# What an answer raises that lacks something, or has it of another type.
+_NOT_AS_SPECIFIED = (KeyError, TypeError, AttributeError, ValueError, jwt.PyJWTError)
+
+log = logging.getLogger(__name__)
 
 
-class ProviderUnreachable(Exception):
-    """The provider does not answer, or answers with an error of its own."""
-
-
-class AnswerInvalid(Exception):
+class AnswerInvalid(OAuth2Error):
     """The provider's answer is not one that this site may accept; the text is for the log."""
 
 
-class StateUnknown(Exception):
-    """The answer belongs to no sign-in that this browser has begun, or to one that was answered before."""
-
-
-class _Session(OAuth2Session):
-    def request(self, *args: Any, **options: Any) -> Any:
+class _Session(requests.Session):
+    def request(self, *args: Any, **options: Any) -> requests.Response:
         # For each request: REQUESTS_CA_BUNDLE would win over the session's own.
         if settings.IPAM_OIDC_CA_FILE:
             options["verify"] = settings.IPAM_OIDC_CA_FILE
-        return super().request(*args, **options)  # type: ignore[no-untyped-call]
+        return super().request(*args, **{"timeout": _TIMEOUT, **options})
 
 
-class _App(DjangoOAuth2App):
-    client_cls = _Session
+class OIDCClient(OpenIDConnectOAuth2Adapter):
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request, PROVIDER)
 
-    def load_server_metadata(self) -> dict[str, Any]:
-        try:
-            # Authlib has no types.
-            return self._validated(super().load_server_metadata())  # type: ignore[no-untyped-call]
-        except AnswerInvalid:
-            self.server_metadata = {}  # read anew next time
-            raise
-        except (TypeError, AttributeError) as error:
-            self.server_metadata = {}
-            raise AnswerInvalid("the provider's description of itself cannot be read") from error
-
-    def fetch_jwk_set(self, force: bool = False) -> dict[str, Any]:
-        """Return the keys that may have signed an ID token: one of a kind that Authlib cannot read would void all."""
-        keys = super().fetch_jwk_set(force)["keys"]  # type: ignore[no-untyped-call]
-        return {"keys": [key for key in keys if key["kty"] in {"RSA", "EC"}]}
-
-    @staticmethod
-    def _validated(metadata: dict[str, Any]) -> dict[str, Any]:
-        if metadata.get("issuer", "").rstrip("/") != settings.IPAM_OIDC_ISSUER.rstrip("/"):
-            raise AnswerInvalid(f"the provider calls itself {_redacted(metadata.get('issuer'))!r}")
-        for name in _ENDPOINTS | (metadata.keys() & {"userinfo_endpoint"}):
-            if not str(metadata.get(name, "")).startswith("https://"):
-                raise AnswerInvalid(f"the provider's {name} is no https URL")
-        # What the provider itself would accept, such as `none` or a shared secret, is not asked.
-        metadata["id_token_signing_alg_values_supported"] = ALGORITHMS
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        """Return what the provider says of itself. Raises AnswerInvalid, requests.RequestException."""
+        with _as_specified():
+            metadata: dict[str, Any] = super().openid_config
+            if metadata["issuer"].rstrip("/") != settings.IPAM_OIDC_ISSUER.rstrip("/"):
+                raise AnswerInvalid(f"the provider calls itself {metadata['issuer']!r}")
+            needed = {"authorization_endpoint", "token_endpoint", "jwks_uri"}
+            for name in needed | (metadata.keys() & {"userinfo_endpoint"}):
+                if not str(metadata.get(name, "")).startswith("https://"):
+                    raise AnswerInvalid(f"the provider's {name} is no https URL")
         return metadata
 
+    @property
+    def basic_auth(self) -> bool:  # type: ignore[override]  # as in allauth's own
+        methods = self.openid_config.get(
+            "token_endpoint_auth_methods_supported", ["client_secret_basic"]
+        )
+        return bool(settings.IPAM_OIDC_CLIENT_SECRET) and "client_secret_post" not in methods
 
-_lock = threading.Lock()
-_app: tuple[float, tuple[object, ...], Any] | None = None
+    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:  # noqa: ARG002  # allauth's signature
+        return request.build_absolute_uri(reverse("sign_on_callback"))
+
+    def get_access_token_data(self, *args: Any, **options: Any) -> Any:
+        with _as_specified():
+            return super().get_access_token_data(*args, **options)
+
+    def parse_token(self, data: Any) -> Any:
+        with _as_specified():
+            return super().parse_token(data)  # type: ignore[no-untyped-call]
+
+    def complete_login(
+        self, request: HttpRequest, app: SocialApp, token: Any, **options: Any
+    ) -> SocialLogin:
+        """Return the claims of the person, in a form that allauth passes on to `pre_social_login`."""
+        with _as_specified():
+            id_token = options["response"].get("id_token")
+            if not id_token:
+                raise AnswerInvalid("the provider sent no ID token")
+            verified = self._decode_id_token(app, id_token)
+            _require_ours(verified, app.client_id)
+            claims = self._with_userinfo(verified, token.token)
+        account = SocialAccount(
+            provider=PROVIDER,
+            uid=claims["sub"],
+            extra_data={"claims": claims, "logout_url": self._logout_url(request, id_token)},
+        )
+        return SocialLogin(user=User(), account=account)
+
+    def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
+        """Return the verified claims; allauth's own does not look at the signature."""
+        metadata, kid = self.openid_config, jwt.get_unverified_header(id_token).get("kid")
+        with get_adapter().get_requests_session() as session:
+            response = session.get(metadata["jwks_uri"])
+            response.raise_for_status()
+        keys = jwt.PyJWKSet.from_dict(response.json()).keys  # without those that cannot be read
+        for key in keys:
+            if key.key_type not in {"RSA", "EC"} or kid not in {None, key.key_id}:
+                continue
+            with suppress(jwt.InvalidSignatureError):
+                return jwt.decode(
+                    id_token,
+                    key,
+                    algorithms=_ALGORITHMS,
+                    audience=app.client_id,
+                    issuer=metadata["issuer"],
+                    leeway=_LEEWAY,
+                    options={"require": _REQUIRED},
+                )
+        raise AnswerInvalid("no key of the provider has signed the ID token")
+
+    def _with_userinfo(self, claims: Mapping[str, Any], access_token: str) -> Mapping[str, Any]:
+        """Return the claims, with those that only the userinfo endpoint has."""
+        needed = (
+            settings.IPAM_OIDC_USERNAME_CLAIM,
+            settings.IPAM_OIDC_GROUPS_CLAIM,
+            settings.IPAM_OIDC_EMAIL_CLAIM,
+        )
+        is_complete = all(_claim(claims, name) is not None for name in needed)
+        if is_complete or "userinfo_endpoint" not in self.openid_config:
+            return claims
+        more: dict[str, Any] = self._fetch_user_info(access_token)
+        if more.get("sub") != claims["sub"]:
+            raise AnswerInvalid("the userinfo endpoint speaks of another person")
+        return {**more, **claims}
+
+    def _logout_url(self, request: HttpRequest, id_token: str) -> str:
+        endpoint = str(self.openid_config.get("end_session_endpoint", ""))
+        if not endpoint.startswith("https://"):
+            return ""
+        back = request.build_absolute_uri(reverse("admin:login"))
+        query = {
+            "id_token_hint": id_token,
+            "client_id": settings.IPAM_OIDC_CLIENT_ID,
+            "post_logout_redirect_uri": back,
+        }
+        return str(add_query_params(endpoint, query))
+
+
+class OIDCProvider(OpenIDConnectProvider):
+    def get_oauth2_adapter(self, request: HttpRequest) -> OIDCClient:
+        return OIDCClient(request)
+
+    def redirect(self, request: HttpRequest, *_: Any, **options: Any) -> HttpResponse:
+        """Redirect to the provider, with nothing of the request but where it leads afterwards, and to another account."""
+        nonce = secrets.token_urlsafe(32)
+        parameters = {"nonce": nonce}
+        if request.GET.get("prompt") == "select_account":
+            parameters["prompt"] = "select_account"
+        response: HttpResponse = super().redirect(
+            request,
+            AuthProcess.LOGIN,
+            options.get("next_url"),
+            auth_params=parameters,
+            nonce=nonce,
+        )
+        return response
+
+
+class DirectoryAdapter(DefaultSocialAccountAdapter):
+    """Signs in whom the provider names, with the rights of the groups of that person."""
+
+    def get_provider(
+        self, request: HttpRequest, provider: Any = None, client_id: Any = None  # noqa: ARG002  # allauth's signature
+    ) -> OIDCProvider:  # fmt: skip
+        app = SocialApp(
+            provider=OpenIDConnectProvider.id,
+            provider_id=PROVIDER,
+            name=settings.IPAM_OIDC_NAME,
+            client_id=settings.IPAM_OIDC_CLIENT_ID,
+            secret=settings.IPAM_OIDC_CLIENT_SECRET or "",
+            settings={
+                "server_url": settings.IPAM_OIDC_ISSUER.rstrip("/"),
+                "oauth_pkce_enabled": True,
+                "scope": settings.IPAM_OIDC_SCOPES,
+            },
+        )
+        return OIDCProvider(request, app)
+
+    def get_requests_session(self) -> requests.Session:
+        return _Session()
+
+    def on_authentication_error(
+        self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None  # noqa: ARG002  # allauth's signature
+    ) -> None:  # fmt: skip
+        if exception is None and "state" not in extra_context:
+            text = gettext("This sign-in was finished before, or has expired. Sign in again.")
+            raise ImmediateHttpResponse(refusal(400, text))
+        raise ImmediateHttpResponse(failure(exception or AnswerInvalid(str(error))))
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Sign in the person whom the claims name, instead of an account of allauth's own."""
+        try:
+            person = _person(
+                sociallogin.account.extra_data["claims"], str(sociallogin.state.get("nonce", ""))
+            )
+        except AnswerInvalid as error:
+            raise ImmediateHttpResponse(failure(error)) from error
+        try:
+            user: Any = directory.sign_in(
+                person, request_id=request.META.get(problems.REQUEST_ID, "")
+            )
+        except directory.SignInRefused as refused:
+            log.warning("sign-on refused: %s", refused.code)
+            if not request.session.exists(request.session.session_key or ""):
+                request.session.flush()  # it ended with the others of the account, and must not be saved
+            raise ImmediateHttpResponse(refusal(403, refused.message)) from refused
+        user.backend = gate.BACKEND
+        response = perform_login(request, user, redirect_url=sociallogin.get_redirect_url(request))
+        request.session[LOGOUT_URL] = sociallogin.account.extra_data["logout_url"]
+        raise ImmediateHttpResponse(response)
 
 
 def is_enabled() -> bool:
     return bool(settings.IPAM_OIDC_ISSUER)
 
 
-def _client() -> Any:
-    """Return the client of this process, with a new one each hour: endpoints and keys change."""
-    global _app  # noqa: PLW0603  # one for the process
-    configuration = (
-        settings.IPAM_OIDC_ISSUER,
-        settings.IPAM_OIDC_CLIENT_ID,
-        settings.IPAM_OIDC_CLIENT_SECRET,
-        tuple(settings.IPAM_OIDC_SCOPES),
-    )
-    with _lock:
-        now = time.monotonic()
-        if _app is None or _app[1] != configuration or now - _app[0] > _METADATA_SECONDS:
-            _app = now, configuration, _new_client()
-        return _app[2]
-
-
-def _new_client() -> Any:
-    issuer = settings.IPAM_OIDC_ISSUER.rstrip("/")
-    return _App(  # type: ignore[no-untyped-call]
-        DjangoIntegration("sign_on"),  # type: ignore[no-untyped-call]
-        "sign_on",
-        client_id=settings.IPAM_OIDC_CLIENT_ID,
-        client_secret=settings.IPAM_OIDC_CLIENT_SECRET or None,
-        server_metadata_url=f"{issuer}/.well-known/openid-configuration",
-        client_kwargs={
-            "scope": " ".join(settings.IPAM_OIDC_SCOPES),
-            "code_challenge_method": "S256",
-            "default_timeout": _TIMEOUT,
-            "leeway": 0,  # an access token of one minute is used at once
-        },
+def failure(error: Exception) -> HttpResponse:
+    """Return the page of a provider that does not answer, or of an answer that cannot be accepted."""
+    # What the provider says may repeat what it was sent.
+    message = connection_errors.printable_message(str(error), [settings.IPAM_OIDC_CLIENT_SECRET])
+    if isinstance(error, requests.RequestException):
+        log.warning("sign-on: the provider cannot be reached: %s", message)
+        text = gettext("The provider of the sign-on does not answer. Try again later.")
+        response = refusal(503, text)
+        response.headers["Retry-After"] = "30"
+        return response
+    log.warning("sign-on refused: the answer is not valid: %s", message)
+    return refusal(
+        403,
+        gettext(
+            "The answer of the sign-on provider was not accepted. The log of this site has the details."
+        ),
     )
 
 
-def begin(request: HttpRequest, callback: str) -> HttpResponse:
-    """Return the redirect to the provider. Raises ProviderUnreachable, AnswerInvalid."""
+def refusal(status: int, text: str) -> HttpResponse:
+    """Return a page that says why nobody was signed in, with a link to sign in as somebody else."""
+    link = (f"{reverse('sign_on')}?prompt=select_account", gettext("Sign in with another account"))
+    return error_pages.plain(status, text, title=gettext("Sign-in refused"), link=link)
+
+
+@contextmanager
+def _as_specified() -> Iterator[None]:
+    """Raise AnswerInvalid for what is missing in an answer, or of another type."""
     try:
-        response: HttpResponse = _client().authorize_redirect(request, callback)
-    except requests.RequestException as error:
-        raise ProviderUnreachable(_redacted(error)) from error
-    return response
+        yield
+    except requests.RequestException:  # some are ValueErrors
+        raise
+    except _NOT_AS_SPECIFIED as error:
+        raise AnswerInvalid(f"{type(error).__name__}: {error}") from error
 
 
-def finish(request: HttpRequest) -> tuple[Person, str]:
-    """Return the person whom the provider's answer names, and the ID token.
-
-    Raises StateUnknown, AnswerInvalid, ProviderUnreachable.
-    """
-    client = _client()
-    try:
-        issuer = client.load_server_metadata()["issuer"]
-        if request.GET.get("iss", issuer) != issuer:
-            raise AnswerInvalid("another provider has answered")  # RFC 9207
-        token = client.authorize_access_token(
-            request,
-            leeway=_LEEWAY,
-            claims_options={
-                "iss": {"essential": True, "value": issuer},
-                "aud": {"essential": True, "value": settings.IPAM_OIDC_CLIENT_ID},
-            },
-        )
-        claims = token.get("userinfo")
-        if not claims:
-            raise AnswerInvalid("the provider sent no ID token")
-        return _person(_with_userinfo(client, token, claims)), token["id_token"]
-    except MismatchingStateError as error:
-        raise StateUnknown from error
-    except requests.RequestException as error:
-        raise ProviderUnreachable(_redacted(error)) from error
-    except (OAuthError, JoseError, *_NOT_AS_SPECIFIED) as error:
-        raise AnswerInvalid(f"{type(error).__name__}: {_redacted(error)!r}") from error
-
-
-def _redacted(text: object) -> str:
-    """Return what the provider says, for the log: it may repeat what it was sent."""
-    return connection_errors.printable_message(str(text), [settings.IPAM_OIDC_CLIENT_SECRET])
-
-
-def _with_userinfo(
-    client: Any, token: Mapping[str, Any], claims: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """Return the claims, with those that only the userinfo endpoint has."""
-    needed = (settings.IPAM_OIDC_USERNAME_CLAIM, settings.IPAM_OIDC_GROUPS_CLAIM)
-    metadata = client.load_server_metadata()
-    if all(name in claims for name in needed) or "userinfo_endpoint" not in metadata:
-        return claims
-    more = client.userinfo(token=token)
-    if more.get("sub") != claims["sub"]:
-        raise AnswerInvalid("the userinfo endpoint speaks of another person")
-    return {**more, **claims}
-
-
-def _person(claims: Mapping[str, Any]) -> Person:
-    subject = claims["sub"]
-    if not (isinstance(subject, str) and subject.isprintable()) or not (
-        0 < len(subject) <= _LONGEST_SUBJECT
-    ):
+def _require_ours(claims: Mapping[str, Any], client: str) -> None:
+    """Raise AnswerInvalid for what PyJWT leaves open: a token also for other clients, a subject that is none."""
+    is_for_us_alone = claims["aud"] in (client, [client])
+    if claims.get("azp", client if is_for_us_alone else "") != client:
+        raise AnswerInvalid("the ID token is for another client")
+    if not claims["sub"].isprintable() or not 0 < len(claims["sub"]) <= _LONGEST_SUBJECT:
         raise AnswerInvalid("the claim sub is not valid")
-    username = claims.get(settings.IPAM_OIDC_USERNAME_CLAIM)
+
+
+def _claim(claims: Mapping[str, Any], name: str) -> Any:
+    """Return a claim, of which `name` may be a path (`realm_access.roles`), or None."""
+    value: Any = claims
+    if name in claims:
+        return claims[name]
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _person(claims: Mapping[str, Any], nonce: str) -> Person:
+    """Return whom the claims name. Raises AnswerInvalid, also if they answer another sign-in."""
+    if not constant_time_compare(str(claims["nonce"]), nonce):
+        raise AnswerInvalid("the nonce is that of another sign-in")
+    username = _claim(claims, settings.IPAM_OIDC_USERNAME_CLAIM)
     if not isinstance(username, str):
         raise AnswerInvalid(f"the claim {settings.IPAM_OIDC_USERNAME_CLAIM} is missing")
-    groups = claims.get(settings.IPAM_OIDC_GROUPS_CLAIM) or []
-    # How Entra ID says so, by the length of its answer.
-    if claims.get("hasgroups") or settings.IPAM_OIDC_GROUPS_CLAIM in (
+    email = _claim(claims, settings.IPAM_OIDC_EMAIL_CLAIM)
+    return Person(
+        source=DirectorySource.OIDC,
+        subject=f"{settings.IPAM_OIDC_ISSUER.rstrip('/')} {claims['sub']}",
+        username=username,
+        email=email if isinstance(email, str) else "",
+        groups=_groups(claims),
+    )
+
+
+def _groups(claims: Mapping[str, Any]) -> list[str]:
+    name = settings.IPAM_OIDC_GROUPS_CLAIM
+    groups = _claim(claims, name)
+    # How Entra ID says that it left groups out, by the length of its answer. Its application roles are never left out.
+    has_overage = (name == "groups" and claims.get("hasgroups")) or name in (
         claims.get("_claim_names") or ()
-    ):
+    )
+    if has_overage:
         raise AnswerInvalid(
             "the person has more groups than the provider sends: let it send assigned groups only"
         )
+    if groups is None:
+        log.info("sign-on: the provider sent no claim %s", name)
     if isinstance(groups, str):
-        groups = [groups]
-    if not isinstance(groups, list):
-        raise AnswerInvalid(f"the claim {settings.IPAM_OIDC_GROUPS_CLAIM} is no list")
-    email = claims.get(settings.IPAM_OIDC_EMAIL_CLAIM, "")
-    return Person(
-        source=DirectorySource.OIDC,
-        subject=f"{settings.IPAM_OIDC_ISSUER.rstrip('/')} {subject}",
-        username=username,
-        email=email if isinstance(email, str) else "",
-        groups=[group for group in groups if isinstance(group, str)],
-    )
-
-
-def logout_url(id_token: str, back: str) -> str:
-    """Return the URL that ends the session at the provider too, "" if it has none."""
-    try:
-        endpoint = _client().load_server_metadata().get("end_session_endpoint", "")
-    except (requests.RequestException, ValueError, AnswerInvalid):
-        return ""
-    if not endpoint.startswith("https://"):
-        return ""
-    query = {
-        "id_token_hint": id_token,
-        "client_id": settings.IPAM_OIDC_CLIENT_ID,
-        "post_logout_redirect_uri": back,
-    }
-    return str(add_params_to_uri(endpoint, query))  # type: ignore[no-untyped-call]
+        groups = [groups] if groups else []
+    if not isinstance(groups, list | None):
+        raise AnswerInvalid(f"the claim {name} is no list")
+    return [group for group in groups or () if isinstance(group, str)]

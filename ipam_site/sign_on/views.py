@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Callable
 from urllib import parse
 
-from django.conf import settings
+import requests
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from django.contrib import auth
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext
 from django.views.decorators import http
 
-from claims.access import directory
-from ipam_site.http import error_pages, problems
-from ipam_site.sign_on import gate, oidc
-
-ID_TOKEN, _NEXT = "sign_on_id_token", "sign_on_next"
-
-log = logging.getLogger(__name__)
+from ipam_site.sign_on import oidc
 
 
 def start_url(next_url: str) -> str:
@@ -34,66 +28,29 @@ def start_url(next_url: str) -> str:
 @http.require_safe
 def start(request: HttpRequest) -> HttpResponse:
     """Redirect to the provider."""
-    if not oidc.is_enabled():
-        return redirect("admin:login")
-    request.session[_NEXT] = request.GET.get(auth.REDIRECT_FIELD_NAME, "")
-    try:
-        return oidc.begin(request, request.build_absolute_uri(reverse("sign_on_callback")))
-    except oidc.ProviderUnreachable as error:
-        return _unreachable(error)
-    except oidc.AnswerInvalid as error:
-        return _invalid(error)
+    return _answer(request, lambda client: OAuth2LoginView.adapter_view(client)(request))
 
 
 @http.require_safe
 def callback(request: HttpRequest) -> HttpResponse:
     """Sign in the person whom the provider's answer names."""
+
+    def finish(client: oidc.OIDCClient) -> HttpResponse:
+        issuer = client.openid_config["issuer"]
+        if request.GET.get("iss", issuer) != issuer:
+            raise oidc.AnswerInvalid("another provider has answered")  # RFC 9207
+        response: HttpResponse = OAuth2CallbackView.adapter_view(client)(request)
+        return response
+
+    return _answer(request, finish)
+
+
+def _answer(
+    request: HttpRequest, respond: Callable[[oidc.OIDCClient], HttpResponse]
+) -> HttpResponse:
     if not oidc.is_enabled():
         return redirect("admin:login")
     try:
-        person, id_token = oidc.finish(request)
-        user = directory.sign_in(person, request_id=request.META.get(problems.REQUEST_ID, ""))
-    except oidc.StateUnknown:
-        text = gettext("This sign-in was finished before, or has expired. Sign in again.")
-        return _page(400, text)
-    except oidc.ProviderUnreachable as error:
-        return _unreachable(error)
-    except oidc.AnswerInvalid as error:
-        return _invalid(error)
-    except directory.SignInRefused as refusal:
-        log.warning("sign-on refused: %s", refusal.code)
-        if not request.session.exists(request.session.session_key or ""):
-            request.session.flush()  # it ended with the others of the account, and must not be saved
-        return _page(403, refusal.message)
-    next_url = request.session.pop(_NEXT, "")
-    auth.login(request, user, backend=gate.BACKEND)
-    request.session[ID_TOKEN] = id_token
-    return redirect(target_url(request, next_url))
-
-
-def target_url(request: HttpRequest, next_url: str) -> str:
-    """Return where a sign-in leads to: `next_url` if it is of this site."""
-    is_ours = url_has_allowed_host_and_scheme(
-        next_url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return next_url if is_ours else settings.LOGIN_REDIRECT_URL
-
-
-def _unreachable(error: Exception) -> HttpResponse:
-    log.warning("sign-on: the provider cannot be reached: %s", error)
-    text = gettext("The provider of the sign-on does not answer. Try again later.")
-    response = _page(503, text)
-    response.headers["Retry-After"] = "30"
-    return response
-
-
-def _invalid(error: Exception) -> HttpResponse:
-    log.warning("sign-on refused: the answer is not valid: %s", error)
-    text = gettext(
-        "The answer of the sign-on provider was not accepted. The log of this site has the details."
-    )
-    return _page(403, text)
-
-
-def _page(status: int, text: str) -> HttpResponse:
-    return error_pages.plain(status, text, title=gettext("Sign-in refused"))
+        return respond(oidc.OIDCClient(request))
+    except (requests.RequestException, OAuth2Error) as error:
+        return oidc.failure(error)

@@ -196,7 +196,7 @@ def _before(event: Event, model: Any, after: Any) -> Any:
 
     Blocks are filtered by CIDR too, so that their index over CIDRs is used.
     """
-    if after is None or event.table in {"failureevent", "tokenevent"}:
+    if after is None or event.table in {"failureevent", "tokenevent", "factorevent"}:
         return None
     earlier = model.objects.filter(pgh_obj_id=event.object_id, pk__lt=event.pk)
     if event.table == "blockevent":

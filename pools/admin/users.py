@@ -285,7 +285,7 @@ class UserAdmin(_Account, _Users):
 
     @admin.display(description=_("Second factor"))
     def factor(self, user: User) -> SafeString | str:
-        if not hasattr(user, "second_factor"):
+        if not second_factor.is_enrolled(user):
             return gettext("none")
         url = reverse("admin:reset_second_factor", args=[user.pk])
         return format_html('<a href="{}">{}</a>', url, gettext("Reset second factor"))

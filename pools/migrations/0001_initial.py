@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
         ('auth', '0012_alter_user_first_name_max_length'),
         ('contenttypes', '0002_remove_content_type_name'),
         ('knox', '0009_extend_authtoken_field'),
+        ('mfa', '0003_authenticator_type_uniq'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -650,38 +651,6 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
-                    name='Passkey',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('name', models.CharField(max_length=100, verbose_name='name')),
-                        ('rp_id', models.CharField(max_length=253)),
-                        ('credential_id', models.BinaryField(max_length=1023, unique=True)),
-                        ('credential', models.BinaryField()),
-                        ('sign_count', models.BigIntegerField()),
-                        ('created_at', models.DateTimeField(db_default=pools.models.fields.Now())),
-                        ('last_used_at', models.DateTimeField(null=True)),
-                        ('regressed_at', models.DateTimeField(null=True)),
-                    ],
-                    options={
-                        'verbose_name': 'passkey',
-                        'verbose_name_plural': 'passkeys',
-                        'default_permissions': (),
-                    },
-                ),
-                migrations.CreateModel(
-                    name='PasskeyEvent',
-                    fields=[
-                        ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
-                        ('pgh_label', models.TextField(help_text='The event label.')),
-                        ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
-                        ('pgh_context', pghistory.utils.JSONField(null=True)),
-                        ('name', models.CharField(max_length=100, verbose_name='name')),
-                    ],
-                    options={
-                        'abstract': False,
-                    },
-                ),
-                migrations.CreateModel(
                     name='Pool',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -1062,35 +1031,6 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
-                    name='SecondFactor',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('throttling_failure_timestamp', models.DateTimeField(blank=True, default=None, help_text='A timestamp of the last failed verification attempt. Null if last attempt succeeded.', null=True)),
-                        ('throttling_failure_count', models.PositiveIntegerField(default=0, help_text='Number of successive failed attempts.')),
-                        ('sealed', models.TextField(blank=True, default='')),
-                        ('last_step', models.BigIntegerField(default=-1)),
-                        ('recovery_digests', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), size=None)),
-                        ('handle', models.UUIDField(default=uuid.uuid4)),
-                    ],
-                    options={
-                        'verbose_name': 'second factor',
-                        'verbose_name_plural': 'second factors',
-                        'default_permissions': (),
-                    },
-                ),
-                migrations.CreateModel(
-                    name='SecondFactorEvent',
-                    fields=[
-                        ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
-                        ('pgh_label', models.TextField(help_text='The event label.')),
-                        ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
-                        ('pgh_context', pghistory.utils.JSONField(null=True)),
-                    ],
-                    options={
-                        'abstract': False,
-                    },
-                ),
-                migrations.CreateModel(
                     name='SyncRun',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -1226,6 +1166,37 @@ class Migration(migrations.Migration):
                     managers=[
                         ('objects', django.contrib.auth.models.UserManager()),
                     ],
+                ),
+                migrations.CreateModel(
+                    name='FactorOwner',
+                    fields=[
+                    ],
+                    options={
+                        'verbose_name': 'second factor',
+                        'proxy': True,
+                        'indexes': [],
+                        'constraints': [],
+                    },
+                    bases=('auth.user',),
+                    managers=[
+                        ('objects', django.contrib.auth.models.UserManager()),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='FactorEvent',
+                    fields=[
+                        ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                        ('pgh_label', models.TextField(help_text='The event label.')),
+                        ('owner', models.CharField(max_length=150)),
+                        ('kind', models.CharField(max_length=20)),
+                        ('name', models.CharField(max_length=100)),
+                        ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                        ('pgh_context', pghistory.utils.JSONField(null=True)),
+                        ('pgh_obj', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.factorowner')),
+                    ],
+                    options={
+                        'abstract': False,
+                    },
                 ),
                 migrations.CreateModel(
                     name='Alert',
@@ -1581,21 +1552,6 @@ class Migration(migrations.Migration):
                     field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='objects_seen', to='pools.cluster'),
                 ),
                 migrations.AddField(
-                    model_name='passkey',
-                    name='user',
-                    field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passkeys', to=settings.AUTH_USER_MODEL),
-                ),
-                migrations.AddField(
-                    model_name='passkeyevent',
-                    name='pgh_obj',
-                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.passkey'),
-                ),
-                migrations.AddField(
-                    model_name='passkeyevent',
-                    name='user',
-                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to=settings.AUTH_USER_MODEL),
-                ),
-                migrations.AddField(
                     model_name='pool',
                     name='cluster',
                     field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='pools', to='pools.cluster'),
@@ -1794,21 +1750,6 @@ class Migration(migrations.Migration):
                     model_name='savedfilter',
                     name='owner',
                     field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
-                ),
-                migrations.AddField(
-                    model_name='secondfactor',
-                    name='user',
-                    field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='second_factor', to=settings.AUTH_USER_MODEL),
-                ),
-                migrations.AddField(
-                    model_name='secondfactorevent',
-                    name='pgh_obj',
-                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.secondfactor'),
-                ),
-                migrations.AddField(
-                    model_name='secondfactorevent',
-                    name='user',
-                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to=settings.AUTH_USER_MODEL),
                 ),
                 migrations.AddField(
                     model_name='syncrun',
@@ -2076,30 +2017,6 @@ class Migration(migrations.Migration):
                 migrations.AddConstraint(
                     model_name='observedobject',
                     constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'uid'), name='object_seen_unique'),
-                ),
-                migrations.AddConstraint(
-                    model_name='passkey',
-                    constraint=models.UniqueConstraint(fields=('user', 'name'), name='passkey_name_unique'),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='passkey',
-                    trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_passkeyevent" ("name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."user_id"); RETURN NULL;', hash='591c26b769b7e09a5725095919e047cf89998c3d', operation='INSERT', pgid='pgtrigger_created_insert_165f9', table='pools_passkey', when='AFTER')),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='passkey',
-                    trigger=pgtrigger.compiler.Trigger(name='used_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."last_used_at" IS DISTINCT FROM (NEW."last_used_at"))', func='INSERT INTO "pools_passkeyevent" ("name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'used\', NEW."id", NEW."user_id"); RETURN NULL;', hash='93940fd35b8e432cd491a917ab12e31de3f5fe58', operation='UPDATE', pgid='pgtrigger_used_update_12535', table='pools_passkey', when='AFTER')),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='passkey',
-                    trigger=pgtrigger.compiler.Trigger(name='counter_regressed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."regressed_at" IS DISTINCT FROM (NEW."regressed_at"))', func='INSERT INTO "pools_passkeyevent" ("name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (NEW."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'counter_regressed\', NEW."id", NEW."user_id"); RETURN NULL;', hash='b8c0dff0dc4337bee4d66281f90227145c0dbdea', operation='UPDATE', pgid='pgtrigger_counter_regressed_update_6ecf3', table='pools_passkey', when='AFTER')),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='passkey',
-                    trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_passkeyevent" ("name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."user_id"); RETURN NULL;', hash='ea4df858f0d365a105a842aca06118e66ec96260', operation='DELETE', pgid='pgtrigger_deleted_delete_b09a1', table='pools_passkey', when='AFTER')),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='passkeyevent',
-                    trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='ed43e088364e9e5cf03c288a3eb48a0baacd25f9', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_ccb58', table='pools_passkeyevent', when='BEFORE')),
                 ),
                 migrations.AddIndex(
                     model_name='pool',
@@ -2445,22 +2362,6 @@ class Migration(migrations.Migration):
                     model_name='savedfilter',
                     constraint=models.UniqueConstraint(fields=('owner', 'list', 'name'), name='saved_filter_name_unique', violation_error_code='already_exists', violation_error_message='You have a filter with this name for this list.'),
                 ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='secondfactor',
-                    trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_secondfactorevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."user_id"); RETURN NULL;', hash='a09652ffc6ea90efd5ef03ccc644c5e07d1c303c', operation='INSERT', pgid='pgtrigger_created_insert_5a635', table='pools_secondfactor', when='AFTER')),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='secondfactor',
-                    trigger=pgtrigger.compiler.Trigger(name='recovery_code_used_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."recovery_digests" IS DISTINCT FROM (NEW."recovery_digests"))', func='INSERT INTO "pools_secondfactorevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'recovery_code_used\', NEW."id", NEW."user_id"); RETURN NULL;', hash='ab90b43706c09a614e88cc20c203309201bf2f48', operation='UPDATE', pgid='pgtrigger_recovery_code_used_update_c4cfe', table='pools_secondfactor', when='AFTER')),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='secondfactor',
-                    trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_secondfactorevent" ("pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "user_id") VALUES (COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."user_id"); RETURN NULL;', hash='066ea8765c04f47e64bc9a518ab5707b279b2912', operation='DELETE', pgid='pgtrigger_deleted_delete_47ca6', table='pools_secondfactor', when='AFTER')),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='secondfactorevent',
-                    trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='fc3a0b56b93ba8a6143e5d8d4a1200449722b728', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_18c34', table='pools_secondfactorevent', when='BEFORE')),
-                ),
                 migrations.AddIndex(
                     model_name='syncrun',
                     index=models.Index(fields=['cluster', '-id'], name='sync_run_cluster'),
@@ -2496,6 +2397,10 @@ class Migration(migrations.Migration):
                 pgtrigger.migrations.AddTrigger(
                     model_name='tokenevent',
                     trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='ed0cabece95e76c571187b432c70580cbbcc4ff7', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_9e31c', table='pools_tokenevent', when='BEFORE')),
+                ),
+                pgtrigger.migrations.AddTrigger(
+                    model_name='factorevent',
+                    trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='402cbf907120efdda319884752bd4c11ae370dac', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_761a1', table='pools_factorevent', when='BEFORE')),
                 ),
             ],
         ),

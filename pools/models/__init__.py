@@ -4,9 +4,8 @@ from pools.models.accounts import (
     BrowserSession,
     DirectoryAccount,
     DirectorySource,
+    FactorOwner,
     LoginFailures,
-    Passkey,
-    SecondFactor,
 )
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.attributes import CustomField
@@ -26,15 +25,14 @@ from pools.models.history import (
     DNSNameEvent,
     EnvironmentEvent,
     Event,
+    FactorEvent,
     FailureEvent,
     JournalEntryEvent,
     NetBoxSourceEvent,
-    PasskeyEvent,
     PoolCIDREvent,
     PoolEvent,
     RegisterImportEvent,
     ReservedRangeEvent,
-    SecondFactorEvent,
     TokenEvent,
     WebhookTargetEvent,
 )

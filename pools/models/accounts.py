@@ -1,17 +1,13 @@
-"""What accounts sign in with: a directory of the organization, or a second factor beside their password here; failed sign-ins."""
+"""Sessions, accounts of a directory of the organization, owners of second factors (of django-allauth), failed sign-ins."""
 
 from __future__ import annotations
 
-import uuid
-
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils.translation import gettext_lazy as _
-from django_otp.models import Device, ThrottlingMixin
-
-from pools.models.fields import Now
 
 
 class BrowserSession(AbstractBaseSession):
@@ -67,68 +63,12 @@ class DirectoryAccount(models.Model):
         return f"{self.username} ({self.source})"
 
 
-class SecondFactor(ThrottlingMixin, Device):
-    """The second factor of an account of this site: an authenticator app, passkeys, or both.
-
-    `sealed` is the secret of the app, sealed with the key ring, "" without an app. `last_step` is the time step of
-    the last accepted code: no code is accepted twice. `recovery_digests` are those of the unused recovery codes.
-    `handle` identifies the account to passkeys, which store it; it names nobody.
-    """
-
-    user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factor"
-    )
-    # An account has one device, and only a confirmed one.
-    name = None  # type: ignore[assignment]  # no column
-    confirmed = None  # type: ignore[assignment]  # no column
-    sealed = models.TextField(blank=True, default="")
-    last_step = models.BigIntegerField(default=-1)
-    recovery_digests = ArrayField(models.CharField(max_length=64))
-    handle = models.UUIDField(default=uuid.uuid4)
+class FactorOwner(User):
+    """A user as the owner of a second factor: what events of apps, passkeys and recovery codes are about."""
 
     class Meta:
+        proxy = True
         verbose_name = _("second factor")
-        verbose_name_plural = _("second factors")
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return str(self.user)
-
-    def get_throttle_factor(self) -> int:
-        """Return the seconds to wait after the first wrong code; each further one doubles them."""
-        return 1
-
-
-class Passkey(models.Model):
-    """A public key of an account with a second factor; the private one stays in a device or password manager.
-
-    `credential` is the attested credential data of WebAuthn: the id and the public key. The key belongs to one
-    host, `rp_id`. `sign_count` is the counter of the last accepted signature, 0 if the authenticator has none;
-    `regressed_at` is when a signature with a counter that was not higher was refused.
-    """
-
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="passkeys"
-    )
-    name = models.CharField(_("name"), max_length=100)
-    rp_id = models.CharField(max_length=253)
-    credential_id = models.BinaryField(max_length=1023, unique=True)
-    credential = models.BinaryField()
-    sign_count = models.BigIntegerField()
-    created_at = models.DateTimeField(db_default=Now())
-    last_used_at = models.DateTimeField(null=True)
-    regressed_at = models.DateTimeField(null=True)
-
-    class Meta:
-        verbose_name = _("passkey")
-        verbose_name_plural = _("passkeys")
-        default_permissions = ()
-        constraints = [
-            models.UniqueConstraint(fields=["user", "name"], name="passkey_name_unique"),
-        ]
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class LoginFailures(models.Model):

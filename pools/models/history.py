@@ -18,7 +18,7 @@ from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext_lazy as _
 from pghistory import trigger as pghistory_trigger
 
-from pools.models.accounts import DirectoryAccount, Passkey, SecondFactor
+from pools.models.accounts import DirectoryAccount, FactorOwner
 from pools.models.alerts import WebhookTarget
 from pools.models.attributes import ATTRIBUTES, CustomField
 from pools.models.blocks import Block, BlockState, DNSName
@@ -347,23 +347,22 @@ RegisterImportEvent = create_event_model(
 )
 
 
-# Events contain neither the secret nor the recovery codes.
-SecondFactorEvent = create_event_model(
-    SecondFactor,
-    pghistory.InsertEvent("created"),
-    pghistory.UpdateEvent("recovery_code_used", condition=pgtrigger.AnyChange("recovery_digests")),
-    pghistory.DeleteEvent("deleted"),
-    fields=["user"],
-)
-
-
-PasskeyEvent = create_event_model(
-    Passkey,
-    pghistory.InsertEvent("created"),
-    pghistory.UpdateEvent("used", condition=pgtrigger.AnyChange("last_used_at")),
-    pghistory.UpdateEvent("counter_regressed", condition=pgtrigger.AnyChange("regressed_at")),
-    pghistory.DeleteEvent("deleted"),
-    fields=["user", "name"],
+# A trigger on the authenticators of django-allauth writes these events (pools/sql/factor_events.sql). They name the
+# owner and the passkey, and contain no secret.
+FactorEvent = create_event_model(
+    FactorOwner,
+    pghistory.ManualEvent("created"),
+    pghistory.ManualEvent("changed"),
+    pghistory.ManualEvent("used"),
+    pghistory.ManualEvent("counter_regressed"),
+    pghistory.ManualEvent("deleted"),
+    fields=[],
+    name="FactorEvent",
+    columns={
+        "owner": models.CharField(max_length=150),
+        "kind": models.CharField(max_length=20),
+        "name": models.CharField(max_length=100),
+    },
 )
 
 

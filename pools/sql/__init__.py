@@ -13,6 +13,7 @@ _AFTER_TABLES = (
     "recovery",
     "event_log",
     "token_events",
+    "factor_events",
     "plan",
     "pgtrigger",
     "storage",

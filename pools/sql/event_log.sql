@@ -120,17 +120,13 @@ UNION ALL
     e.refusal::text, array_to_string(e.roles, ', ')
   FROM pools_directoryaccountevent e
 UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'second_factor.' || e.pgh_label, 'secondfactorevent', e.pgh_obj_id,
-    NULL::bigint, NULL::bigint, '', 'user', COALESCE(u.username, '')::text, '', '',
-    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), ''
-  FROM pools_secondfactorevent e LEFT JOIN auth_user u ON u.id = e.user_id
-UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at, 'passkey.' || e.pgh_label, 'passkeyevent', e.pgh_obj_id,
-    NULL::bigint, NULL::bigint, '', 'user', COALESCE(u.username, '')::text, '', '',
+  SELECT e.pgh_id, e.pgh_created_at,
+    CASE e.kind WHEN 'webauthn' THEN 'passkey' WHEN 'totp' THEN 'authenticator_app' ELSE 'recovery_codes' END
+      || '.' || e.pgh_label,
+    'factorevent', e.pgh_obj_id::bigint, NULL::bigint, NULL::bigint, '', 'user', e.owner::text, '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), e.name::text
-  FROM pools_passkeyevent e LEFT JOIN auth_user u ON u.id = e.user_id
+  FROM pools_factorevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'token.' || e.pgh_label, 'tokenevent', e.pgh_obj_id::bigint,
     NULL::bigint, NULL::bigint, '', 'user', e.owner::text, '', '',

@@ -1,55 +1,25 @@
-// Passkeys: asks the browser for a signature or a new passkey, and sends its answer with the form.
+// Says on the page why the browser returned no passkey; django-allauth writes it to the console only.
 "use strict";
 
-document.addEventListener("DOMContentLoaded", () => {
-  document.querySelectorAll("form[data-passkey]").forEach(offerPasskey);
-});
+(() => {
+  const texts = document.currentScript.dataset;
 
-class Refusal extends Error {}
-class SessionEnded extends Error {}
-
-function offerPasskey(form) {
-  const button = form.querySelector("[data-passkey-button]");
-  const message = form.querySelector("[data-passkey-message]");
-  const show = (text) => {
-    message.textContent = text;
-    message.hidden = !text;
-  };
-  if (!window.PublicKeyCredential?.parseCreationOptionsFromJSON) {
-    show(message.dataset.unsupported);
-    return;
+  function describe(error) {
+    if (!window.PublicKeyCredential || error.name === "SecurityError") return texts.unsupported;
+    return error.name === "InvalidStateError" ? texts.exists : texts.failed;
   }
-  const start = async (event) => {
+
+  document.addEventListener("allauth.error", (event) => {
     event.preventDefault();
-    show("");
-    button.disabled = true;
-    try {
-      form.elements.credential.value = JSON.stringify(await askBrowser(form));
-      form.submit();
-    } catch (error) {
-      show(describeFailure(error, message.dataset));
-      button.disabled = false;
+    const form = document.querySelector("form:has(input[name=credential])");
+    let message = form.querySelector("[data-passkey-message]");
+    if (!message) {
+      message = document.createElement("p");
+      message.className = "cad-note cad-note-bad";
+      message.setAttribute("role", "alert");
+      message.dataset.passkeyMessage = "";
+      form.prepend(message);
     }
-  };
-  button.hidden = false;
-  if (button.type === "submit") form.addEventListener("submit", start);
-  else button.addEventListener("click", start);
-}
-
-async function askBrowser(form) {
-  const response = await fetch(form.dataset.passkey, { method: "POST", body: new FormData(form) });
-  const isJSON = response.headers.get("Content-Type")?.includes("json");
-  if (!isJSON) throw new SessionEnded(); // the page of the sign-in, or of an error
-  const answer = await response.json();
-  if (!response.ok) throw new Refusal(answer.detail);
-  const credential = await (form.dataset.creates === undefined
-    ? navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(answer) })
-    : navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(answer) }));
-  return credential.toJSON();
-}
-
-function describeFailure(error, texts) {
-  if (error instanceof Refusal) return error.message;
-  if (error instanceof SessionEnded) return texts.ended;
-  return error.name === "InvalidStateError" ? texts.exists : texts.failed;
-}
+    message.textContent = describe(event.detail.exception);
+  });
+})();

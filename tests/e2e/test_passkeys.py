@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
 
-from pools.models import Event, Passkey, SecondFactor
+from pools.models import Event
 from tests.e2e import strict
 
 PASSWORD = "a password of the tests"
-PAGE = "/admin/second-factor/"
+PASSKEYS = "/admin/second-factor/passkeys/"
 DEVICE = {
     "protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
     "isUserVerified": True, "automaticPresenceSimulation": True,
@@ -52,11 +53,14 @@ class Person:
     def sign_out(self) -> None:
         self.page.context.clear_cookies()
 
-    def add_passkey(self, name: str, password: str = PASSWORD) -> None:
-        form = self.page.locator("form[data-creates]")
-        form.locator("input[name=name]").fill(name)
-        form.locator("input[name=password]").fill(password)
-        form.get_by_role("button", name="Add passkey").click()
+    def add_passkey(self, name: str, *, alone: bool = True) -> None:
+        self.page.fill("input[name=name]", name)
+        self.page.set_checked("input[name=passwordless]", alone)
+        self.page.get_by_role("button", name="Add").click()
+
+    def confirm_password(self) -> None:
+        self.page.fill("input[name=password]", PASSWORD)
+        self.page.get_by_role("button", name="Confirm").click()
 
 
 @pytest.fixture
@@ -68,15 +72,17 @@ def test_a_passkey_from_enrolment_to_removal(olga: Person) -> None:
     page = olga.page
     olga.give_password()
     page.wait_for_url("**/admin/")
-    olga.open(PAGE)
-    olga.add_passkey("laptop", password="wrong")
-    olga.expected.add(400)
-    page.get_by_text("This is not your password").wait_for()
-    assert not Passkey.objects.exists()
+    olga.open(f"{PASSKEYS}add/")
+    page.fill("input[name=password]", "wrong")
+    page.get_by_role("button", name="Confirm").click()
+    page.get_by_text("Incorrect password").wait_for()
+    olga.confirm_password()
+    page.wait_for_url(f"**{PASSKEYS}add/")
     olga.add_passkey("laptop")
-    page.locator("#codes").wait_for()
-    assert len(page.locator("#codes").inner_text().split()) == 10
-    page.get_by_role("link", name="Done").click()
+    page.locator("#recovery_codes").wait_for()
+    assert len(page.locator("#recovery_codes").inner_text().split()) == 10
+    page.locator("#codes_saved").check()
+    olga.open(PASSKEYS)
     page.get_by_role("row", name="laptop").wait_for()
 
     # The second step, after the password.
@@ -87,7 +93,7 @@ def test_a_passkey_from_enrolment_to_removal(olga: Person) -> None:
 
     # Without a password.
     olga.sign_out()
-    olga.open("/admin/login/?next=/admin/second-factor/")
+    olga.open(f"/admin/login/?next={PASSKEYS}")
     page.get_by_role("button", name="Sign in with a passkey").click()
     page.get_by_role("row", name="laptop").wait_for()
     used = Event.objects.filter(type="passkey.used").order_by("id")
@@ -96,21 +102,25 @@ def test_a_passkey_from_enrolment_to_removal(olga: Person) -> None:
     ]  # fmt: skip
 
     # A second one, of another device; the first device has one already.
+    olga.open(f"{PASSKEYS}add/")
+    page.get_by_role("link", name="Use a security key").click()
+    page.get_by_role("button", name="Use a security key").click()
+    page.wait_for_url(f"**{PASSKEYS}add/")
     olga.add_passkey("again")
     page.get_by_text("has a passkey of your account already").wait_for()
     olga.remove_device()
     olga.device = olga.add_device(transport="usb")
     olga.add_passkey("security key")
-    page.get_by_text("The passkey was added").wait_for()
-    assert Passkey.objects.count() == 2
+    page.get_by_text("Security key added").wait_for()
+    assert Authenticator.objects.filter(type="webauthn").count() == 2
 
     for name, left in (("laptop", 1), ("security key", 0)):
+        olga.open(PASSKEYS)
         page.get_by_role("row", name=name).get_by_role("link", name="Remove").click()
-        page.fill("input[name=password]", PASSWORD)
-        page.get_by_role("button", name="with a passkey").click()
-        page.get_by_text(f"The passkey {name} was removed").wait_for()
-        assert Passkey.objects.count() == left
-    assert not SecondFactor.objects.exists()
+        page.get_by_role("button", name="Remove").click()
+        page.get_by_text("Security key removed").wait_for()
+        assert Authenticator.objects.filter(type="webauthn").count() == left
+    assert not Authenticator.objects.exists()
 
 
 def test_a_device_that_does_not_verify_its_user_is_only_a_second_factor(olga: Person) -> None:
@@ -121,9 +131,11 @@ def test_a_device_that_does_not_verify_its_user_is_only_a_second_factor(olga: Pe
     )
     olga.give_password()
     page.wait_for_url("**/admin/")
-    olga.open(PAGE)
-    olga.add_passkey("old key")
-    page.locator("#codes").wait_for()
+    olga.open(f"{PASSKEYS}add/")
+    olga.confirm_password()
+    page.wait_for_url(f"**{PASSKEYS}add/")
+    olga.add_passkey("old key", alone=False)
+    page.locator("#recovery_codes").wait_for()
     olga.sign_out()
     olga.give_password()
     page.get_by_role("button", name="Use a passkey").click()
@@ -138,6 +150,8 @@ def test_by_an_address_the_page_says_why_not(olga: Person) -> None:
     olga.url = olga.url.replace("localhost", "127.0.0.1")
     olga.give_password()
     olga.page.wait_for_url("**/admin/")
-    olga.open(PAGE)
-    olga.page.get_by_text("Passkeys belong to a host name").wait_for()
-    assert not olga.page.locator("form[data-creates]").count()
+    olga.open(f"{PASSKEYS}add/")
+    olga.confirm_password()
+    olga.page.wait_for_url(f"**{PASSKEYS}add/")
+    olga.add_passkey("laptop")
+    olga.page.get_by_text("Passkeys need HTTPS and the host name").wait_for()

@@ -9,6 +9,7 @@ from ipaddress import ip_network
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from knox.models import AuthToken
@@ -32,9 +33,7 @@ from pools.models import (
     DirectoryAccount,
     DNSName,
     NetBoxSource,
-    Passkey,
     RegisterImport,
-    SecondFactor,
 )
 from pools.platform import database, events
 from pools.platform.alerts import targets
@@ -71,12 +70,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> int:
     environments.declare(one, "acme", "shop", author=factories.BY)
     journal.add(one, "Moved.", "info", user=None, author=factories.BY)
     DirectoryAccount.objects.create(source="ldap", subject="olga", username="olga")
-    SecondFactor.objects.create(
-        user=User.objects.get(), sealed="", last_step=0, recovery_digests=[]
-    )
-    Passkey.objects.create(
-        user=User.objects.get(), name="laptop", credential_id=b"1", credential=b"", sign_count=0
-    )
+    Authenticator.objects.create(user=User.objects.get(), type="totp", data={})
     RegisterImport.objects.create(cluster=one)
     CustomField.objects.create(name="rack", label="Rack", type="text", object_types=["pool"])
     DNSName.objects.create(

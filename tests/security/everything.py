@@ -83,7 +83,7 @@ def create() -> Everything:
     )
     made.values |= {"label": saved.list, "filter_id": saved.pk}
     made.values |= {"list_name": "claims.entry", "parameter": "network", "offered": "networks"}
-    made.values["passkey_id"] = 1  # its page leads whoever has no second factor to the page of it
+    made.values["pk"] = 1  # of a passkey, whose page asks for the password first
     made.rows |= {
         "auth.user": User.objects.create(username="somebody").pk,
         "auth.group": Group.objects.get(name="viewer").pk,

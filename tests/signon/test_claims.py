@@ -77,6 +77,31 @@ def test_groups_that_are_null_are_none(client: Client, issuer: Issuer) -> None:
     assert roles() == set()
 
 
+def test_an_email_that_only_userinfo_has(client: Client, issuer: Issuer) -> None:
+    issuer.documents[METADATA]["userinfo_endpoint"] = f"{issuer.url}/me"
+    issuer.documents["/me"] = {"sub": "u1", "email": "ada@example.org"}
+    for _ in range(2):
+        assert sign_in(client, issuer) == 302
+        assert User.objects.get().email == "ada@example.org"
+
+
+def test_groups_below_another_claim(client: Client, issuer: Issuer, settings: Any) -> None:
+    settings.IPAM_OIDC_GROUPS_CLAIM = "realm_access.roles"
+    assert sign_in(client, issuer, realm_access={"roles": ["net-admins"]}) == 302
+    assert roles() == {"administrator"}
+    settings.IPAM_OIDC_GROUPS_CLAIM = "https://example.org/groups"
+    assert sign_in(client, issuer, **{"https://example.org/groups": ["auditors"]}) == 302
+    assert roles() == {"viewer"}
+
+
+def test_application_roles_beside_groups_that_were_left_out(
+    client: Client, issuer: Issuer, settings: Any
+) -> None:
+    settings.IPAM_OIDC_GROUPS_CLAIM = "roles"
+    assert sign_in(client, issuer, roles=["net-admins"], hasgroups=True) == 302
+    assert roles() == {"administrator"}
+
+
 @pytest.mark.exhaustive
 def test_a_name_in_other_letters_is_the_same_name(client: Client, issuer: Issuer) -> None:
     User.objects.create_superuser("ada", password="of this site")

@@ -9,11 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from django.contrib.auth.models import User
 from django.test import Client
-from joserfc import jwk
 
-from tests.signon.issuer import Issuer, begin, come_back
+from tests.signon.issuer import Issuer, Key, begin, come_back
 from tests.signon.provider_process import SECRET
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +78,7 @@ def test_claims_that_are_not_right(client: Client, issuer: Issuer, claims: dict[
 def test_a_signature_by_another_key(client: Client, issuer: Issuer) -> None:
     begun = begin(client)
     for kid in ("rsa", "another"):
-        key = jwk.generate_key("RSA", 2048, {"kid": kid})
+        key = Key(kid)
         issuer.issue(issuer.sign(issuer.claims(begun), key=key))
         assert refused(client, begun)
         begun = begin(client)
@@ -104,7 +104,11 @@ def test_a_shared_secret_is_no_key_of_the_provider(
     client: Client, issuer: Issuer, secret: str
 ) -> None:
     begun = begin(client)
-    public = issuer.keys["RS256"].as_pem(private=False)
+    public = (
+        issuer.keys["RS256"]
+        .private.public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
     octets = public if secret == "public key" else SECRET.encode()
     parts = ({"alg": "HS256", "kid": "rsa"}, issuer.claims(begun))
     signed = ".".join(_encode(json.dumps(part).encode()) for part in parts)
@@ -134,7 +138,7 @@ def test_keys_that_the_provider_changed(client: Client, issuer: Issuer) -> None:
     begun = begin(client)
     issuer.issue(issuer.sign(issuer.claims(begun)))
     assert come_back(client, begun).status_code == 302
-    key = jwk.generate_key("RSA", 2048, {"kid": "next"})
+    key = Key("next")
     issuer.publish(key)
     begun = begin(client)
     issuer.issue(issuer.sign(issuer.claims(begun), key=key))

@@ -136,6 +136,9 @@ def test_without_a_mapped_group_nobody_gets_in(browser: Browser, claims: dict[st
     answer = browser.sign_in("u1")
     assert answer.status_code == 403
     assert "belongs to no group" in answer.text
+    assert "/sign-on/?prompt=select_account" in answer.text  # the way to another account
+    again = browser.get("/sign-on/?prompt=select_account", secure=True).headers["Location"]
+    assert "prompt=select_account" in again
     assert not User.objects.filter(username="eve").exists()
     assert Event.objects.get(type="directory_account.sign_in_refused").holder_id == "eve"
     assert browser.get("/admin/", secure=True).status_code == 302
@@ -210,8 +213,8 @@ def test_a_code_without_its_verifier_is_refused_by_the_provider(browser: Browser
     browser.provider.set_accounts(u1=person("ada", "net-admins"))
     url = browser.way_back("u1")
     session = browser.session
-    (key,) = (key for key, _ in session.items() if key.startswith("_state_"))
-    session[key]["data"]["code_verifier"] = "x" * 48
+    ((state, *_),) = session["socialaccount_states"].values()
+    state["pkce_code_verifier"] = "x" * 48
     session.save()
     assert browser.get(url, secure=True).status_code == 403
     assert not User.objects.filter(username="ada").exists()
@@ -227,11 +230,13 @@ def test_a_token_that_is_signed_with_the_shared_secret_is_refused(
 
 
 def test_a_sign_in_that_the_person_gave_up(browser: Browser) -> None:
-    browser.get("/sign-on/", secure=True)
+    begun = browser.get("/sign-on/", secure=True).headers["Location"]
+    state = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(begun).query))["state"]
     answer = browser.get(
-        "/sign-on/callback/?error=access_denied&error_description=%0Ax", secure=True
+        f"/sign-on/callback/?error=access_denied&error_description=%0Ax&state={state}", secure=True
     )
     assert answer.status_code == 403
+    assert "/sign-on/?prompt=select_account" in answer.text
 
 
 @pytest.mark.parametrize("next_url", ["https://evil.example/", "//evil.example/", "javascript:x"])

@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import io
 from datetime import timedelta
-from importlib import import_module
-from typing import Any
 
 import pytest
-from django.conf import settings as site_settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.urls import reverse
 
 from claims.access import directory
 from claims.access.directory import Person, SignInRefused
-from ipam_site.sign_on import ceremony
 from pools import tasks
-from pools.core import errors
-from pools.models import BrowserSession, DirectorySource, Passkey, SecondFactor
+from pools.models import BrowserSession, DirectorySource
 from pools.platform import database
 from tests import people
-from tests.concurrent import threads
 from tests.signon import test_passkeys
 from tests.signon.authenticator import Authenticator
 from tests.signon.test_passkeys import (
     CODE,
-    PASSWORD,
-    PROVE,
-    REMOVE,
+    PASSKEYS,
     SIGN_IN,
-    SIGN_IN_OPTIONS,
+    Factor,
     Owner,
+    options_alone,
     send,
 )
 
@@ -56,8 +49,8 @@ def by_passkey(owner: Owner, device: Authenticator | None = None) -> Client:
 
 def by_passkey_alone(device: Authenticator) -> Client:
     client = Client(SERVER_NAME="localhost")
-    options = client.post(SIGN_IN_OPTIONS).json()
-    assert send(client, SIGN_IN, device.get(options)).status_code == 302
+    assert send(client, SIGN_IN, device.get(options_alone(client))).status_code == 302
+    assert "_auth_user_id" in client.session
     return client
 
 
@@ -68,9 +61,11 @@ def by_recovery_code(owner: Owner, number: int = 0) -> Client:
     return client
 
 
-def remove(owner: Owner, client: Client, path: str) -> None:
-    proof = owner.device.get(client.post(PROVE).json())
-    assert send(client, path, proof, password=PASSWORD).status_code == 302
+def remove(owner: Owner, name: str) -> None:
+    """Remove a passkey in the session of its owner."""
+    owner.confirm()
+    path = reverse("mfa_remove_webauthn", args=[PASSKEYS.get(data__name=name).pk])
+    assert owner.client.post(path).headers["Location"] == reverse("mfa_list_webauthn")
 
 
 @pytest.mark.exhaustive
@@ -79,13 +74,13 @@ def test_the_second_factor_is_removed(way: str) -> None:
     owner = Owner()
     others = [by_passkey(owner), by_passkey_alone(owner.device), by_recovery_code(owner)]
     if way == "user":
-        remove(owner, owner.client, REMOVE)
+        remove(owner, "laptop")
     elif way == "administrator":
         path = reverse("admin:reset_second_factor", args=[owner.user.pk])
         assert people.browser().post(path).status_code == 302
     else:
         call_command("second_factor", "reset", owner.user.username, stdout=io.StringIO())
-    assert not SecondFactor.objects.exists()
+    assert not Factor.objects.exists()
     assert [is_open(client) for client in others] == [False] * 3
     # Who removes its own has just proven both factors.
     assert is_open(owner.client) == (way == "user")
@@ -98,9 +93,7 @@ def test_a_passkey_is_removed() -> None:
     owner.add(stolen, "stolen")
     resting = [by_passkey(owner, stolen), by_passkey_alone(stolen)]
     others = [by_passkey(owner), by_recovery_code(owner), owner.client]
-    path = reverse("admin:passkey_remove", args=[Passkey.objects.get(name="stolen").pk])
-    assert "Sessions that this passkey signed in end." in owner.client.get(path).text
-    remove(owner, owner.client, path)
+    remove(owner, "stolen")
     assert [is_open(client) for client in resting] == [False, False]
     assert [is_open(client) for client in others] == [True] * 3
 
@@ -108,11 +101,9 @@ def test_a_passkey_is_removed() -> None:
 def test_a_passkey_removes_itself() -> None:
     owner = Owner()
     owner.add(Authenticator(), "key")
-    client, other = by_passkey(owner), by_passkey(owner)
-    remove(
-        owner, client, reverse("admin:passkey_remove", args=[Passkey.objects.get(name="laptop").pk])
-    )
-    assert [is_open(client), is_open(other)] == [True, False]
+    owner.client, other = by_passkey(owner), by_passkey(owner)
+    remove(owner, "laptop")
+    assert [is_open(owner.client), is_open(other)] == [True, False]
 
 
 def test_a_user_is_deactivated_and_activated_again() -> None:
@@ -142,30 +133,6 @@ def test_the_last_group_of_a_directory_account_is_lost_and_comes_back() -> None:
         sign_in("canteen")
     after.force_login(sign_in("net-admins"), backend="ipam_site.backends.Accounts")
     assert [is_open(before), is_open(after)] == [False, True]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_one_of_simultaneous_answers_uses_up_the_challenge() -> None:
-    store = import_module(site_settings.SESSION_ENGINE).SessionStore
-    session = store()
-    session.create()
-    requests: list[Any] = []
-    for _ in range(9):
-        request: Any = RequestFactory().post("/")
-        request.session = store(session.session_key)
-        if not requests:
-            ceremony.remember(request, ceremony.PROVE, {"challenge": "c"})
-            request.session.save()
-        assert "passkey" in request.session  # each has read the session before the first answers
-        requests.append(request)
-    answers = [
-        lambda request=request: ceremony.take(request, ceremony.PROVE) for request in requests
-    ]
-    results = threads.together(answers)
-    accepted = [result for result in results if isinstance(result, dict)]
-    assert [answer["state"] for answer in accepted] == [{"challenge": "c"}]
-    refused = [result for result in results if isinstance(result, errors.PasskeyChallengeInvalid)]
-    assert len(refused) == 8
 
 
 def test_expired_sessions_are_deleted() -> None:

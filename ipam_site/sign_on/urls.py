@@ -1,0 +1,75 @@
+"""The pages of django-allauth that this site has, below /admin/: without sign-up, e-mail and reset of passwords."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account import views as account
+from allauth.mfa.base import views as mfa
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes import views as recovery_codes
+from allauth.mfa.totp import views as totp
+from allauth.mfa.webauthn import views as webauthn
+from django.contrib import admin
+from django.db import transaction
+from django.http import HttpResponse
+from django.urls import path
+
+from ipam_site.sign_on import forms
+
+
+class ActivateTOTP(totp.ActivateTOTPView):
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Enrol the app; the code that was shown does not sign in afterwards."""
+        response: HttpResponse = super().form_valid(form)
+        rows = Authenticator.objects.filter(user_id=self.request.user.pk)
+        with transaction.atomic():
+            forms.use_up(rows.get(type=Authenticator.Type.TOTP), form.cleaned_data["code"])
+        return response
+
+
+class AddPasskey(webauthn.AddWebAuthnView):
+    def get_form(self, form_class: Any = None) -> Any:
+        """Return the one form of the request: allauth makes two, and the challenge is good for one."""
+        if not hasattr(self, "_form"):
+            self._form = super().get_form(form_class)
+        return self._form
+
+
+urlpatterns = [
+    path("login/code/", mfa.authenticate, name="mfa_authenticate"),
+    path("login/passkey/", webauthn.login_webauthn, name="mfa_login_webauthn"),
+    path("second-factor/", mfa.index, name="mfa_index"),
+    path("second-factor/confirm/", account.reauthenticate, name="account_reauthenticate"),
+    path("second-factor/confirm/code/", mfa.reauthenticate, name="mfa_reauthenticate"),
+    path(
+        "second-factor/confirm/passkey/",
+        webauthn.reauthenticate_webauthn,
+        name="mfa_reauthenticate_webauthn",
+    ),
+    path("second-factor/app/", ActivateTOTP.as_view(), name="mfa_activate_totp"),
+    path("second-factor/app/remove/", totp.deactivate_totp, name="mfa_deactivate_totp"),
+    path(
+        "second-factor/recovery-codes/",
+        recovery_codes.view_recovery_codes,
+        name="mfa_view_recovery_codes",
+    ),
+    path(
+        "second-factor/recovery-codes/generate/",
+        recovery_codes.generate_recovery_codes,
+        name="mfa_generate_recovery_codes",
+    ),
+    path("second-factor/passkeys/", webauthn.list_webauthn, name="mfa_list_webauthn"),
+    path("second-factor/passkeys/add/", AddPasskey.as_view(), name="mfa_add_webauthn"),
+    path(
+        "second-factor/passkeys/<int:pk>/remove/",
+        webauthn.remove_webauthn,
+        name="mfa_remove_webauthn",
+    ),
+    path("second-factor/passkeys/<int:pk>/edit/", webauthn.edit_webauthn, name="mfa_edit_webauthn"),
+]
+# By what names django-allauth knows pages of the admin, which answers them.
+admin_names = [
+    path("login/", admin.site.login, name="account_login"),
+    path("logout/", admin.site.logout, name="account_logout"),
+]
