@@ -95,7 +95,7 @@ check-rest: $(DEV)
 		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
-# In the order of tests/schedule.py: otherwise files of few tests come last, which are those that start sites.
+# In their order: otherwise files of few tests come last, which are those that start sites and open all pages.
 SHARED := --dist loadfile --no-loadscope-reorder
 
 # The helm program of two versions, for the tests of the chart; they are skipped without it.
@@ -138,7 +138,7 @@ test-core: $(DEV)
 	$(PY) -m pytest tests/core
 
 test-e2e: $(DEV)
-	$(PY) -m pytest tests/e2e --with-e2e -n 3 --dist loadfile
+	$(PY) -m pytest tests/e2e --with-e2e -n 3 $(SHARED)
 
 # The pictures of docs/screenshots: a site with the demo fleet on a throw-away database, in a real browser.
 screenshots: $(DEV)
@@ -149,7 +149,7 @@ screenshots: $(DEV)
 test-cluster: $(DEV) $(HELM_PROGRAMS)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
 	$(PY) -m pytest tests/real tests/kube tests/cluster_api tests/observed tests/deploy/test_real_api.py tests/deploy/helm $(wildcard tests/handlers/test_pools_*.py) tests/handlers/test_nodes_edges.py \
-		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 2 --dist loadfile $(ARGS)
+		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 2 $(SHARED) $(ARGS)
 
 chaos: $(DEV)
 	$(PY) -m tests.concurrent.chaos --seconds 240
