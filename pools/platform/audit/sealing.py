@@ -10,8 +10,9 @@ import hashlib
 import json
 import logging
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 
 from django.db import connection, transaction
@@ -64,10 +65,9 @@ def _seal_batch() -> int:
     rows = read_events(position.counted, complete, layout.columns, limit=PAGE)
     segments: list[AuditSegment] = []
     last = AuditSegment.objects.last()
-    for start in range(0, len(rows), SIZE):
-        part = rows[start : start + SIZE]
+    for part in (parts := list(_divide(rows))):
         # No event can appear any more between the last of all events and the complete number.
-        at_end = start + SIZE >= len(rows) < PAGE
+        at_end = part is parts[-1] and len(rows) < PAGE
         through = complete if at_end else part[-1].number
         last = _segment(last, part, (position.counted, through), layout, now)
         position.counted = through
@@ -79,6 +79,22 @@ def _seal_batch() -> int:
         newest = segments[-1]
         log.info("audit: sealed the events up to %s, anchor %s", newest.last_id, newest.anchor)
     return len(rows)
+
+
+def _divide(rows: list[SealedEvent]) -> Iterator[list[SealedEvent]]:
+    """Yield up to SIZE events each, of one day: retention deletes the events of whole segments."""
+    part: list[SealedEvent] = []
+    for row in rows:
+        if len(part) == SIZE or (part and _day(row) > _day(part[0])):
+            yield part
+            part = []
+        part.append(row)
+    if part:
+        yield part
+
+
+def _day(event: SealedEvent) -> date:
+    return event.created_at.astimezone(UTC).date()
 
 
 def _segment(
