@@ -36,6 +36,9 @@ class AddPasskey(webauthn.AddWebAuthnView):
         return self._form
 
 
+# The frame of the admin would link to the list of the model, which has none.
+_OF_NO_LIST = {"object": None}
+
 urlpatterns = [
     path("login/code/", mfa.authenticate, name="mfa_authenticate"),
     path("login/passkey/", webauthn.login_webauthn, name="mfa_login_webauthn"),
@@ -63,10 +66,14 @@ urlpatterns = [
     path("second-factor/passkeys/add/", AddPasskey.as_view(), name="mfa_add_webauthn"),
     path(
         "second-factor/passkeys/<int:pk>/remove/",
-        webauthn.remove_webauthn,
+        webauthn.RemoveWebAuthnView.as_view(extra_context=_OF_NO_LIST),
         name="mfa_remove_webauthn",
     ),
-    path("second-factor/passkeys/<int:pk>/edit/", webauthn.edit_webauthn, name="mfa_edit_webauthn"),
+    path(
+        "second-factor/passkeys/<int:pk>/edit/",
+        webauthn.EditWebAuthnView.as_view(extra_context=_OF_NO_LIST),
+        name="mfa_edit_webauthn",
+    ),
 ]
 # By what names django-allauth knows pages of the admin, which answers them.
 admin_names = [

@@ -75,7 +75,7 @@ def test_a_passkey_from_enrolment_to_removal(olga: Person) -> None:
     olga.open(f"{PASSKEYS}add/")
     page.fill("input[name=password]", "wrong")
     page.get_by_role("button", name="Confirm").click()
-    page.get_by_text("Incorrect password").wait_for()
+    page.get_by_text("Incorrect password.", exact=True).wait_for()
     olga.confirm_password()
     page.wait_for_url(f"**{PASSKEYS}add/")
     olga.add_passkey("laptop")

@@ -29,7 +29,7 @@ LISTS = (
     "knox_authtoken",
 )
 OPEN = {
-    "login", "jsi18n", "passkey_sign_in", "passkey_sign_in_options", "passkey_proof_options",
+    "login", "account_login", "jsi18n", "mfa_login_webauthn",
 }  # fmt: skip
 
 

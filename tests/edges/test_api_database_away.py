@@ -72,6 +72,9 @@ def test_health_answers_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _elsewhere(lambda: Client().get("/healthz")).status_code == 200
 
 
+@pytest.mark.django_db(
+    transaction=True
+)  # a thread with a connection of its own counts wrong tokens
 def test_a_connection_that_was_cut_meanwhile_is_replaced() -> None:
     def ask_and_be_cut() -> list[int]:
         def ask() -> int:
