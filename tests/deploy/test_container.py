@@ -148,7 +148,7 @@ def test_it_listens_where_pods_have_addresses_of_one_family_only(tmp_path: pathl
     port = processes.free_port()
     command = [sys.executable, "-m", "gunicorn", "-c", "ipam_site/gunicorn_conf.py"]
     with subprocess.Popen(
-        [*command, "wsgiref.simple_server:demo_app"],
+        [*command, "tests.deploy.hello:application"],
         cwd=shipped.PROJECT,
         env=os.environ | {"WEB_BIND": f":{port}", "WEB_WORKERS": "1", "IPAM_DATA": str(tmp_path)},
         preexec_fn=processes.die_with_parent(signal.SIGKILL),
