@@ -26,6 +26,7 @@ from claims.access import cluster_owners, directory
 from ipam_site.sign_on import attempts, oidc, views
 from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
 from pools.platform import login_limits, second_factor
+from pools.platform.rest import authentication
 
 
 class PasswordRight(Exception):  # noqa: N818  # no error
@@ -48,7 +49,7 @@ class SignIn(forms.AuthenticationForm):
         name = str(self.cleaned_data.get("username", ""))
         if self.request is None or not name or not self.cleaned_data.get("password"):
             return super().clean()
-        attempt = login_limits.count_attempt(name, attempts.address(self.request))
+        attempt = login_limits.count_attempt(name, authentication.client_address(self.request))
         if attempt.retry_after:
             self.retry_after = attempt.retry_after
             raise attempts.too_many(attempt.retry_after)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 from django.db import connection, transaction
 
 from pools.register.demo import demo
@@ -12,12 +10,12 @@ from tests import flush
 
 def load() -> None:
     """Write the demo fleet into an empty register; its times are those of when the process made it."""
-    if not _made.cache_info().currsize:
-        _made()
-    elif _may_copy():
-        _made().restore()
-    else:
-        assert demo.load()
+    if _snapshots and _may_copy():
+        _snapshots[0].restore()
+        return
+    assert demo.load()
+    if not _snapshots:
+        _snapshots.append(Snapshot())
 
 
 def _may_copy() -> bool:
@@ -25,12 +23,6 @@ def _may_copy() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
         return bool(cursor.fetchone()[0])
-
-
-@functools.cache
-def _made() -> Snapshot:
-    assert demo.load()
-    return Snapshot()
 
 
 class Snapshot:
@@ -58,3 +50,6 @@ class Snapshot:
                     copy.write(rows)
             cursor.executemany("SELECT setval(%s::regclass, %s)", self._sequences)
             cursor.execute("SET LOCAL session_replication_role = origin")
+
+
+_snapshots: list[Snapshot] = []  # at most one

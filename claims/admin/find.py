@@ -9,7 +9,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Q, TextField
+from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest
 
@@ -83,7 +83,9 @@ def _rows_by_part(request: HttpRequest, text: str) -> dict[str, list[Any]]:
         query = Q(**{f"{column}__contains": name})
         if slash:
             query &= Q(namespace=namespace)
-        rows_by_table[table] = _rows(request, model, query, related)
+        # No index finds a part of a name.
+        rows = large_tables.search_first(_matching(request, model, query, related))
+        rows_by_table[table] = _first(rows)
     return rows_by_table
 
 
@@ -112,10 +114,18 @@ def _rows_with_addresses(request: HttpRequest, filters: _TableFilters) -> dict[s
 
 
 def _rows(request: HttpRequest, model: Any, query: Q, *related: str) -> list[Any]:
-    rows = scoped.rows(request, model).filter(query).select_related(*related)
+    return _first(_matching(request, model, query, *related))
+
+
+def _matching(request: HttpRequest, model: Any, query: Q, *related: str) -> QuerySet[Any]:
+    rows: QuerySet[Any] = scoped.rows(request, model).filter(query).select_related(*related)
     if model is Workload:  # a VM that runs is there as such
         rows = rows.exclude(kind=WorkloadKind.TEMPLATE, phase="Running")
-    return list(large_tables.search_first(rows).order_by("pk")[: find.MOST])
+    return rows
+
+
+def _first(rows: QuerySet[Any]) -> list[Any]:
+    return list(rows.order_by("pk")[: find.MOST])
 
 
 def _table_filters(request: HttpRequest, searched: search_text.SearchText) -> _TableFilters:

@@ -14,14 +14,9 @@ from pools.platform import login_limits
 from pools.platform.rest import authentication
 
 
-def address(request: HttpRequest) -> str:
-    """Return the address that attempts of a request are counted for."""
-    return authentication.client_address(request)
-
-
 def count(request: HttpRequest, name: str) -> login_limits.Attempt:
     """Count an attempt of an account; above the limit the answer of the request is a page with 429."""
-    attempt = login_limits.count_attempt(name, address(request))
+    attempt = login_limits.count_attempt(name, authentication.client_address(request))
     if attempt.retry_after:
         text = str(too_many(attempt.retry_after).message)
         response = error_pages.plain(429, text, title=gettext("Sign-in refused"))

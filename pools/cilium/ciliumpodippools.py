@@ -120,7 +120,7 @@ class CiliumPodIPPools(Handler):
         with context.transaction():
             pool_sync.store_unregistered_cidrs(context.cluster)
         yield from context.notes.get(KIND, ())
-        yield from pool_findings.findings(context)
+        yield from pool_findings.find_pending(context)
         yield from pool_findings.find_orphans(context)
         yield from pool_findings.find_overlaps(context)
         yield from pool_findings.find_unmatched(context)

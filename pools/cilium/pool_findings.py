@@ -192,27 +192,27 @@ _REMOVAL = (
 )
 
 
-def findings(context: SyncContext) -> Iterator[ReconcileFinding]:
+def find_pending(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Yield a finding for each pending CIDR, with the managers of the object's list of CIDRs."""
     cidrs = cluster_cidrs.pending_cidrs(context.cluster)
     if not cidrs:
         return
     rows = ObservedObject.objects.filter(
-        cluster=context.cluster, kind=podippool.KIND, name__in={cidr.pool.name for cidr in cidrs}
+        cluster=context.cluster, kind=KIND, name__in={cidr.pool.name for cidr in cidrs}
     )
     manifests = dict(rows.values_list("name", "manifest"))
     yield from ingest.find_each(
         context,
-        podippool.KIND,
+        KIND,
         [
             cidr for cidr in cidrs if manifests.get(cidr.pool.name)
         ],  # else the whole pool is reported
-        lambda cidr: _finding(cidr, manifests[cidr.pool.name]),
+        lambda cidr: _pending_finding(cidr, manifests[cidr.pool.name]),
         name=lambda cidr: cidr.pool.name,
     )
 
 
-def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Iterator[ReconcileFinding]:
+def _pending_finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Iterator[ReconcileFinding]:
     path = ("spec", f"ipv{cidr.cidr.version}", "cidrs")
     owners = {entry.manager for entry in managed_fields.parse(manifest) if entry.owns(path)}
     other_managers = sorted(owners - {MANAGER})
@@ -229,7 +229,6 @@ def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Iterator[ReconcileFind
     )
 
 
-CODE = "pool_unreadable"
 _FORMS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "strings"}
 
 
@@ -237,17 +236,17 @@ def find_unreadable(
     context: SyncContext, shape: Callable[[], ServedShape]
 ) -> Iterator[ReconcileFinding]:
     """Yield a finding for each unreadable object; `details.manifest` is the corrected manifest."""
-    if context.served.get(podippool.KIND) != CILIUM_POD_IP_POOL:
+    if context.served.get(KIND) != CILIUM_POD_IP_POOL:
         return
     rows = ObservedObject.objects.filter(
-        cluster=context.cluster, kind=podippool.KIND, missed_at=None
+        cluster=context.cluster, kind=KIND, missed_at=None
     ).order_by("name")
     served = shape().shape if rows.exists() else None
     if served is None:
         return
     yield from ingest.find_each(
         context,
-        podippool.KIND,
+        KIND,
         rows.values_list("name", "manifest").iterator(chunk_size=500),
         lambda pair: _find_unreadable(context, *pair, shape(), _FORMS[served]),
         name=lambda pair: pair[0],
@@ -258,7 +257,7 @@ def _find_unreadable(
     context: SyncContext, name: str, manifest: Manifest, shape: ServedShape, expected: str
 ) -> Iterator[ReconcileFinding]:
     if _cidr_forms(manifest) - {expected}:
-        yield _pool_shapes_finding(
+        yield _unreadable_finding(
             name, expected, _corrected_manifest(context, name, manifest, shape)
         )
 
@@ -291,7 +290,7 @@ def _corrected_manifest(
     return None
 
 
-def _pool_shapes_finding(name: str, expected: str, manifest: Manifest | None) -> ReconcileFinding:
+def _unreadable_finding(name: str, expected: str, manifest: Manifest | None) -> ReconcileFinding:
     written = "strings" if expected == "objects" else "objects"
     details: dict[str, Any] = {"manifest": manifest} if manifest else {}
     instruction = "replace it with the manifest of the details (kubectl replace -f)"
@@ -300,4 +299,4 @@ def _pool_shapes_finding(name: str, expected: str, manifest: Manifest | None) ->
         f"Cilium and other readers of v2 cannot read it. To correct it, "
         f"{instruction if manifest else 'write it again in the shape of v2'}."
     )
-    return ReconcileFinding(CODE, name, message, details=details)
+    return ReconcileFinding("pool_unreadable", name, message, details=details)

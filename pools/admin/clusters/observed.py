@@ -152,7 +152,7 @@ def _search(rows: QuerySet[ObservedCIDR], text: str) -> QuerySet[ObservedCIDR]:
     return rows.filter(Q(name__icontains=searched.text) | Q(namespace=searched.text))
 
 
-def _observed_cidrs_page(request: HttpRequest, row: ObservedCIDR) -> HttpResponse:
+def _cidr_page(request: HttpRequest, row: ObservedCIDR) -> HttpResponse:
     observed_object = ObservedObject.objects.filter(
         cluster=row.space.cluster_id, kind=row.kind, uid=row.uid
     )
@@ -194,4 +194,4 @@ class ObservedCIDRAdmin(lists.ListAdmin[ObservedCIDR]):
     ordering = ("cidr", "id")
     list_select_related = ("space__cluster",)
     list_before_template = "cadastre/observed_cidrs_intro.html"
-    row_pages = (Page("change", _observed_cidrs_page),)
+    row_pages = (Page("change", _cidr_page),)
