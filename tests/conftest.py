@@ -48,6 +48,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["TEST_FOLDER"] = servers.shared_folder()
 # pytest-django does this too early for us: before it reads this file, or not at all.
 django.setup()
+# What only protects stored passwords takes a second for each; sites that are processes of their own keep it.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Each test client would look through all static files again.
 settings.WHITENOISE_AUTOREFRESH = True
 # A machine that stalls for half a minute loses no connection.

@@ -6,10 +6,12 @@ exact origin of this site, with a counter that grows.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import struct
 import time
+from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
 from allauth.account.forms import ReauthenticateForm
@@ -37,6 +39,8 @@ from pools.platform.admin import forms as fields
 from pools.platform.outbound import faults
 
 _CODE_SECONDS = 90  # a code of an app is good for one step before and after its own
+_CHALLENGE_SECONDS = 300  # as long as browsers wait for a passkey by default
+_CHALLENGED_AT = "passkey_challenged_at"  # in the session
 # What fido2 raises for what it cannot read, or does not accept.
 _UNREADABLE = (
     ValueError,
@@ -178,10 +182,11 @@ class _Passkey:
         if self.user is None or (self.passwordless and not _may_sign_in(self.user)):
             raise _refused()
         try:
-            response = webauthn.parse_authentication_response(credential).response
-            _require_origin(request, response.client_data)
-            authenticator: Authenticator = form.clean_credential()
-            count = response.authenticator_data.counter
+            with _challenge(request):
+                response = webauthn.parse_authentication_response(credential).response
+                _require_origin(request, response.client_data)
+                authenticator: Authenticator = form.clean_credential()
+                count = response.authenticator_data.counter
         except (*_UNREADABLE, ValidationError) as error:
             log.warning("a passkey was refused: %s", error)
             raise _refused() from error
@@ -232,8 +237,9 @@ class AddPasskeyForm(webauthn_forms.AddWebAuthnForm):
     def clean_credential(self) -> dict[str, Any]:
         """Return what is stored of the answer: nothing but the parts that are verified."""
         try:
-            parts = _stored_parts(context.request, self.cleaned_data["credential"])
-            webauthn.complete_registration(parts)
+            with _challenge(context.request):
+                parts = _stored_parts(context.request, self.cleaned_data["credential"])
+                webauthn.complete_registration(parts)
         except (*_UNREADABLE, ValidationError) as error:
             log.warning("a passkey was not enrolled: %s", error)
             raise _refused() from error
@@ -255,6 +261,23 @@ def _refused() -> ValidationError:
             " right, or the request has expired. Try again. The log of this site has the details."
         )
     )
+
+
+def date_challenge(request: HttpRequest, last: Any) -> None:
+    """Record when the session was given its challenge, if this is another than the last one."""
+    if webauthn.get_state() != last:
+        request.session[_CHALLENGED_AT] = time.time()
+
+
+@contextlib.contextmanager
+def _challenge(request: HttpRequest) -> Iterator[None]:
+    """Let one answer be verified, right or wrong, against the challenge of the session. Raises ValueError if it is late."""
+    try:
+        if time.time() - request.session.get(_CHALLENGED_AT, 0) > _CHALLENGE_SECONDS:
+            raise ValueError("the challenge has expired")
+        yield
+    finally:
+        webauthn.clear_state()
 
 
 def _owner(credential: Any) -> User | None:

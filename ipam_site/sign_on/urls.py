@@ -10,9 +10,10 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as totp
 from allauth.mfa.webauthn import views as webauthn
+from allauth.mfa.webauthn.internal import auth as challenges
 from django.contrib import admin
 from django.db import transaction
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path
 
 from ipam_site.sign_on import forms
@@ -28,7 +29,29 @@ class ActivateTOTP(totp.ActivateTOTPView):
         return response
 
 
-class AddPasskey(webauthn.AddWebAuthnView):
+class _Dated:
+    """A page that gives a browser a challenge, which allauth remembers without its time."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        last, view = challenges.get_state(), super()
+        response: HttpResponseBase = view.dispatch(request, *args, **kwargs)  # type: ignore[misc]
+        forms.date_challenge(request, last)
+        return response
+
+
+class Authenticate(_Dated, mfa.AuthenticateView):
+    pass
+
+
+class SignInWithPasskey(_Dated, webauthn.LoginWebAuthnView):
+    pass
+
+
+class PasskeyAgain(_Dated, webauthn.ReauthenticateWebAuthnView):
+    pass
+
+
+class AddPasskey(_Dated, webauthn.AddWebAuthnView):
     def get_form(self, form_class: Any = None) -> Any:
         """Return the one form of the request: allauth makes two, and the challenge is good for one."""
         if not hasattr(self, "_form"):
@@ -40,14 +63,14 @@ class AddPasskey(webauthn.AddWebAuthnView):
 _OF_NO_LIST = {"object": None}
 
 urlpatterns = [
-    path("login/code/", mfa.authenticate, name="mfa_authenticate"),
-    path("login/passkey/", webauthn.login_webauthn, name="mfa_login_webauthn"),
+    path("login/code/", Authenticate.as_view(), name="mfa_authenticate"),
+    path("login/passkey/", SignInWithPasskey.as_view(), name="mfa_login_webauthn"),
     path("second-factor/", mfa.index, name="mfa_index"),
     path("second-factor/confirm/", account.reauthenticate, name="account_reauthenticate"),
     path("second-factor/confirm/code/", mfa.reauthenticate, name="mfa_reauthenticate"),
     path(
         "second-factor/confirm/passkey/",
-        webauthn.reauthenticate_webauthn,
+        PasskeyAgain.as_view(),
         name="mfa_reauthenticate_webauthn",
     ),
     path("second-factor/app/", ActivateTOTP.as_view(), name="mfa_activate_totp"),

@@ -20,9 +20,9 @@ _LARGEST = 2_000  # characters of a row; unfold's have 5,000 to 7,500
 
 
 def texts(cells: Any) -> list[str]:
-    """Without the dash of an empty text, which unfold leaves out, and without the seconds since then."""
+    """Without the dash of an empty text, which unfold leaves out, and without the seconds since or until then."""
     plain = [strip_tags(str(cell)).strip().replace("&ndash;", "") for cell in cells]
-    return [re.sub(r"^\d+ seconds? ago$", "now", text) for text in plain]
+    return [re.sub(r"^(in )?\d+ seconds?( ago)?$", "now", text) for text in plain]
 
 
 @pytest.mark.exhaustive

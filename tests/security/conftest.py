@@ -7,19 +7,14 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
-from django.test import override_settings
 
 from tests import running_site
 from tests.security.target import RunningTarget, Target, create_people
 
-# What only protects stored passwords would take most of the time of a test that signs in.
-_QUICK_HASH = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
 
 @pytest.fixture(scope="module")
-def people(kept: None) -> Iterator[dict[str, str]]:
-    with override_settings(PASSWORD_HASHERS=_QUICK_HASH):
-        yield create_people()
+def people(kept: None) -> dict[str, str]:
+    return create_people()
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,6 @@ PASSWORD = "a long enough pass phrase"
 def _limits(settings: Any) -> None:
     settings.IPAM_LOGIN_FAILURES_PER_ACCOUNT = 3
     settings.IPAM_LOGIN_FAILURES_PER_ADDRESS = 6
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import re
@@ -26,9 +27,13 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 REST, ADMIN, WEBHOOKS = "/api/v1/", "/admin/", "/webhooks/"
 ROLES = ("signed in", "viewer", "operator", "administrator", "superuser", OWNER, STRANGER)
 # `make test` asks the two that differ most: who may do nearly everything, and who sees what is one's own.
+QUICK = ("administrator", OWNER)
 EACH_ROLE = [
-    role if role in {"administrator", OWNER} else pytest.param(role, marks=pytest.mark.exhaustive)
-    for role in ROLES
+    role if role in QUICK else pytest.param(role, marks=pytest.mark.exhaustive) for role in ROLES
+]
+# Over REST it takes token and session by turns, and `make test-exhaustive` each request with both.
+EACH_LOGIN = [(role, 1) for role in QUICK] + [
+    pytest.param(role, 2, marks=pytest.mark.exhaustive) for role in ROLES
 ]
 # Who is asked for the methods without a line, too; the others can do no more than these.
 PROBED = ("superuser", OWNER)
@@ -129,9 +134,10 @@ def made(_everything: Everything, db: None) -> Everything:
     return replace(_everything, rows=dict(_everything.rows), values=dict(_everything.values))
 
 
-@pytest.mark.parametrize("role", EACH_ROLE)
-def test_rest(made: Everything, role: str) -> None:
+@pytest.mark.parametrize(("role", "logins"), EACH_LOGIN)
+def test_rest(made: Everything, role: str, logins: int) -> None:
     asked = Asked(made, role)
+    clients = itertools.cycle([asked.token, asked.session])
     wrong = []
     for address in answers.addresses("api/v1/"):
         lines = {(line.method, line.word): line for line in BY_ADDRESS[address.route]}
@@ -139,7 +145,7 @@ def test_rest(made: Everything, role: str) -> None:
             if role == STRANGER and line.owner == "own" and method != "GET" and not address.names:
                 continue  # what bodies that name others' things do is swept elsewhere
             path, case = requests.request(made, address, method, word)
-            for client in (asked.token, asked.session):
+            for client in itertools.islice(clients, logins):
                 answer = asked(client, method, path, case.body)
                 right = _succeeded(answer, case) if line.allows(role) else _refused(answer, address)
                 if not right:

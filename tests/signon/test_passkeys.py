@@ -34,7 +34,6 @@ PASSKEYS = Factor.objects.filter(type="webauthn")
 
 @pytest.fixture(autouse=True)
 def _local(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "ipam.example.org", "testserver"]
 
 
@@ -236,6 +235,30 @@ def test_an_answer_is_good_once_and_in_its_session_only(olga: Owner) -> None:
     client.post(LOGIN, {"username": olga.user.username, "password": PASSWORD})
     assert REFUSED in send(client, CODE, answer).text
     assert REFUSED in error_alone(send(Client(SERVER_NAME="localhost"), SIGN_IN, answer))
+
+
+def test_a_wrong_answer_uses_up_the_challenge(olga: Owner) -> None:
+    client, alone = olga.give_password(), Client(SERVER_NAME="localhost")
+    for path, asked in ((CODE, options(client.get(CODE))), (SIGN_IN, options_alone(alone))):
+        right = olga.device.get(asked)
+        who = client if path == CODE else alone
+        send(who, path, olga.device.get(asked, origin="https://evil.example"))
+        send(who, path, right)
+        assert not is_signed_in(who)
+    assert PASSKEYS.get().last_used_at is None
+
+
+@pytest.mark.parametrize(("seconds", "is_in_time"), [(290, True), (310, False)])
+def test_a_challenge_ends_after_five_minutes(
+    olga: Owner, monkeypatch: pytest.MonkeyPatch, seconds: int, *, is_in_time: bool
+) -> None:
+    client, alone = olga.give_password(), Client(SERVER_NAME="localhost")
+    step, way = olga.device.get(options(client.get(CODE))), olga.device.get(options_alone(alone))
+    later = time.time() + seconds
+    monkeypatch.setattr(time, "time", lambda: later)
+    send(client, CODE, step)
+    send(alone, SIGN_IN, way)
+    assert (is_signed_in(client), is_signed_in(alone)) == (is_in_time, is_in_time)
 
 
 def test_the_passkey_of_somebody_else_is_unknown(olga: Owner) -> None:

@@ -33,11 +33,6 @@ REMOVE, CODES = "/admin/second-factor/app/remove/", "/admin/second-factor/recove
 CONFIRM, CONFIRM_CODE = "/admin/second-factor/confirm/", "/admin/second-factor/confirm/code/"
 
 
-@pytest.fixture(autouse=True)
-def _fast(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 class Clock:
     """The time of codes."""
 
