@@ -23,9 +23,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _real() -> Iterator[Callable[[], RealCluster]]:
-    """The one real API server of a run, started when it is first asked for."""
+    """The one real API server of this folder, started when it is first asked for."""
     from tests.kube.real import RealCluster
 
     with contextlib.ExitStack() as stack:

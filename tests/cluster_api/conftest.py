@@ -28,9 +28,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def real_server(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The one kube-apiserver of a run; None without --real."""
+    """The one kube-apiserver of this folder; None without --real."""
     if not request.config.getoption("--real"):
         yield None
         return
@@ -53,9 +53,7 @@ def server(
     """A cluster without objects of Cluster API."""
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
     if request.param == "real":
-        for definition in real_server.objects("customresourcedefinitions"):
-            real_server.undefine(definition["metadata"]["name"])
-        real_server.crds(*definitions)
+        real_server.anew(*definitions)
         yield real_server
         return
     with FakeCluster() as fake:

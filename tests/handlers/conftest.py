@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +26,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _real() -> Iterator[Callable[[], Any]]:
-    """The one real API server of a run, started when it is first asked for."""
+    """The one real API server of this folder, started when it is first asked for."""
     from tests.kube.real import RealCluster
 
     with contextlib.ExitStack() as stack:
@@ -55,7 +54,9 @@ def server(
 ) -> Iterator[Cluster]:
     """A cluster without pools."""
     if request.param == "real":
-        yield _emptied(_real(), definition)
+        cluster = _real()
+        cluster.anew(definition, "cilium.io_ciliumnodes")
+        yield cluster
         return
     with FakeCluster() as fake:
         fake.crds(definition, "cilium.io_ciliumnodes")
@@ -68,19 +69,6 @@ def fake(db: None) -> Iterator[FakeCluster]:
     with FakeCluster() as running:
         running.crds(SHIPPED, "cilium.io_ciliumnodes")
         yield running
-
-
-def _emptied(cluster: Any, definition: str) -> Cluster:
-    """With this CRD anew: another one would not take the objects, nor the versions, of the last."""
-    crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ciliumpodippools.cilium.io"
-    until = time.monotonic() + 30
-    with contextlib.suppress(RuntimeError):  # that it is gone
-        while time.monotonic() < until:
-            cluster.request("DELETE", crd)
-            time.sleep(0.05)
-    cluster.crds(definition, "cilium.io_ciliumnodes")
-    started: Cluster = cluster
-    return started
 
 
 @pytest.fixture

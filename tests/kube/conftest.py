@@ -21,12 +21,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "cluster" in metafunc.fixturenames:
         real = metafunc.config.getoption("--real")
         which = ["real"] if real else ["fake", "fake-1.20"]
-        metafunc.parametrize("cluster", which, indirect=True, scope="session")
+        metafunc.parametrize("cluster", which, indirect=True, scope="package")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """One for all tests of a run, each of which uses names of its own."""
+    """One for all tests of this folder, each of which uses names of its own."""
     from tests.kube.real import RealCluster
 
     started: Cluster

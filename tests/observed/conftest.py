@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _real(request: pytest.FixtureRequest) -> Iterator[Any]:
     if not request.config.getoption("--real"):
         yield None

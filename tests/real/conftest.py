@@ -27,9 +27,9 @@ def _loopback(settings: Any) -> None:
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def started_kube() -> Iterator[RealCluster]:
-    """The one API server of a run; a test asks for `kube` and says which kinds it serves."""
+    """The one API server of this folder; a test asks for `kube` and says which kinds it serves."""
     from tests.kube.real import RealCluster
 
     with RealCluster() as running:
