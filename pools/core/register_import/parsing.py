@@ -14,7 +14,7 @@ from pools.core import addresses, errors, holders
 from pools.core.addresses import Address, InputSource, Network
 from pools.core.errors import FieldProblem
 from pools.core.register_import import attributes
-from pools.core.register_import.columns import ADDRESS, PREFIX
+from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE
 
 CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
 _RESERVING = {"reserved", "deprecated"}  # states of addresses that nobody holds
@@ -177,6 +177,44 @@ def _address(text: str, name: str) -> Address:
     address = addresses.parse_address(plain, field=name, source=InputSource.TEXT)
     addresses.parse_interface(f"{address}/{address.max_prefixlen}", field=name)  # its purpose
     return address
+
+
+def find_spans(kind: str, values: Mapping[str, str]) -> list[tuple[int, int, int]]:
+    """Return (IP family, first, last) of all that a row names which could not be parsed."""
+    if kind == RANGE:
+        ends = [_find_networks(values.get(name, "")) for name in ("first", "last")]
+        if all(len(found) == 1 for found in ends) and ends[0][0].version == ends[1][0].version:
+            first, last = sorted(int(found[0].network_address) for found in ends)
+            return [(ends[0][0].version, first, last)]
+        networks = [*ends[0], *ends[1]]
+    else:
+        networks = _find_networks(
+            values.get(kind, ""), values.get("mask", ""), whole=kind == PREFIX
+        )
+    return [
+        (network.version, int(network.network_address), int(network.broadcast_address))
+        for network in networks
+    ]
+
+
+_ANY_ADDRESS = re.compile(r"[0-9a-fA-F]*[.:][0-9a-fA-F.:]*(?:\s*/\s*[0-9.]+)?")
+_LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
+
+
+def _find_networks(text: str, mask: str = "", *, whole: bool = False) -> list[Network]:
+    """Return each address in a text, or each prefix if `whole`."""
+    networks = []
+    for found in _ANY_ADDRESS.findall(text):
+        head, _slash, length = "".join(found.split()).partition("/")
+        length = length or mask.removeprefix("/")
+        head = head if ":" in head else _LEADING_ZEROS.sub("", head)
+        try:
+            networks.append(
+                ip_network(f"{head}/{length}" if whole and length else head, strict=False)
+            )
+        except ValueError:
+            continue
+    return networks
 
 
 def _decimal(text: str) -> str:
