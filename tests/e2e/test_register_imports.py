@@ -17,7 +17,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PREFIXES = [
     ("10.112.0.0/15", "container", "", "", "", "North America"),
     ("10.112.129.0/24", "active", "", "Branch 1", "Access", "Data"),
-    ("10.40.0.0/24", "active", "", "Branch 1", "Access", "lies in the blue pool, which reserves it"),
+    (
+        "10.40.0.0/24",
+        "active",
+        "",
+        "Branch 1",
+        "Access",
+        "lies in the blue pool, which reserves it",
+    ),
 ]
 ADDRESSES = [
     ("10.112.129.5/24", "active", "", "Branch 1", "pc5.example.org", ""),

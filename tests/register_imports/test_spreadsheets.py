@@ -137,7 +137,7 @@ def workbook() -> bytes:
     addresses = book.create_sheet("Hosts")
     addresses.append(["IP", "Hostname", "Owner", "Ordered"])
     addresses.append(["10.0.0.5", "web1", "Ann", datetime(2026, 1, 2)])  # noqa: DTZ001
-    addresses.append([167772166, "web2", None, None])
+    addresses.append(["10.0.0.6", "web2", None, None])
     addresses.append(["10.0.0.100-10.0.0.120", None, "DHCP", None])
     book.create_sheet("Contacts").append(["Name", "Phone"])
     content = io.BytesIO()
