@@ -8,11 +8,13 @@ parsed, every address that its text names counts.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from itertools import pairwise
+from operator import itemgetter
 
 from pools.core.register_import import parsing
 from pools.core.register_import.parsing import HELD, RESERVED
@@ -128,7 +130,7 @@ def _reserved(imported: Iterable[tuple[RegisterRow, Level]]) -> dict[int, Spans]
     for row, level in imported:
         if _is_new(row, RESERVED):
             ranges[id(level)].append((int(row.first), int(row.last)))
-    return ranges
+    return {key: sorted(spans) for key, spans in ranges.items()}
 
 
 def _registered(places: Collection[Place]) -> dict[int, Spans]:
@@ -137,7 +139,7 @@ def _registered(places: Collection[Place]) -> dict[int, Spans]:
     rows = ReservedRange.objects.filter(pool_cidr__in=[p.cidr.pk for p in places if p.cidr])
     for pk, first, last in rows.values_list("pool_cidr_id", "first", "last"):
         ranges[pk].append((int(first), int(last)))
-    return ranges
+    return {pk: sorted(spans) for pk, spans in ranges.items()}
 
 
 def _disjoint(same: Iterable[Use], place: Place) -> Iterator[Use]:
@@ -152,6 +154,7 @@ def _disjoint(same: Iterable[Use], place: Place) -> Iterator[Use]:
 
 def _pieces(use: Use, others: Spans, registered: Spans) -> Iterator[tuple[int, int]]:
     """Yield the pieces of a use that no range of the import has, cut where ranges of the register begin and end."""
+    others, registered = _overlapping(others, use), _overlapping(registered, use)
     cuts = {use.first, use.last + 1}
     for first, last in (*others, *registered):
         cuts |= {cut for cut in (first, last + 1) if use.first < cut <= use.last}
@@ -159,6 +162,13 @@ def _pieces(use: Use, others: Spans, registered: Spans) -> Iterator[tuple[int, i
     for first, behind in pairwise(ends):
         if not any(low <= first <= high for low, high in others):
             yield first, behind - 1
+
+
+def _overlapping(ranges: Spans, use: Use) -> Spans:
+    """Return those of sorted, disjoint spans that have addresses of a use."""
+    begin = bisect_right(ranges, use.first, key=itemgetter(0))
+    end = bisect_right(ranges, use.last, key=itemgetter(0))
+    return [span for span in ranges[max(begin - 1, 0) : end] if span[1] >= use.first]
 
 
 def _row(use: Use, place: Place, first: int, last: int) -> RegisterRow:
