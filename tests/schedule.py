@@ -32,7 +32,7 @@ EXHAUSTIVE = (
     "handlers/test_restored_backup", "handlers/test_stale_statistics", "leaks/test_demo",
     "leaks/test_stale_vms", "metrics/test_measures_processes", "observed/test_whereabouts",
     "pools/test_any_sequence", "pools/test_stale_statistics",
-    "register_imports/test_divided_parts_at_random", "register_imports/test_large",
+    "register_imports/test_large",
     "security/test_limits_under_load", "security/test_slow_clients", "security/test_turns",
     "signon/test_ldap", "signon/test_provider",
 )  # fmt: skip

@@ -180,7 +180,7 @@ class RegisterRow(models.Model):
     give it ("" if the register decides). `reasons` are these and the conflicts with the register; each
     `[{"code", "message"}]`. `pool_row` is the row of the prefix that an address lies in, `pool_cidr` the
     existing CIDR. `object_id` is the container, pool CIDR, reserved range or block of the row; `before` are
-    its former values, or those of the CIDR that the row has divided (pools/register/imports/division.py).
+    its former values if the row changes it.
     """
 
     # Without a constraint, which would be checked for each of a hundred thousand rows.
@@ -232,11 +232,6 @@ class RegisterRow(models.Model):
 
     def __str__(self) -> str:
         return f"row {self.number} of register import {self.register_import_id}"
-
-    @property
-    def former_values(self) -> dict[str, Any] | None:
-        """The values that the object of a changed row had before; other rows keep only what an undo needs."""
-        return self.before if self.status == RowStatus.CHANGED else None
 
 
 class RegisterRecord(models.Model):

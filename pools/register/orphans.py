@@ -11,7 +11,6 @@ addresses. Every function runs under the pool's allocation lock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 
 from django.db import connection
 from django.db.models import Max, QuerySet
@@ -105,16 +104,9 @@ def delete_keeping_blocks(cidrs: Sequence[PoolCIDR]) -> None:
     """Delete CIDRs whose held and cooling blocks lie in others that the caller creates, in the same transaction."""
     for cidr in cidrs:
         withhold_blocks(cidr)
-    with regrouping():
-        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in cidrs]).delete()
-
-
-@contextmanager
-def regrouping() -> Iterator[None]:
-    """Let the CIDRs of a pool be replaced by others that keep its blocks."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
-        yield
+        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in cidrs]).delete()
         cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
 
 

@@ -18,9 +18,7 @@ CREATE TRIGGER pools_pool_is_immutable BEFORE UPDATE ON pools_pool FOR EACH ROW
         OR OLD.category <> NEW.category
         OR OLD.mask_size_v4 IS NOT NULL AND OLD.mask_size_v4 IS DISTINCT FROM NEW.mask_size_v4
         OR OLD.mask_size_v6 IS NOT NULL AND OLD.mask_size_v6 IS DISTINCT FROM NEW.mask_size_v6
-        -- The smaller CIDRs that replace one have no network address of their own.
-        OR (OLD.allow_first_ip, OLD.allow_last_ip) <> (NEW.allow_first_ip, NEW.allow_last_ip)
-            AND current_setting('ipam.regrouping', true) IS DISTINCT FROM 'on')
+        OR (OLD.allow_first_ip, OLD.allow_last_ip) <> (NEW.allow_first_ip, NEW.allow_last_ip))
   EXECUTE FUNCTION pools_pool_is_immutable();
 
 -- The allocator's notes (pools_window) repeat what pools and clusters say, and go when that changes. Who

@@ -17,7 +17,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PREFIXES = [
     ("10.112.0.0/15", "container", "", "", "", "North America"),
     ("10.112.129.0/24", "active", "", "Branch 1", "Access", "Data"),
-    ("10.40.0.0/24", "active", "", "Branch 1", "Access", "lies in the blue pool"),
+    (
+        "10.40.0.0/24",
+        "active",
+        "",
+        "Branch 1",
+        "Access",
+        "lies in the blue pool, which reserves it",
+    ),
 ]
 ADDRESSES = [
     ("10.112.129.5/24", "active", "", "Branch 1", "pc5.example.org", ""),
@@ -41,14 +48,15 @@ def _draft(visit: Visit) -> None:
     )
     page.select_option("select[name=cluster]", label=demo.FRANKFURT)
     page.get_by_role("button", name="Upload and preview").click()
-    page.get_by_role("heading", name="Changes to write: 3 objects").wait_for()
+    page.get_by_role("heading", name="Changes to write: 4 objects").wait_for()
 
 
 def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
     page = visit.page
     _draft(visit)
     page.get_by_role("cell", name="addresses.csv", exact=True).wait_for()
-    assert page.get_by_role("cell", name="prefixes.csv", exact=True).count() == 1
+    # Above its rows, and above the range that follows from one of them.
+    assert page.get_by_role("cell", name="prefixes.csv", exact=True).count() == 2
 
     page.get_by_role("link", name="refused 1").click()
     page.locator("summary", has_text="Correct").click()
@@ -56,15 +64,15 @@ def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_text("Row 3 is new now.").wait_for()
 
-    page.get_by_role("button", name="Write 4, skip 1 invalid row").click()
-    page.get_by_text("Committed: 4 new").wait_for()
+    page.get_by_role("button", name="Write 5, skip 1 invalid row").click()
+    page.get_by_text("Committed: 5 new").wait_for()
     cluster = Cluster.objects.get(name=demo.FRANKFURT)
     pool = Pool.objects.get(cluster=cluster, name="10.112.129.0-24")
     held = Block.objects.filter(pool=pool, state="held").order_by("cidr")
     assert [block.holder_id for block in held] == ["pc5.example.org", "pc6.example.org"]
 
     page.get_by_role("link", name="Undo the import").click()
-    page.get_by_text("4 containers, pools, ranges and addresses").wait_for()
+    page.get_by_text("5 containers, pools, ranges and addresses").wait_for()
     page.get_by_role("button", name="Undo the import").click()
     page.get_by_text("The import was undone.").wait_for()
     assert not Pool.objects.filter(pk=pool.pk).exists()

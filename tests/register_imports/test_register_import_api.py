@@ -93,23 +93,3 @@ def test_the_pages() -> None:
     assert browser.get(f"{answer['Location']}?ask=undo").status_code == 200
     browser.post(answer["Location"], {"action": "undo"})
     assert not Pool.objects.filter(name="10.80.0.0-24").exists()
-
-
-@pytest.mark.exhaustive
-def test_former_values_are_those_of_changed_rows() -> None:
-    """What an undo keeps of the CIDR that a row divides is not among them."""
-    api = apis.Api()
-    api.cluster()
-    texts = (
-        "prefix,description\n10.80.0.0/24,office\n",
-        "prefix,description\n10.80.0.0/24,hall\n",
-        "prefix,description\n10.80.0.0/24,hall\n10.80.0.64/26,lab\n",
-    )
-    shown = []
-    for text in texts:
-        body = {"cluster": "prod", "text": text, "commit": True}
-        pk = api("POST", "register-imports/", body).json()["id"]
-        rows = api("GET", f"register-imports/{pk}/rows/").json()["results"]
-        shown.append([(row["status"], (row["before"] or {}).get("description")) for row in rows])
-        assert all("divided" not in (row["before"] or {}) for row in rows)
-    assert shown == [[("new", None)], [("changed", "office")], [("new", None)] * 2]

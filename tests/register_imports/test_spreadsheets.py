@@ -137,7 +137,7 @@ def workbook() -> bytes:
     addresses = book.create_sheet("Hosts")
     addresses.append(["IP", "Hostname", "Owner", "Ordered"])
     addresses.append(["10.0.0.5", "web1", "Ann", datetime(2026, 1, 2)])  # noqa: DTZ001
-    addresses.append([167772166, "web2", None, None])
+    addresses.append(["10.0.0.6", "web2", None, None])
     addresses.append(["10.0.0.100-10.0.0.120", None, "DHCP", None])
     book.create_sheet("Contacts").append(["Name", "Phone"])
     content = io.BytesIO()
@@ -176,7 +176,7 @@ def test_each_odd_row_has_a_reason() -> None:
     addresses = "IP,Owner\n10.0.0.5,Ann\n10.0.0.5,Bob\n10.0.0.255,Eve\n,Joe\n10.0.0.9/24/7,Max\n"
     draft = sources.draft(text.encode(), addresses.encode(), cluster=factories.cluster())
     rows = sources.rows_of(draft)
-    assert [row.line for row in rows] == [*range(2, 13), *range(2, 7)]
+    assert [row.line for row in rows] == [*range(2, 13), *range(2, 7), 6, 11]
     assert sources.codes(draft) == [
         (3, "conflict", "duplicate_in_file"),
         (4, "refused", "host_bits_set"),
@@ -192,6 +192,8 @@ def test_each_odd_row_has_a_reason() -> None:
         (4, "refused", "broadcast_address"),
         (5, "refused", "blank"),
         (6, "refused", "prefix_length"),
+        (6, "new", "left_out"),
+        (11, "new", "left_out"),
     ]
 
 

@@ -196,14 +196,14 @@ def _inputs(row: RegisterRow) -> Iterator[imports.Input]:
 
 def _attributes(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str]]:
     """Yield (label, text) of the tags and custom fields of a row; those of a changed one are among its differences."""
-    if row.status != RowStatus.CHANGED:
+    if row.before is None:
         yield from display_of_imports.attributes(row.details)
 
 
 def _differences(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str, str]]:
     """Yield (label, registered value, new value) of each value that a row changes."""
     before = row.before
-    if before is None or row.status != RowStatus.CHANGED:
+    if before is None:
         return
     details = before.get("details") or {}
     names = sorted({*details, *row.details})

@@ -99,7 +99,7 @@ class RegisterRowSerializer(Representation):
     description = fields.TextField()
     status = fields.ChoiceField(RowStatus.values)
     reasons = fields.ListField(child=RegisterReasonSerializer())
-    before = fields.ParsedField(source="former_values", schema={"type": "object"}, allow_null=True)
+    before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
     corrected = fields.FlagField()
 
 

@@ -7,6 +7,7 @@ spreadsheets, in English, German and French. docs/how-to/bring-your-register.md 
 from __future__ import annotations
 
 import re
+import string
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -103,6 +104,8 @@ _PHPIPAM = set(
 )
 # Of a range, but beside a prefix or an address rather a time.
 _VAGUE = {"start", "end", "from", "to", "von", "bis", "début", "fin"}
+# Around a text: blanks, and the bullets and lines of a tree, as NetBox 3 exports it.
+_DECORATION = string.whitespace + "\xa0●•◦○▪└├─│"
 _CLEAN = re.compile(r"(?:[^\w()]|_)+")
 
 
@@ -129,7 +132,7 @@ class Layout:
         texts = {}
         for name, numbers in self.columns.items():
             for column in numbers:
-                if column < len(cells) and (text := cells[column].strip()):
+                if column < len(cells) and (text := cells[column].strip(_DECORATION)):
                     texts[name] = text
                     break
         return texts

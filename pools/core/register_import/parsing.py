@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, ip_address, ip_network
+from ipaddress import IPv4Address, ip_network
 
 from pools.core import addresses, errors, holders
 from pools.core.addresses import Address, InputSource, Network
 from pools.core.errors import FieldProblem
 from pools.core.register_import import attributes
-from pools.core.register_import.columns import ADDRESS, PREFIX
+from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE
 
 CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
 _RESERVING = {"reserved", "deprecated"}  # states of addresses that nobody holds
@@ -33,7 +33,6 @@ _BLANKS = re.compile(r"\s+")
 _ODD_BLANK = re.compile(r"[^\S ]")
 # Soft hyphens, marks of width, direction and byte order, which come with texts of web pages.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_DECIMAL = re.compile("[0-9]{8,39}")
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 # IPv4 addresses that any host may have, with or without a prefix length.
 _PLAIN_IPV4 = re.compile(
@@ -148,7 +147,7 @@ def _is_yes(text: str) -> bool:
 
 def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     if kind == PREFIX:
-        address, slash, length = _decimal(values.get("prefix", "")).partition("/")
+        address, slash, length = values.get("prefix", "").partition("/")
         text = f"{address.rstrip(' ')}{slash}{length.lstrip(' ')}"
         mask = values.get("mask", "").removeprefix("/")
         row.cidr = addresses.parse_cidr(
@@ -171,24 +170,49 @@ def _address(text: str, name: str) -> Address:
     """Return the address of a text with or without prefix length, which is not needed."""
     if match := _PLAIN_IPV4.fullmatch(text):  # a third of the time of the full parser
         return IPv4Address(match[1])
-    plain = _decimal(text)
-    if "/" in plain:
-        return addresses.parse_interface(plain, field=name, source=InputSource.TEXT).ip
-    address = addresses.parse_address(plain, field=name, source=InputSource.TEXT)
+    if "/" in text:
+        return addresses.parse_interface(text, field=name, source=InputSource.TEXT).ip
+    address = addresses.parse_address(text, field=name, source=InputSource.TEXT)
     addresses.parse_interface(f"{address}/{address.max_prefixlen}", field=name)  # its purpose
     return address
 
 
-def _decimal(text: str) -> str:
-    """Return the address of a whole number, as phpIPAM's database stores one; other texts unchanged."""
-    head, slash, tail = text.strip().partition("/")
-    if not _DECIMAL.fullmatch(head):
-        return text
-    number = int(head)
-    if number >= 1 << 128:
-        return text
-    address: Address = IPv4Address(number) if number < 1 << 32 else ip_address(number)
-    return f"{address}{slash}{tail}"
+def find_spans(kind: str, values: Mapping[str, str]) -> list[tuple[int, int, int]]:
+    """Return (IP family, first, last) of all that a row names which could not be parsed."""
+    if kind == RANGE:
+        ends = [_find_networks(values.get(name, "")) for name in ("first", "last")]
+        if all(len(end) == 1 for end in ends) and ends[0][0].version == ends[1][0].version:
+            first, last = sorted(int(end[0].network_address) for end in ends)
+            return [(ends[0][0].version, first, last)]
+        networks = [*ends[0], *ends[1]]
+    else:
+        networks = _find_networks(
+            values.get(kind, ""), values.get("mask", ""), whole=kind == PREFIX
+        )
+    return [
+        (network.version, int(network.network_address), int(network.broadcast_address))
+        for network in networks
+    ]
+
+
+_ANY_ADDRESS = re.compile(r"[0-9a-fA-F]*[.:][0-9a-fA-F.:]*(?:\s*/\s*[0-9.]+)?")
+_LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
+
+
+def _find_networks(text: str, mask: str = "", *, whole: bool = False) -> list[Network]:
+    """Return each address in a text, or each prefix if `whole`."""
+    networks = []
+    for written in _ANY_ADDRESS.findall(text):
+        head, _slash, length = "".join(written.split()).partition("/")
+        length = length or mask.removeprefix("/")
+        head = head if ":" in head else _LEADING_ZEROS.sub("", head)
+        try:
+            networks.append(
+                ip_network(f"{head}/{length}" if whole and length else head, strict=False)
+            )
+        except ValueError:
+            continue
+    return networks
 
 
 def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:

@@ -9,8 +9,9 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, ip_address, ip_network
 
+from pools.core.addresses import Address
 from pools.core.register_import import columns
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
 
@@ -20,6 +21,7 @@ NO_HOSTS = "lines with a text and no address, such as *No hosts*"
 _ADDRESS = r"[0-9a-fA-F.:]+"
 _RANGE_SIGNS = ("–", "...", "..")  # noqa: RUF001  # beside the hyphen
 _ONE_ADDRESS = re.compile(_ADDRESS)
+_BETWEEN = re.compile(r"[,;|\s]+(?:\([^()]*\))?|\([^()]*\)")  # with a remark: 10.0.0.1 (management)
 _HEADING = re.compile(rf"({_ADDRESS}/[0-9]+)(?: -(?: (.*))?)?")
 _VLAN = re.compile("vlan: ([0-9]+)")
 _VLAN_BEHIND = re.compile(r"([0-9]+)(?: - .*)?\)")  # the text of `(vlan: `
@@ -27,6 +29,7 @@ _FOLDER = re.compile(r"folder|.*[(\[]folder[)\]]", re.IGNORECASE)
 _MOST_HOSTS = {4: 30, 6: 126}  # the longest prefix of a network, not of its addresses
 # The states of addresses and subnets in phpIPAM's database.
 _STATES = {"1": "offline", "2": "active", "3": "reserved", "4": "dhcp", "used": "active"}
+_DECIMAL = re.compile("[0-9]{8,39}")
 _UNSET = {"null", "\\n", "na", "n/a"}
 
 
@@ -53,6 +56,20 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
         if _is_folder(texts):
             return Row(left_out=FOLDER)
     return _classify(layout, texts)
+
+
+def split_row(row: Row) -> list[Row]:
+    """Return a row for each address or prefix of one whose cell has several: `10.0.0.1, 10.0.0.2 (management)`."""
+    parts = [part for part in _BETWEEN.split(row.texts.get(row.kind, "")) if part]
+    if len(parts) < 2 or not all(map(_is_one_of_several, parts)):
+        return [row]
+    return [Row(row.kind, {**row.texts, row.kind: part}) for part in parts]
+
+
+def _is_one_of_several(text: str) -> bool:
+    """Return True for an address or a prefix; a mask or a wildcard behind one belongs to it."""
+    address = text.partition("/")[0]
+    return _is_address(address) and not address.startswith(("255.", "0."))
 
 
 def read_heading(cells: Sequence[str]) -> Row | None:
@@ -139,9 +156,24 @@ def _read_phpipam(texts: dict[str, str]) -> dict[str, str]:
     for name in ("site", "device"):  # numbers are ids of its database
         if texts.get(name, "").isdecimal():
             del texts[name]
+    for name in (ADDRESS, PREFIX):
+        if name in texts:
+            texts[name] = _decimal(texts[name])
     if status := texts.get("status"):
         texts["status"] = _STATES.get(status.lower(), status)
     return texts
+
+
+def _decimal(text: str) -> str:
+    """Return the address of a whole number, as phpIPAM's database stores one; other texts unchanged."""
+    head, slash, tail = text.strip().partition("/")
+    if not _DECIMAL.fullmatch(head):
+        return text
+    number = int(head)
+    if number >= 1 << 128:
+        return text
+    address: Address = IPv4Address(number) if number < 1 << 32 else ip_address(number)
+    return f"{address}{slash}{tail}"
 
 
 def _is_folder(texts: dict[str, str]) -> bool:

@@ -40,7 +40,7 @@ from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
-from pools.register.imports import attributes, division, validation, vanished
+from pools.register.imports import attributes, validation, vanished
 from pools.register.imports import rows as import_rows
 from pools.register.imports.draft_rows import DraftRow, read_rows
 from pools.register.plan import containers
@@ -56,9 +56,7 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     """
     containers.lock_plan()
     _lock_pools(register_import)
-    fingerprint = import_rows.fingerprint(register_import)
-    # Which addresses of a CIDR are in use decides how it is divided.
-    if fingerprint != register_import.fingerprint or division.is_planned(register_import):
+    if import_rows.fingerprint(register_import) != register_import.fingerprint:
         all_rows = import_rows.load(register_import)
         import_rows.save(import_rows.reread(all_rows, register_import))
     validation.validate(register_import)
@@ -74,8 +72,9 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
 
 
 def _write_grown_ranges(register_import: RegisterImport, step: Step) -> dict[str, int]:
-    """Write the reserved ranges that overlapped those that they were before, and return the number of rows by status."""
-    ranges = register_import.rows.filter(target=RESERVED, status=RowStatus.CONFLICT)
+    """Write the reserved ranges that overlapped, or lay in, those that they were before; return the number of rows by status."""
+    statuses = [RowStatus.CONFLICT, RowStatus.UNCHANGED]
+    ranges = register_import.rows.filter(target=RESERVED, status__in=statuses, verdict="")
     if numbers := list(ranges.values_list("number", flat=True)):
         validation.validate(register_import, numbers)
         write_rows(register_import, step)
@@ -110,11 +109,10 @@ def write_rows(register_import: RegisterImport, step: Step) -> None:
     done = (register_import.rows_total or 0) - len(rows)
     step(done)
     spaces = _spaces(new)
-    divided = division.divide_cidrs(register_import, new, definitions[POOL])
     _create_containers([row for row in new if row.target == CONTAINER], spaces, definitions)
-    new_pools = [row for row in new if row.target == POOL and not division.has_cidr(row, divided)]
+    new_pools = [row for row in new if row.target == POOL]
     created = _create_pools(register_import, new_pools, spaces, definitions)
-    cidrs = _cidrs_of_rows(rows, created, divided)
+    cidrs = _cidrs_of_rows(rows, created)
     _reserve([row for row in new if row.target == RESERVED], cidrs)
     held = [row for row in new if row.target == HELD]
     withheld = _withheld(cidrs.values())
@@ -221,9 +219,7 @@ def _new_pool(
 
 
 def _cidrs_of_rows(
-    rows: Iterable[DraftRow],
-    created: Mapping[int, PoolCIDR],
-    divided: division.Divided,
+    rows: Iterable[DraftRow], created: Mapping[int, PoolCIDR]
 ) -> dict[int, PoolCIDR]:
     """Return the CIDR that each address and range lies in, by the number of the row."""
     rows = [row for row in rows if row.target in {HELD, RESERVED}]
@@ -232,8 +228,7 @@ def _cidrs_of_rows(
     )
 
     return {
-        row.number: division.find_cidr(row, divided)
-        or (existing[row.pool_cidr_id] if row.pool_cidr_id else created[row.pool_row or 0])
+        row.number: existing[row.pool_cidr_id] if row.pool_cidr_id else created[row.pool_row or 0]
         for row in rows
     }
 

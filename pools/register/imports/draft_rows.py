@@ -7,7 +7,6 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from pools.core.addresses import AddressRange
-from pools.core.register_import.parsing import POOL
 from pools.models import PoolCIDR, RegisterImport
 from pools.platform import database
 
@@ -39,10 +38,6 @@ class DraftRow(NamedTuple):
     @property
     def span(self) -> AddressRange:
         return AddressRange(ip_address(self.first), ip_address(self.last))
-
-    def stays_in(self, part: PoolCIDR) -> bool:
-        """Return True for a prefix that becomes a CIDR of the pool whose CIDR it divides."""
-        return self.target == POOL and self.pool_name == part.pool.name
 
     def index_in(self, cidr: PoolCIDR) -> int:
         """Return the index of the address in a CIDR of single addresses."""

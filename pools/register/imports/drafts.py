@@ -124,7 +124,8 @@ def _revise(
         raise errors.NotFound("The import has no such row.")
     if texts is not None and any(map(import_rows.follows, chosen)):
         raise errors.ImportState(
-            "The row follows from the prefix around it, and from the addresses directly in that one: correct these."
+            "The row follows from other rows: from the prefix around it and the addresses directly in that one,"
+            " or from a row that is left out. Correct these."
         )
     for row in chosen:
         row.skipped = skipped

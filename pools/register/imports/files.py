@@ -200,7 +200,8 @@ def _read_table(
                 if other_row and (key := frozenset(other_row.texts.items())) not in seen:
                     seen.add(key)
                     _add(reading, SourceRow(line, other_row.kind, other_row.texts, name))
-            _add(reading, SourceRow(line, row.kind, row.texts, name))
+            for part in tables.split_row(row):
+                _add(reading, SourceRow(line, part.kind, part.texts, name))
 
 
 def _plain(cells: Sequence[str]) -> list[str]:

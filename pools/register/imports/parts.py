@@ -4,8 +4,6 @@ In NetBox and phpIPAM an active prefix may hold addresses beside the prefixes in
 holds none, so an import adds rows: a pool with the name of the prefix has the free parts that hold these addresses,
 each an aligned /24 (IPv6: /64) or what of it is free, or as much as a range needs. What else is free stays
 free for prefixes that are added later. The network and the broadcast address of the prefix become reserved in them.
-
-A prefix that the source adds later in a part divides it (pools/register/imports/division_plan.py).
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ def divide(
         place = level.innermost(first)
         if place is None:
             continue
-        if place.part and place.row is None and (place.parent or place.rest_for):
+        if place.part and place.row is None and place.parent:
             registered[id(place)] = place
         elif place.divided and not (row.target == HELD and _is_edge(place, row)):
             block = _find_block(first, last, *_free_space(level, place, first), row.first.version)
@@ -106,25 +104,22 @@ def _refuse_range(row: RegisterRow, place: Place) -> None:
 def _rows(place: Place) -> Iterator[RegisterRow]:
     """Yield the row of a part, and those of the addresses in it that no host can have."""
     around = place.parent.row if place.parent else None
-    like = around or place.rest_for
-    if like is None:
+    if around is None:
         return
-    version, address = like.first.version, type(like.first)
+    version, address = around.first.version, type(around.first)
     length = LONGEST_PREFIX[version] - (place.last - place.first).bit_length()
     cidr = ip_network(f"{address(place.first)}/{length}")
-    part_of = str(around.cidr) if around else place.part_of
-    row = _row(like, part_of, "prefix", POOL, str(cidr))
+    part_of = str(around.cidr)
+    row = _row(around, part_of, "prefix", POOL, str(cidr))
     row.cidr, row.first, row.last = cidr, cidr.network_address, cidr.broadcast_address
-    row.pool_name, row.description, row.org = like.pool_name, like.description, like.org
+    row.pool_name, row.description, row.org = around.pool_name, around.description, around.org
     message = f"a free part of {part_of}, for addresses and ranges that are in none of the prefixes inside it"
     row.found = [{"code": "part", "message": message}]
     if place.cidr is not None:
         row.pool_cidr_id, row.pool_name = place.cidr.pk, place.cidr.pool.name
-        if around is None:
-            row.description, row.org = place.cidr.pool.description, ""
     place.row = row
     yield row
-    if place.parent is None or around is None or "is_pool" in around.details:
+    if place.parent is None or "is_pool" in around.details:
         return
     for number in edges(place.parent, version):
         if place.first <= number <= place.last:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -16,9 +16,9 @@ Space = tuple[int, str, int]  # cluster id, name of the address space, IP family
 class Place:
     """A prefix of an import, or a CIDR of the register, as a span of addresses.
 
-    `part` is True for a part of a prefix with other prefixes inside, `divided` for such a prefix. `part_of` is the
-    prefix of a part that the register has, `in_use` is True if users hold blocks there. `rest_for` is set for what is
-    left of such a part: the row of a prefix that divides it.
+    `part` is True for a part of a prefix with other prefixes inside, `divided` for such a prefix. `in_use` is True if
+    users hold blocks in a part that the register has. A prefix that is `left_out` of the import is no pool, and what is
+    around it is one neither.
     """
 
     first: int
@@ -26,12 +26,15 @@ class Place:
     row: RegisterRow | None = None
     cidr: PoolCIDR | None = None
     part: bool = False
-    part_of: str = ""
-    rest_for: RegisterRow | None = None
     in_use: bool = False
     parent: Place | None = None
+    left_out: bool = False
     has_children: bool = False
     divided: bool = False
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.first, self.last
 
     @property
     def name(self) -> str:
@@ -39,30 +42,21 @@ class Place:
 
     @property
     def is_pool(self) -> bool:
-        return self.cidr is not None or (self.row is not None and self.row.target == POOL)
+        is_new = self.row is not None and self.row.target == POOL and not self.left_out
+        return self.cidr is not None or is_new
 
 
 @dataclass
 class Level:
-    """The places of one address space and family in the order of a tree."""
+    """The places of one address space and family in the order of a tree, and the prefixes inside CIDRs of the register."""
 
     places: list[Place] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
+    inside: list[RegisterRow] = field(default_factory=list)
 
     def add(self, places: Iterable[Place]) -> None:
         self.places = sorted([*self.places, *places], key=lambda place: (place.first, -place.last))
         self.firsts = [place.first for place in self.places]
-
-    def inside(self, around: Place) -> list[Place]:
-        """Return the places in a place."""
-        first = bisect_left(self.firsts, around.first)
-        places = self.places[first : bisect_right(self.firsts, around.last)]
-        return [place for place in places if place.last <= around.last and place is not around]
-
-    def replace(self, removed: Iterable[Place], added: Iterable[Place]) -> None:
-        gone = {id(place) for place in removed}
-        self.places = [place for place in self.places if id(place) not in gone]
-        self.add(added)
 
     def innermost(self, number: int) -> Place | None:
         """Return the smallest place that has an address."""
@@ -71,6 +65,12 @@ class Level:
         while place is not None and place.last < number:
             place = place.parent
         return place
+
+    def pools_between(self, first: int, last: int) -> list[Place]:
+        """Return the places of pools that have any of these addresses."""
+        around = self.innermost(first)
+        inside = self.places[bisect_right(self.firsts, first) : bisect_right(self.firsts, last)]
+        return [place for place in (around, *inside) if place is not None and place.is_pool]
 
     def gap(self, around: Place, number: int) -> tuple[int, int]:
         """Return the first and the last address of the free space in a place around an address in it."""

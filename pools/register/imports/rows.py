@@ -11,7 +11,7 @@ from pools.core.register_import import attributes as core_attributes
 from pools.core.register_import import parsing
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.platform import database
-from pools.register.imports import attributes, division_plan, parts, topology
+from pools.register.imports import attributes, topology
 from pools.register.imports.files import SourceRow
 from pools.sql import statements
 
@@ -83,7 +83,7 @@ def read_rows(
         )
         interpret(row, destinations)
         rows.append(row)
-    added = topology.resolve(rows, destinations.of_sites, parts.divide, division_plan.divide_cidrs)
+    added = topology.resolve(rows, destinations.of_sites, register_import=register_import)
     _check_attributes(rows)
     return rows + added
 
@@ -166,22 +166,24 @@ def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list
     for row in of_source:
         interpret(row, destinations)
     stored = {row.number: row for row in rows if follows(row)}
-    skipped = {(row.cluster_id, row.space_name, row.cidr) for row in stored.values() if row.skipped}
-    added = topology.resolve(
-        of_source, destinations.of_sites, parts.divide, division_plan.divide_cidrs
-    )
+    skipped = {_place(row) for row in stored.values() if row.skipped}
+    added = topology.resolve(of_source, destinations.of_sites, register_import=register_import)
     _check_attributes(of_source)
     for row in added:
         row.pk = stored.pop(row.number).pk if row.number in stored else None
-        row.skipped = (row.cluster_id, row.space_name, row.cidr) in skipped
+        row.skipped = _place(row) in skipped
     RegisterRow.objects.filter(pk__in=[row.pk for row in stored.values()]).delete()
     register_import.rows_total = len(of_source) + len(added)
     return [row for row in of_source + added if row.pk is None or _state(row) != before[row.number]]
 
 
 def follows(row: RegisterRow) -> bool:
-    """Return True for a row that follows from others of the import (pools/register/imports/parts.py)."""
-    return "part_of" in row.texts
+    """Return True for a row that follows from others of the import (parts.py, left_out.py)."""
+    return "part_of" in row.texts or "left_out" in row.texts
+
+
+def _place(row: RegisterRow) -> tuple[Any, ...]:
+    return row.cluster_id, row.space_name, row.target, row.first, row.last
 
 
 def _state(row: RegisterRow) -> tuple[Any, ...]:

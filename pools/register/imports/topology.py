@@ -1,65 +1,52 @@
 """Which prefixes become containers, which become pools, and in which pool each address lies.
 
-A prefix with the status container, or with another prefix or a registered CIDR inside, becomes a container, and one that
-the register has as a container stays one; every other one becomes a pool. Addresses directly in a prefix that became a container by what is inside get a pool
-of the parts of it that hold them (pools/register/imports/parts.py). All rows of an import are looked at
-together, with the CIDRs that the register has already: it is arithmetic on sorted spans, in memory.
+A prefix with the status container, or with another prefix or a registered CIDR inside, becomes a container, and one
+that the register has as a container stays one; every other one becomes a pool. A prefix inside a registered CIDR is in
+conflict. Addresses directly in a prefix that became a container by what is inside get a pool of the parts of it that
+hold them (pools/register/imports/parts.py). All rows of an import are looked at together, with the CIDRs that the
+register has already: it is arithmetic on sorted spans, in memory.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pools.core.addresses import LONGEST_PREFIX
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
-from pools.models import Container, PoolCIDR, RegisterRecord, RegisterRow
+from pools.models import Container, PoolCIDR, RegisterImport, RegisterRecord, RegisterRow
 from pools.models.register_imports import RegisterTarget
 from pools.platform import database
+from pools.register.imports import left_out, parts
 from pools.register.imports.places import Level, Place, Space, edge_name, edges, judge
 from pools.sql import statements
-
-Divide = Callable[
-    [Sequence[tuple[RegisterRow, "Level"]], Iterable["Level"], int], list[RegisterRow]
-]
-DivideCIDRs = Callable[[Level], None]
 
 
 def resolve(
     rows: Sequence[RegisterRow],
     other_clusters: Sequence[int] = (),
-    divide: Divide | None = None,
-    divide_cidrs: DivideCIDRs | None = None,
+    *,
+    register_import: RegisterImport | None = None,
 ) -> list[RegisterRow]:
     """Set target, pool and the problems of position of all rows that could be parsed and are not skipped.
 
-    An address that its own cluster has no prefix for is looked for in `other_clusters`. Returns the rows that
-    `divide` adds (parts.divide). `divide_cidrs` gives prefixes their place in CIDRs of the register; without it
-    they are in conflict.
+    An address that its own cluster has no prefix for is looked for in `other_clusters`. Returns the rows that follow
+    from those of `register_import`: parts, and ranges that withhold what rows that are left out have in use.
     """
-    prefixes: dict[Space, list[Place]] = defaultdict(list)
-    others: list[RegisterRow] = []
-    for row in rows:
-        if row.skipped or row.verdict == "refused":
-            continue
-        if row.kind == "prefix":
-            part = "part_of" in row.details
-            prefixes[_space(row)].append(Place(int(row.first), int(row.last), row, part=part))
-        else:
-            others.append(row)
-    spaces = {*prefixes, *map(_space, others)}
+    prefixes, others, in_use = _sort_rows(rows)
+    spaces = {*prefixes, *map(_space, others), *(use.space for use in in_use)}
     spaces |= {(cluster, *space[1:]) for cluster in other_clusters for space in spaces}
     for space, place in _registered(spaces):
         prefixes[space].append(place)
     containers = _registered_containers(spaces)
-    levels = {
-        space: _build(places, containers[space], divide_cidrs) for space, places in prefixes.items()
-    }
+    levels = {space: _build(places, containers[space]) for space, places in prefixes.items()}
     located = [(row, _level_of(row, levels, other_clusters)) for row in others]
     added: list[RegisterRow] = []
-    if divide is not None:
-        added = divide(located, levels.values(), max((row.number for row in rows), default=0) + 1)
+    number = max((row.number for row in rows), default=0) + 1
+    if register_import is not None:
+        added = parts.divide(located, levels.values(), number)
         located += [(row, levels[_space(row)]) for row in added if row.kind != "prefix"]
     seen: dict[tuple[Any, ...], RegisterRow] = {}
     for row, level in located:
@@ -67,7 +54,52 @@ def resolve(
         if row.target == HELD:
             _refuse_duplicate(seen, (*_space(row), row.first), row)
     _compare_ranges([row for row, _ in located if row.target == RESERVED and not row.verdict])
+    if register_import is not None:
+        in_use = [_follow_cluster(use, levels, other_clusters) for use in in_use]
+        inside = (row for level in levels.values() for row in level.inside)
+        bad = (row for row, _ in located if row.verdict in _BAD)
+        in_use += [use for row in (*inside, *bad) for use in left_out.uses(row)]
+        in_use += left_out.of_other_holders(located, register_import)
+        added += left_out.withhold(in_use, levels, located, number + len(added))
     return added
+
+
+def _sort_rows(
+    rows: Iterable[RegisterRow],
+) -> tuple[dict[Space, list[Place]], list[RegisterRow], list[left_out.Use]]:
+    """Return the places of the prefixes, the other rows, and what others that are left out have in use."""
+    prefixes: dict[Space, list[Place]] = defaultdict(list)
+    others: list[RegisterRow] = []
+    in_use: list[left_out.Use] = []
+    for row in rows:
+        is_left_out = left_out.is_left_out(row)
+        if row.kind == "prefix":
+            part = "part_of" in row.details
+            for version, first, last in left_out.spans(row):
+                place = Place(first, last, row, part=part, left_out=is_left_out)
+                prefixes[_space(row, version)].append(place)
+        elif is_left_out:
+            in_use += left_out.uses(row)
+        else:
+            others.append(row)
+    return prefixes, others, in_use
+
+
+_BAD = {"refused", "conflict"}
+
+
+def _follow_cluster(
+    use: left_out.Use, levels: Mapping[Space, Level], other_clusters: Sequence[int]
+) -> left_out.Use:
+    """Return the use in the cluster that would have the address if the row were imported."""
+    if use.row.texts.get("cluster"):
+        return use
+    own, name, version = use.space
+    for cluster in (own, *other_clusters):
+        level = levels.get((cluster, name, version))
+        if level is not None and level.pools_between(use.first, use.last):
+            return replace(use, space=(cluster, name, version))
+    return use
 
 
 def _level_of(
@@ -89,8 +121,8 @@ def _level_of(
     return own
 
 
-def _space(row: RegisterRow) -> Space:
-    return row.cluster_id or 0, row.space_name, row.first.version
+def _space(row: RegisterRow, version: int = 0) -> Space:
+    return row.cluster_id or 0, row.space_name, version or row.first.version
 
 
 def _registered(spaces: Iterable[Space]) -> Iterator[tuple[Space, Place]]:
@@ -99,31 +131,17 @@ def _registered(spaces: Iterable[Space]) -> Iterator[tuple[Space, Place]]:
     records = RegisterRecord.objects.filter(
         space__cluster__in=clusters, target=RegisterTarget.POOL, details__has_key="part_of"
     )
-    parts = {
-        (space_id, first, last): prefix
-        for space_id, first, last, prefix in records.values_list(
-            "space_id", "first", "last", "details__part_of"
-        )
-    }
+    part_spans = {*records.values_list("space_id", "first", "last")}
     cidrs = PoolCIDR.objects.filter(space__cluster__in=clusters).select_related("pool", "space")
-    rows = database.rows(_PARTS_OF_USERS, {"clusters": sorted(clusters)}) if parts else []
+    rows = database.rows(_PARTS_OF_USERS, {"clusters": sorted(clusters)}) if part_spans else []
     of_users = {pk for (pk,) in rows}
     for cidr in cidrs:
         space = (cidr.space.cluster_id, cidr.space.name, cidr.cidr.version)
         if space in spaces:
             first, last = cidr.cidr.network_address, cidr.cidr.broadcast_address
-            part_of = parts.get((cidr.space_id, first, last), "")
-            yield (
-                space,
-                Place(
-                    int(first),
-                    int(last),
-                    cidr=cidr,
-                    part=bool(part_of),
-                    part_of=part_of,
-                    in_use=cidr.pk in of_users,
-                ),
-            )
+            is_part = (cidr.space_id, first, last) in part_spans
+            in_use = cidr.pk in of_users
+            yield space, Place(int(first), int(last), cidr=cidr, part=is_part, in_use=in_use)
 
 
 def _clusters(spaces: Iterable[Space]) -> set[int]:
@@ -143,26 +161,24 @@ def _registered_containers(spaces: Iterable[Space]) -> dict[Space, set[tuple[int
 _PARTS_OF_USERS = statements.read("pools/parts_of_users")
 
 
-def _build(
-    places: list[Place],
-    containers: Collection[tuple[int, int]],
-    divide_cidrs: DivideCIDRs | None,
-) -> Level:
+def _build(places: list[Place], containers: Collection[tuple[int, int]]) -> Level:
     """Sort places into a tree, by a walk that keeps the places around the present one on a stack."""
-    # A registered CIDR comes before the row that names it again.
-    places.sort(key=lambda place: (place.first, -place.last, place.cidr is None))
+    # A registered CIDR comes before the row that names it again, and one that is left out is the last.
+    places.sort(key=lambda place: (place.first, -place.last, place.cidr is None, place.left_out))
     stack: list[Place] = []
     distinct: list[Place] = []
+    inside: list[RegisterRow] = []
     for place in places:
         while stack and stack[-1].last < place.first:
             stack.pop()
         around = stack[-1] if stack else None
-        if around is None or _joins(around, place, may_divide=divide_cidrs is not None):
+        if around is None or _joins(around, place):
             stack.append(place)
             distinct.append(place)
+        elif (inner := _row_inside(around, place)) is not None:
+            inside.append(inner)
     level = _sort_into_level(distinct, containers)
-    if divide_cidrs is not None:
-        divide_cidrs(level)
+    level.inside = inside
     for row in (place.row for place in level.places if place.row is not None):
         if row.target == POOL and row.details.get("status") == "active":
             del row.details[
@@ -171,31 +187,31 @@ def _build(
     return level
 
 
-def _joins(around: Place, place: Place, *, may_divide: bool) -> bool:
+def _joins(around: Place, place: Place) -> bool:
     """Put a place into the one around it; return False for one that is no place of its own."""
-    if (around.first, around.last) == (place.first, place.last):
+    if around.span == place.span:
         _meet_equal(around, place)
         return False
-    if around.cidr is not None and place.row is not None and not may_divide:
-        judge(place.row, "conflict", *overlap(around))
+    if around.cidr is not None and place.row is not None:
+        if not place.left_out:
+            message = _overlap_message(around.cidr, place.name)
+            judge(place.row, "conflict", "cidr_overlap", message)
         return False
     around.has_children = True
     place.parent = around
     return True
 
 
-def overlap(around: Place) -> tuple[str, str]:
-    """Return the code and the sentence of a conflict with a CIDR that cannot be divided."""
-    pool = around.cidr.pool if around.cidr else None
-    return "cidr_overlap", (
-        f"lies in {around.name} of the pool {pool}, which is no container:"
-        f" to import it, release what {around.name} holds and remove this CIDR from the pool"
+def _overlap_message(cidr: PoolCIDR, prefix: str) -> str:
+    return (
+        f"{prefix} lies in {cidr} of the pool {cidr.pool}, and one CIDR cannot be in another: replace {cidr} in the"
+        f" pool by CIDRs beside {prefix} and import again, or leave this row out"
     )
 
 
 def _meet_equal(around: Place, place: Place) -> None:
     """Note that a prefix is named a second time: by the register and a row, or by two rows."""
-    if place.row is None:
+    if place.row is None or place.left_out:
         return
     if around.row is not None:
         if _gives_way(around.row):
@@ -208,6 +224,12 @@ def _meet_equal(around: Place, place: Place) -> None:
         around.part = place.part
 
 
+def _row_inside(around: Place, place: Place) -> RegisterRow | None:
+    """Return the row of a prefix inside a CIDR of the register; None if its addresses need not be in use."""
+    is_inside = around.cidr is not None and around.span != place.span
+    return place.row if is_inside and place.row and not _gives_way(place.row) else None
+
+
 def _gives_way(row: RegisterRow) -> bool:
     """Return True for the prefix above a table of addresses, and for an aggregate: another row may have it, too."""
     return "heading" in row.texts or "rir" in row.texts
@@ -218,7 +240,7 @@ def _sort_into_level(places: Iterable[Place], containers: Collection[tuple[int, 
     level.add(places)
     for place in level.places:
         row = place.row
-        if row is not None:
+        if row is not None and not place.left_out:
             has_parts = place.has_children or (place.first, place.last) in containers
             place.divided = has_parts and row.target != CONTAINER and place.cidr is None
             is_container = has_parts or row.target == CONTAINER
@@ -235,6 +257,8 @@ def _locate(row: RegisterRow, level: Level) -> None:
     if place is None:
         message = f"no prefix of the import and no pool of the register has {_span(row)}"
         judge(row, "refused", "outside_every_prefix", message)
+    elif place.left_out and place.row is not None:
+        row.pool_row = place.row.number  # which refuses the row, as one of a prefix in conflict
     elif not place.is_pool:
         if place.divided and row.target == HELD:
             _check_edges(row, place)

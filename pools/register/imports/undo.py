@@ -21,7 +21,7 @@ from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import attributes, commit, division, topology, validation
+from pools.register.imports import attributes, commit, topology, validation
 from pools.register.imports import rows as import_rows
 from pools.register.plan import containers
 from pools.sql import statements
@@ -69,21 +69,17 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     touched = written.exclude(pool_cidr_id=None).values("pool_cidr_id")
     released = {row.pool_cidr_id for row in locate_rows(register_import)}
     cidrs = PoolCIDR.objects.filter(Q(pk__in=touched) | Q(pk__in=released)) | created
-    divided = division.pools_of_divided(register_import)
-    for pool_id in sorted({*cidrs.values_list("pool_id", flat=True), *divided}):
+    for pool_id in sorted({*cidrs.values_list("pool_id", flat=True)}):
         window.lock(pool_id)
     check_not_in_use(register_import)
     database.fetch(_RESTORE, {"import": register_import.pk})
     _revert_attributes(register_import)
     _release(register_import, author)
     step(written.count())
-    dividing = new.filter(target=RegisterTarget.POOL, before__has_key=division.KEY)
-    removed = created.exclude(pk__in=dividing.values("object_id"), pool__in=divided)
-    _remove_pools(list(removed.values_list("pk", "pool_id")))
+    _remove_pools(list(created.values_list("pk", "pool_id")))
     added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
     Container.objects.filter(pk__in=added).delete()
     database.fetch(_FORGET, {"import": register_import.pk})
-    division.merge_cidrs(register_import)
     restore(register_import, step)
     written.update(written=False)
 

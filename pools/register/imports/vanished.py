@@ -6,8 +6,6 @@ cannot be parsed is still there. A run that would release most of what the mirro
 
 from __future__ import annotations
 
-from django.db.models import F
-
 from pools.core import errors
 from pools.models import Container, PoolCIDR, RegisterImport, RegisterRecord, ReservedRange
 from pools.models.register_imports import RegisterTarget, RowStatus
@@ -76,24 +74,12 @@ _KEEP_ROWS = statements.read("pools/keep_released_rows")
 
 
 def _remove_cidrs(ids: list[int], author: events.Author) -> list[int]:
-    """Remove CIDRs without blocks in use and reserved ranges, and pools without CIDRs; return the ids of the others.
-
-    Network and broadcast addresses that a division has reserved keep no CIDR.
-    """
+    """Remove CIDRs without blocks in use and reserved ranges, and pools without CIDRs; return the ids of the others."""
     kept = []
     for cidr in PoolCIDR.objects.filter(pk__in=ids).select_related("pool__cluster"):
-        derived = RegisterRecord.objects.filter(
-            space=cidr.space_id, target=RegisterTarget.RESERVED, details__has_key="part_of"
-        )
-        own = derived.filter(
-            first__in=[cidr.cidr.network_address, cidr.cidr.broadcast_address], first=F("last")
-        )
-        edges = list(own.values_list("first", flat=True))
-        others = cidr.reserved_ranges.exclude(first__in=edges, last=F("first"))
-        if pool_cidrs.blocks_in_use(cidr).exists() or others.exists():
+        if pool_cidrs.blocks_in_use(cidr).exists() or cidr.reserved_ranges.exists():
             kept.append(cidr.pk)
             continue
-        own.delete()
         pools.remove_cidr(cidr.pk, author=author)
         if not PoolCIDR.objects.filter(pool=cidr.pool_id).exists():
             pools.delete(cidr.pool_id, author=author)

@@ -3,8 +3,6 @@
 WITH created AS (
     SELECT c.pool_id, c.space_id, c.cidr FROM pools_registerrow r JOIN pools_poolcidr c ON c.id = r.object_id
     WHERE r.register_import_id = $1 AND r.written AND r.target = 'pool' AND r.status = 'new'
-      -- What divides a part stays in its pool.
-      AND ((r.before -> 'divided' ->> 'pool')::bigint = c.pool_id) IS NOT TRUE
 ), deleted AS (
     DELETE FROM pools_block b USING created c
     WHERE b.pool_id = c.pool_id AND b.space_id = c.space_id AND b.cidr <<= c.cidr RETURNING 1)

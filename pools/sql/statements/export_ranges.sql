@@ -11,5 +11,5 @@ LEFT JOIN pools_registerrecord d ON d.space_id = c.space_id AND d.target = 'rese
 LEFT JOIN pools_registerrecord p ON p.space_id = c.space_id AND p.target = 'pool' AND p.details ? 'part_of'
     AND p.first = host(network(c.cidr))::inet AND p.last = host(broadcast(c.cidr))::inet
 CROSS JOIN LATERAL (SELECT COALESCE((p.details ->> 'part_of')::cidr, c.cidr) AS cidr) around
-WHERE ($1::bigint IS NULL OR s.cluster_id = $1) AND NOT COALESCE(d.details ? 'part_of', false)
+WHERE ($1::bigint IS NULL OR s.cluster_id = $1) AND NOT COALESCE(d.details ?| '{part_of,left_out}', false)
 ORDER BY s.cluster_id, s.name, g.first

@@ -17,16 +17,3 @@ JOIN pools_block b ON b.pool_id = c.pool_id AND b.space_id = c.space_id AND b.ci
     AND (b.state = 'held' OR b.state = 'cooling' AND b.available_from > ipam_clock())
 WHERE w.target = 'pool' AND w.status = 'new'
   AND NOT EXISTS (SELECT FROM w a WHERE a.target = 'address' AND a.object_id = b.id)
-  AND ((w.before -> 'divided' ->> 'pool')::bigint = c.pool_id) IS NOT TRUE
-UNION ALL
-SELECT DISTINCT format('%s of the pool %s lies in %s, which the import has divided', c.cidr, p.name, w.before -> 'divided' ->> 'cidr')
-FROM w JOIN pools_poolcidr c ON c.space_id = w.space_id AND c.cidr && (w.before -> 'divided' ->> 'cidr')::cidr
-JOIN pools_pool p ON p.id = c.pool_id
-WHERE w.before ? 'divided' AND c.pool_id <> (w.before -> 'divided' ->> 'pool')::bigint
-  AND NOT EXISTS (SELECT FROM w n WHERE n.target = 'pool' AND n.status = 'new' AND n.object_id = c.id)
-UNION ALL
-SELECT format('%s was divided by the later import %s', w.cidr, x.register_import_id)
-FROM w JOIN pools_registerrow x ON x.register_import_id > $1 AND x.status = 'new' AND x.written
-    AND (x.before -> 'divided' ->> 'id')::bigint = w.object_id
-WHERE w.target = 'pool' AND w.status = 'new'
-GROUP BY w.cidr, x.register_import_id

@@ -13,15 +13,15 @@ WITH r AS (
 ), compared AS (
     -- containers
     SELECT r.id, CASE WHEN c.id IS NOT NULL THEN 'registered_as_pool' END AS code,
-        format('%s is a CIDR of the pool %s in the register, no container', r.cidr, p.name) AS message,
+        format('%s is a CIDR of the pool %s in the register, no container: release what it holds and remove it from the pool,'
+               ' or leave this row out', r.cidr, p.name) AS message,
         o.id AS object_id, o.id IS NOT NULL AS is_there,
         (o.description, COALESCE(d.details, '{}')) IS DISTINCT FROM (r.description, r.details) AS differs,
         jsonb_build_object('description', o.description, 'details', d.details, 'tags', o.tags, 'owner', o.owner,
                            'custom_fields', o.custom_fields) AS before
     FROM r
     LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
-    -- The CIDR that becomes the container gives way to what is inside.
-    LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr AND c.id IS DISTINCT FROM r.pool_cidr_id
+    LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
     LEFT JOIN pools_pool p ON p.id = c.pool_id
     LEFT JOIN pools_registerrecord d ON d.space_id = r.space_id AND d.target = 'container'
         AND d.first = r.first AND d.last = r.last
@@ -45,9 +45,8 @@ WITH r AS (
     LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
     LEFT JOIN pools_pool cp ON cp.id = c.pool_id
     LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
-    LEFT JOIN pools_poolcidr divided ON divided.id = r.pool_cidr_id
-    -- A part of a prefix joins the pool that has other parts of it, and what divides a part may stay in its pool.
-    LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name AND p.id IS DISTINCT FROM divided.pool_id AND (
+    -- A part of a prefix joins the pool that has other parts of it.
+    LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name AND (
         r.details ? 'part_of' AND p.space_id = r.space_id AND p.category = 'vm'
         AND p.allow_first_ip AND p.allow_last_ip AND p.orphaned_at IS NULL
         AND CASE family(r.cidr) WHEN 4 THEN p.mask_size_v4 = 32 ELSE p.mask_size_v6 = 128 END

@@ -1,0 +1,196 @@
+"""Addresses that a source has in use although their row is not imported: a reserved range withholds them.
+
+Rule `left-out-rows-keep-their-addresses`. A row may be skipped, refused, or in conflict. What it names in a pool, of
+the register or of the import, becomes a row of its own that follows from it: a reserved range, which the commit writes
+and the undo removes, and which a mirror releases when the source has nothing there any more. Of a row that cannot be
+parsed, every address that its text names counts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from itertools import pairwise
+from operator import itemgetter
+
+from pools.core.register_import import parsing
+from pools.core.register_import.parsing import HELD, RESERVED
+from pools.models import RegisterImport, RegisterRow, ReservedRange
+from pools.platform import database
+from pools.register.imports.places import Level, Place, Space
+from pools.sql import statements
+
+# Nobody uses these addresses, or no pool hands them out.
+_NOT_IN_USE = {"not_in_use", "network_address", "broadcast_address"}
+_LONGEST_LABEL = 200
+_ADDRESSES = {4: IPv4Address, 6: IPv6Address}
+
+Spans = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Use:
+    """Addresses of one space that a row has in use and does not get."""
+
+    row: RegisterRow
+    space: Space
+    first: int
+    last: int
+
+
+def is_left_out(row: RegisterRow) -> bool:
+    """Return True for a row that is not imported, whatever is in the register."""
+    return row.skipped or row.verdict == "refused"
+
+
+def uses(row: RegisterRow) -> Iterator[Use]:
+    """Yield what a row that is not imported has in use."""
+    if not _NOT_IN_USE.intersection(reason["code"] for reason in row.found):
+        for version, first, last in spans(row):
+            yield Use(row, (row.cluster_id or 0, row.space_name, version), first, last)
+
+
+def spans(row: RegisterRow) -> list[tuple[int, int, int]]:
+    """Return (IP family, first, last) of each span of addresses that a row names."""
+    if row.first is not None:
+        return [(row.first.version, int(row.first), int(row.last))]
+    return parsing.find_spans(row.kind, row.texts)
+
+
+def withhold(
+    in_use: Sequence[Use],
+    levels: Mapping[Space, Level],
+    imported: Sequence[tuple[RegisterRow, Level]],
+    number: int,
+) -> list[RegisterRow]:
+    """Return a row for each span that a pool has and would hand out, numbered from `number`.
+
+    `imported` are the addresses and ranges of the import with their levels.
+    """
+    rows_of_uses = {id(use.row) for use in in_use}
+    held = {
+        (id(level), int(row.first))
+        for row, level in imported
+        if _is_new(row, HELD) and id(row) not in rows_of_uses
+    }
+    by_pool: dict[int, list[Use]] = defaultdict(list)
+    pools: dict[int, tuple[Place, Level]] = {}
+    for use in in_use:
+        level = levels.get(use.space)
+        if level is None or (use.first == use.last and (id(level), use.first) in held):
+            continue
+        for place in level.pools_between(use.first, use.last):
+            if place.cidr is None or not place.cidr.closed:
+                pools[id(place)] = place, level
+                by_pool[id(place)].append(use)
+    reserved = _reserved(imported)
+    registered = _registered([place for place, _ in pools.values()])
+    rows = []
+    for key, same in by_pool.items():
+        place, level = pools[key]
+        others = reserved.get(id(level), [])
+        known = registered.get(place.cidr.pk, []) if place.cidr else []
+        for use in _disjoint(same, place):
+            rows += [_row(use, place, *piece) for piece in _pieces(use, others, known)]
+    for position, row in enumerate(rows):
+        row.number = number + position
+    return rows
+
+
+def of_other_holders(
+    located: Iterable[tuple[RegisterRow, Level]], register_import: RegisterImport
+) -> Iterator[Use]:
+    """Yield the addresses that somebody else has, or that cool: their rows are in conflict, and nobody gets them later."""
+    rows = [row for row, _ in located if row.pool_cidr_id and _is_new(row, HELD)]
+    values = {
+        "clusters": [row.cluster_id for row in rows],
+        "spaces": [row.space_name for row in rows],
+        "addresses": [str(row.first) for row in rows],
+        "holders": [row.holder_id for row in rows],
+        "holder_kind": register_import.holder_kind,
+        "source": register_import.netbox_source_id,
+    }
+    for (position,) in database.rows(_OF_OTHER_HOLDERS, values) if rows else ():
+        yield from uses(rows[position - 1])
+
+
+_OF_OTHER_HOLDERS = statements.read("pools/addresses_of_other_holders")
+
+
+def _is_new(row: RegisterRow, target: str) -> bool:
+    return row.target == target and not row.verdict
+
+
+def _reserved(imported: Iterable[tuple[RegisterRow, Level]]) -> dict[int, Spans]:
+    """Return the spans of the ranges of the import, by the id of their level."""
+    ranges: dict[int, Spans] = defaultdict(list)
+    for row, level in imported:
+        if _is_new(row, RESERVED):
+            ranges[id(level)].append((int(row.first), int(row.last)))
+    return {key: sorted(spans) for key, spans in ranges.items()}
+
+
+def _registered(places: Collection[Place]) -> dict[int, Spans]:
+    """Return the spans of the ranges of the register, by the id of their CIDR."""
+    ranges: dict[int, Spans] = defaultdict(list)
+    rows = ReservedRange.objects.filter(pool_cidr__in=[p.cidr.pk for p in places if p.cidr])
+    for pk, first, last in rows.values_list("pool_cidr_id", "first", "last"):
+        ranges[pk].append((int(first), int(last)))
+    return {pk: sorted(spans) for pk, spans in ranges.items()}
+
+
+def _disjoint(same: Iterable[Use], place: Place) -> Iterator[Use]:
+    """Yield the parts of the uses inside the pool, each address once; the widest use comes first."""
+    end = place.first - 1
+    for use in sorted(same, key=lambda use: (use.first, -use.last)):
+        first, last = max(use.first, end + 1), min(use.last, place.last)
+        if first <= last:
+            yield Use(use.row, use.space, first, last)
+            end = last
+
+
+def _pieces(use: Use, others: Spans, registered: Spans) -> Iterator[tuple[int, int]]:
+    """Yield the pieces of a use that no range of the import has, cut where ranges of the register begin and end."""
+    others, registered = _overlapping(others, use), _overlapping(registered, use)
+    cuts = {use.first, use.last + 1}
+    for first, last in (*others, *registered):
+        cuts |= {cut for cut in (first, last + 1) if use.first < cut <= use.last}
+    ends = sorted(cuts)
+    for first, behind in pairwise(ends):
+        if not any(low <= first <= high for low, high in others):
+            yield first, behind - 1
+
+
+def _overlapping(ranges: Spans, use: Use) -> Spans:
+    """Return those of sorted, disjoint spans that have addresses of a use."""
+    begin = bisect_right(ranges, use.first, key=itemgetter(0))
+    end = bisect_right(ranges, use.last, key=itemgetter(0))
+    return [span for span in ranges[max(begin - 1, 0) : end] if span[1] >= use.first]
+
+
+def _row(use: Use, place: Place, first: int, last: int) -> RegisterRow:
+    source, (cluster_id, space_name, version) = use.row, use.space
+    address = _ADDRESSES[version]
+    label = source.holder_id or source.description or str(source.cidr or "")
+    row = RegisterRow(
+        register_import_id=source.register_import_id,
+        file=source.file,
+        line=source.line,
+        kind="range",
+        target=RESERVED,
+        cluster_id=cluster_id,
+        space_name=space_name,
+        first=address(first),
+        last=address(last),
+        texts={"first": str(address(first)), "last": str(address(last)), "left_out": "yes"},
+        details={"left_out": "yes"},
+        description=f"in use, not imported: {label}"[:_LONGEST_LABEL].removesuffix(": "),
+    )
+    message = f"row {source.line} has it in use and is left out: nobody gets it"
+    row.found = [{"code": "left_out", "message": message}]
+    row.pool_cidr_id = place.cidr.pk if place.cidr else None
+    row.pool_row = place.row.number if place.row and place.cidr is None else None
+    return row

@@ -1,0 +1,80 @@
+"""Cells as people and programs write them: decoration, several values in one cell, numbers that a spreadsheet has made."""
+
+from __future__ import annotations
+
+import io
+
+import openpyxl
+import pytest
+
+from tests import factories
+from tests.register_imports import sources
+from tests.register_imports.sources import codes, counts, rows_of, table
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_tree_of_netbox_3_is_read() -> None:
+    """netbox-community/netbox#9407: the exported prefixes have bullets and line breaks."""
+    prefixes = table(
+        ("Prefix", "Status", "VRF"),
+        [("10.51.0.0/16", "Active", ""), ("●\n10.51.16.0/24", "Active", ""), ("● ●\n 10.51.17.0/24", "Active", "")],
+    )  # fmt: skip
+    draft = sources.draft(prefixes, cluster=factories.cluster())
+    assert [(str(row.cidr), row.target) for row in rows_of(draft)] == [
+        ("10.51.0.0/16", "container"),
+        ("10.51.16.0/24", "pool"),
+        ("10.51.17.0/24", "pool"),
+    ]
+
+
+SEVERAL = {
+    "comma": "10.77.0.1, 10.77.0.2",
+    "line break": "10.77.0.1\n10.77.0.2",
+    "semicolon": "10.77.0.1;10.77.0.2",
+    "remarks": "10.77.0.1 (mgmt) 10.77.0.2 (iLO)",
+    "lengths": "10.77.0.1/24 | 10.77.0.2/24",
+}
+
+
+@pytest.mark.parametrize("cell", SEVERAL.values(), ids=SEVERAL)
+def test_several_addresses_in_a_cell_are_rows(cell: str) -> None:
+    files = table(("prefix",), [("10.77.0.0/24",)]), table(("address", "holder"), [(cell, "web1")])
+    draft = sources.draft(*files, cluster=factories.cluster())
+    assert [(str(row.first), row.holder_id) for row in rows_of(draft)[1:]] == [
+        ("10.77.0.1", "web1"),
+        ("10.77.0.2", "web1"),
+    ]
+    assert counts(draft) == {"new": 3}
+
+
+def test_several_prefixes_in_a_cell_are_rows() -> None:
+    draft = sources.draft(
+        table(("prefix", "description"), [("10.105.0.0/16, 10.106.0.0/16", "VPC")]),
+        cluster=factories.cluster(),
+    )
+    assert [str(row.cidr) for row in rows_of(draft)] == ["10.105.0.0/16", "10.106.0.0/16"]
+
+
+@pytest.mark.parametrize("mask", ["255.255.255.0", "0.0.0.255"])
+def test_a_mask_behind_an_address_is_no_address(mask: str) -> None:
+    draft = sources.draft(table(("prefix",), [(f"10.77.0.0 {mask}",)]), cluster=factories.cluster())
+    assert len(rows_of(draft)) == 1
+
+
+def test_a_number_is_no_address_unless_phpipam_wrote_it() -> None:
+    """172.16.30.40 where the dot groups thousands."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (("Subnet", "Description"), ("10.0.0.0/8", "")):
+        sheet.append(row)
+    addresses = book.create_sheet("Hosts")
+    for row in (("Address", "Holder"), (172163040, "web2")):
+        addresses.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
+    assert codes(draft) == [(2, "refused", "not_an_address")]
+    netbox = table(sources.IMPORT_ADDRESS, [("176357381", "active", "", "", "five.example")])
+    assert codes(sources.draft(netbox, cluster=factories.cluster()))[0][1] == "refused"
