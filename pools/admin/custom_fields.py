@@ -83,26 +83,25 @@ def _field_of_problem(problem: errors.FieldProblem) -> str:
 def _form(request: HttpRequest, row: CustomField | None = None) -> HttpResponse:
     """Add a custom field, or change this one."""
     form = CustomFieldForm(request.POST or None)
-    title, about = gettext("Add custom field"), row or CustomField
-    intro = gettext("A custom field appears in the forms, lists, exports and REST of its objects.")
-    done = gettext("Custom field %(field)s was added.")
+    title = gettext("Add custom field")
     if row is not None:
         form.show_row(row, _shown_values)
         title = gettext("Edit custom field %(field)s") % {"field": row}
-        intro = gettext(
-            "A new name is also that of the stored values; values in use are never lost."
-        )
-        done = gettext("Custom field %(field)s was changed.")
     if request.method == "POST" and form.is_valid():
-        author = pages.author(request)
+        definition, author = form.cleaned_data, pages.author(request)
         with pages.errors_at_field(form, _field_of_problem):
-            if row is None:
-                saved = custom_fields.create(form.cleaned_data, author=author)
-            else:
-                saved = custom_fields.change(
-                    row, form.cleaned_data, author=author, version=form.check_version
-                )
-            return pages.done(request, done % {"field": saved}, LIST)
+            saved = (
+                custom_fields.change(row, definition, author=author, version=form.check_version)
+                if row
+                else custom_fields.create(definition, author=author)
+            )
+            message = gettext("Custom field %(field)s was saved.") % {"field": saved}
+            return pages.done(request, message, LIST)
+    intro = gettext(
+        "A custom field appears in the forms, lists, exports and REST of its objects. A new name"
+        " is also that of the stored values; values in use are never lost."
+    )
+    about = row or CustomField
     return pages.form_page(request, about, form, title=title, intro=intro, back=reverse(LIST))
 
 
