@@ -40,7 +40,7 @@ from pools.observed import handlers as observed_kinds
 from pools.platform import checks, events, schema_checks
 from pools.platform.admin import search_text
 from pools.platform.alerts import event_feed
-from pools.platform.attributes import registry as attribute_registry
+from pools.platform.attributes import values as attribute_values
 from pools.platform.conditions import registry as condition_registry
 from pools.platform.conditions.registry import Condition
 from pools.platform.history import search
@@ -93,7 +93,7 @@ class Extension:
     history_permissions: Sequence[str] = _part(search.PERMISSIONS)
     holder_readers: Sequence[history_holders.AddressNamer] = _part(history_holders.ADDRESS_NAMERS)
     # Kinds of objects with tags, an owner and custom fields, by their names in REST
-    attributed: Mapping[str, Any] = _part(attribute_registry.MODELS)
+    attributed: Mapping[str, Any] = _part(attribute_values.MODELS)
     # Checks, conditions and metrics
     checks: Mapping[str, checks.Check] = _part(checks.CHECKS)
     sql_packages: Sequence[str] = _part(schema_checks.SQL_PACKAGES)

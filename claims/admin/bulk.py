@@ -56,8 +56,7 @@ def _change_network(network: Network, values: Mapping[str, Any], author: events.
     row = Network.objects.select_related("cluster").filter(pk=network.pk).first()
     if row is None:
         raise errors.NotFound(gettext("There is no such network."))
-    attribute_values, others = attributes.bulk_values(row, values)
-    return networks.change(row, {**others, **attribute_values}, author=author)
+    return networks.change(row, attributes.bulk_values(row, values), author=author)
 
 
 def _change_entry(entry: Entry, values: Mapping[str, Any], author: events.Author) -> Entry:

@@ -54,7 +54,7 @@ class RouteAdvertisementSerializer(Representation):
     accepted = fields.FlagField(allow_null=True)
 
 
-class NetworkSerializer(Serializer):
+class NetworkSerializer(attributes.AttributedSerializer):
     """A logical network; `namespaces` is short for a selector of these namespaces."""
 
     id = fields.IntegerField(read_only=True)
@@ -99,9 +99,6 @@ class NetworkSerializer(Serializer):
         help_text="Those that select the network; null if they are unknown.",
     )  # fmt: skip
     description = fields.DescriptionField(required=False)
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField()
     nads = _list_field(NADSerializer(), source="shown_nads")
     created_at = fields.TimeField(read_only=True)
 

@@ -20,7 +20,7 @@ from pools.platform.admin import columns, display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.platform.attributes import custom_fields, registry
+from pools.platform.attributes import custom_fields, values
 
 LIST = "admin:pools_customfield_changelist"
 _NAMES = ("name", "label", "type", "object_types", "required", "description")
@@ -29,7 +29,7 @@ _NAMES = ("name", "label", "type", "object_types", "required", "description")
 def _object_types() -> list[tuple[str, str]]:
     return [
         (name, capfirst(str(model._meta.verbose_name_plural)))
-        for name, model in registry.MODELS.items()
+        for name, model in values.MODELS.items()
     ]
 
 
@@ -47,7 +47,7 @@ class CustomFieldForm(row_forms.RowForm):
         label=_("Type"), choices=CustomFieldType.choices, widget=fields.select()
     )
     choices = fields.LinesField(
-        lambda line: core.parse_choices([line.strip()])[0],
+        core.parse_label,
         label=_("Choices"),
         widget=fields.lines(4),
         help_text=_("One per line, only for the type choice."),
@@ -63,66 +63,46 @@ class CustomFieldForm(row_forms.RowForm):
     )
     description = fields.description_field()
 
-    def clean_choices(self) -> list[str]:
-        with pages.errors_at_field(self, "choices"):
-            return core.parse_choices(self.cleaned_data["choices"])
-        return []
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        return {
+            **cleaned,
+            "choices": [*cleaned.get("choices", ())],
+            "description": cleaned.get("description") or "",
+        }
 
-    def values(self) -> dict[str, Any]:
-        return {**self.cleaned_data, "description": self.cleaned_data["description"] or ""}
+
+def _shown_values(row: CustomField) -> dict[str, Any]:
+    return {**{name: getattr(row, name) for name in _NAMES}, "choices": "\n".join(row.choices)}
 
 
 def _field_of_problem(problem: errors.FieldProblem) -> str:
     return "name" if problem.code == errors.AlreadyExists.code else problem.field
 
 
-def _add(request: HttpRequest) -> HttpResponse:
+def _form(request: HttpRequest, row: CustomField | None = None) -> HttpResponse:
+    """Add a custom field, or change this one."""
     form = CustomFieldForm(request.POST or None)
+    title = gettext("Add custom field")
+    if row is not None:
+        form.show_row(row, _shown_values)
+        title = gettext("Edit custom field %(field)s") % {"field": row}
     if request.method == "POST" and form.is_valid():
+        definition, author = form.cleaned_data, pages.author(request)
         with pages.errors_at_field(form, _field_of_problem):
-            row = custom_fields.create(form.values(), author=pages.author(request))
-            return pages.done(
-                request, gettext("Custom field %(field)s was added.") % {"field": row}, LIST
+            saved = (
+                custom_fields.change(row, definition, author=author, version=form.check_version)
+                if row
+                else custom_fields.create(definition, author=author)
             )
-    return pages.form_page(
-        request,
-        CustomField,
-        form,
-        title=gettext("Add custom field"),
-        intro=gettext(
-            "A custom field appears in the forms, lists, exports and REST of its objects."
-        ),
+            message = gettext("Custom field %(field)s was saved.") % {"field": saved}
+            return pages.done(request, message, LIST)
+    intro = gettext(
+        "A custom field appears in the forms, lists, exports and REST of its objects. A new name"
+        " is also that of the stored values; values in use are never lost."
     )
-
-
-def _shown_values(row: CustomField) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in _NAMES}
-    return {**values, "choices": "\n".join(row.choices)}
-
-
-def _page(request: HttpRequest, row: CustomField) -> HttpResponse:
-    """Show the form; who may not change custom fields is answered 403."""
-    pages.require(request, "pools.change_customfield")
-    form = CustomFieldForm(request.POST or None)
-    form.show_row(row, _shown_values)
-    if request.method == "POST" and form.is_valid():
-        with pages.errors_at_field(form, _field_of_problem):
-            custom_fields.change(
-                row, form.values(), author=pages.author(request), version=form.check_version
-            )
-            return pages.done(
-                request, gettext("Custom field %(field)s was changed.") % {"field": row}, LIST
-            )
-    return pages.form_page(
-        request,
-        row,
-        form,
-        title=gettext("Edit custom field %(field)s") % {"field": row},
-        intro=gettext(
-            "A new name is also that of the stored values; values in use are never lost."
-        ),
-        back=reverse(LIST),
-    )
+    about = row or CustomField
+    return pages.form_page(request, about, form, title=title, intro=intro, back=reverse(LIST))
 
 
 def _delete(request: HttpRequest, row: CustomField) -> HttpResponseBase:
@@ -142,11 +122,7 @@ def _object_type_names(row: CustomField) -> str:
     return ", ".join(labels[name] for name in row.object_types)
 
 
-def _user_count(row: CustomField) -> object:
-    return display.number(sum(custom_fields.count_values(row.name).values()))
-
-
-def _actions(row: CustomField) -> object:
+def _deletion_link(row: CustomField) -> object:
     return display.link(reverse("admin:pools_customfield_delete", args=[row.pk]), gettext("Delete"))
 
 
@@ -157,17 +133,21 @@ class CustomFieldAdmin(lists.ListAdmin[CustomField]):
         columns.code("name", _("name")),
         columns.label("type", _("type"), ordering="type"),
         Column("object_types", _("objects"), _object_type_names),
-        Column("values", _("objects with a value"), _user_count),
-        Column("delete", _("delete"), _actions),
+        Column(
+            "values",
+            _("objects with a value"),
+            lambda row: display.number(custom_fields.count_values(row)),
+        ),
+        Column("delete", _("delete"), _deletion_link),
     )
     search_fields = ("name", "label")
     search_help_text = _("Name or label")
     list_before_template = "cadastre/custom_fields_intro.html"
-    exported = ("id", "name", "label", "type", "choices", "object_types", "required", "description")
+    exported = ("id", *_NAMES, "choices")
     ordering = ("name",)
-    list_pages = (Page("add", _add, "pools.add_customfield"),)
+    list_pages = (Page("add", _form, "pools.add_customfield"),)
     row_pages = (
-        Page("change", _page),
+        Page("change", _form, "pools.change_customfield"),
         Page("delete", _delete, "pools.delete_customfield"),
         lists.history(lambda row: {"q": row.name, "type": "custom_field"}, "pools.view_event"),
     )

@@ -40,7 +40,6 @@ register.filter("bar", usage_bars.bar)
 register.filter("bars", usage_bars.bars)
 register.filter("share_bar", display.share_bar)
 register.filter("highest_utilization", usage_bars.highest_utilization)
-register.filter("percent", usage_bars.percent)
 register.filter("connection_status", display.connection_status)
 register.filter("outcome", sync_runs.outcome)
 register.filter("duration", sync_runs.duration)
@@ -130,13 +129,6 @@ def tenant(row: Any) -> SafeString:
 @register.filter
 def block_link(block: Block) -> SafeString:
     return display.address(block.cidr, display.url_of(block))
-
-
-@register.filter
-def count(number: int, words: str) -> str:
-    """`3|count:"block,blocks"` -> `3 blocks`."""
-    singular, _, many = words.partition(",")
-    return f"{display.digits(number)} {singular if number == 1 else many}"
 
 
 @register.filter

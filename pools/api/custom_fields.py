@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -11,8 +10,9 @@ from rest_framework.response import Response
 
 from pools.core import custom_fields as core
 from pools.models import CustomField
-from pools.platform.attributes import custom_fields, registry
-from pools.platform.rest import fields, filters, generics, schema
+from pools.models.attributes import CustomFieldType
+from pools.platform.attributes import custom_fields, values
+from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Serializer
 
 _EXAMPLE = OpenApiExample(
@@ -27,7 +27,9 @@ _EXAMPLE = OpenApiExample(
     request_only=True,
 )
 
-_parse_object_types = partial(core.parse_object_types, allowed=registry.MODELS)
+
+def _parse_object_type(value: object, path: str) -> str:
+    return parsing.choice(value, path, tuple(values.MODELS))
 
 
 class CustomFieldSerializer(Serializer):
@@ -36,9 +38,9 @@ class CustomFieldSerializer(Serializer):
     id = fields.IntegerField(read_only=True)
     name = fields.TextField(core.parse_name)
     label: Any = fields.TextField(core.parse_label)
-    type = fields.ChoiceField([*core.FieldType])
-    choices = fields.ListField(core.parse_choices, child=fields.TextField(), required=False)
-    object_types = fields.ListField(_parse_object_types, child=fields.TextField())
+    type = fields.ChoiceField(CustomFieldType.values)
+    choices = fields.ListField(child=fields.TextField(core.parse_label), required=False)
+    object_types = fields.ListField(child=fields.TextField(_parse_object_type))
     required: Any = fields.FlagField(required=False)
     description = fields.DescriptionField(required=False)
     created_at = fields.TimeField(read_only=True)
@@ -47,7 +49,7 @@ class CustomFieldSerializer(Serializer):
 class CustomFieldFilter(filters.FilterSet):
     name = filters.Filter(help_text="The exact name.")
     object_type = filters.Filter(
-        lambda text, name: _parse_object_types([text], name),
+        lambda text, name: [_parse_object_type(text, name)],
         field_name="object_types",
         lookup_expr="contains",
         help_text="Fields of this kind of object: cluster, pool, cidr or network.",
@@ -71,8 +73,8 @@ class CustomFields(_CustomFieldView, generics.ListView):
     @extend_schema(responses={201: CustomFieldSerializer}, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """Define a custom field."""
-        values = self.read(request)
-        return self.create(lambda: custom_fields.create(values, author=self.author()))
+        definition = self.read(request)
+        return self.create(lambda: custom_fields.create(definition, author=self.author()))
 
 
 class CustomFieldView(_CustomFieldView, generics.DetailView):
@@ -82,8 +84,8 @@ class CustomFieldView(_CustomFieldView, generics.DetailView):
     def patch(self, request: Request, custom_field_id: int) -> Response:
         """Change a custom field; a new name is that of the stored values, too."""
         row = self.get_object()
-        values = self.read(request, partial=True)
-        return self.respond(custom_fields.change(row, values, author=self.author()))
+        changes = self.read(request, partial=True)
+        return self.respond(custom_fields.change(row, changes, author=self.author()))
 
     def delete(self, request: Request, custom_field_id: int) -> Response:
         """Delete a custom field that no object has a value of."""

@@ -15,7 +15,7 @@ from pools.core import errors
 from pools.models import Cluster
 from pools.platform import idempotency
 from pools.platform.rest import attributes, fields, generics, parsing, query, views
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import Representation
 from pools.register import manifests
 
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
@@ -23,7 +23,7 @@ _RESULTS = ("created", "changed", "unchanged", "refused")
 LARGEST_FILE = 2 * 1024 * 1024
 
 
-class PoolManifestSerializer(Serializer):
+class PoolManifestSerializer(attributes.AttributedSerializer):
     """YAML or JSON as text, the cluster of its pools unless the parameter names it, and what all of them get."""
 
     example = {
@@ -33,9 +33,6 @@ class PoolManifestSerializer(Serializer):
 
     cluster = fields.TextField(required=False)
     manifest = fields.TextField()
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField()
 
 
 class FieldProblemSerializer(Representation):

@@ -80,35 +80,24 @@ class ReservedRangeSerializer(Serializer):
     reason = fields.ReasonField(required=False, default="")
 
 
-class PoolCIDRSerializer(Representation):
+class PoolCIDRSerializer(Representation, attributes.AttributedSerializer):
     """A CIDR of a pool; `pending` until the object of the cluster has the change."""
 
     id = fields.IntegerField()
     cidr = fields.CIDRField()
     pending = fields.ChoiceField(Pending.values, allow_null=True)
     reserved_ranges = fields.ListField(child=ReservedRangeSerializer())
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField()
 
 
-class PoolCIDRChangeSerializer(Serializer):
+class PoolCIDRChangeSerializer(attributes.AttributedSerializer):
     """A change of the tags, the owner and the custom fields of a CIDR."""
 
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField()
 
-
-class NewCIDRSerializer(CIDREntrySerializer):
+class NewCIDRSerializer(CIDREntrySerializer, attributes.AttributedSerializer):
     """A CIDR with its reserved ranges, tags, owner and custom fields."""
 
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField(default=dict)
-
     def validate(self, attrs: dict[str, Any]) -> Any:
-        attribute_values, values = split(attrs)
+        attribute_values, values = split(attrs, new=True)
         return super().validate(values), attribute_values
 
 

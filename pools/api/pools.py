@@ -17,7 +17,7 @@ from pools.models import Pool
 from pools.models.pools import Category
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, schema
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import Representation
 from pools.register import overlaps as owners
 from pools.register import pool_cidrs as register_cidrs
 from pools.register import pools, usage
@@ -72,7 +72,7 @@ class WaitingFieldSerializer(Representation):
     drift_id = fields.IntegerField(source="pk")
 
 
-class PoolSerializer(Serializer):
+class PoolSerializer(attributes.AttributedSerializer):
     """A pool; a change of a family replaces all of it."""
 
     id = fields.IntegerField(read_only=True)
@@ -86,9 +86,6 @@ class PoolSerializer(Serializer):
     allow_last_ip = fields.FlagField(required=False)
     annotations = fields.StringMapField(required=False)
     labels = fields.StringMapField(required=False)
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField(default=dict)
     ipv4 = pool_cidrs.FamilySerializer(4, required=False, allow_null=True)
     ipv6 = pool_cidrs.FamilySerializer(6, required=False, allow_null=True)
     version = fields.IntegerField(read_only=True)
@@ -159,7 +156,7 @@ class Pools(_PoolView, generics.ListView):
     )
     def post(self, request: Request) -> Response:
         """Create a pool."""
-        attribute_values, values = split(self.read(request))
+        attribute_values, values = split(self.read(request), new=True)
         spec = pools.PoolSpec(
             cluster=values.pop("cluster.name"),
             families=_pop_families(values),

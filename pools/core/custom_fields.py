@@ -7,9 +7,8 @@ index and no number passes through a float.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from enum import StrEnum
 from urllib.parse import urlsplit
 
 from pools.core import errors, holders
@@ -27,15 +26,6 @@ _TAG_GAP = re.compile(r"[\s_]+")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}(?:\.[0-9]{1,15})?")
 _EXACT_DIGITS = 15  # of a JSON number with a fraction, which JSON readers may keep as a float
-
-
-class FieldType(StrEnum):
-    """The types of custom fields."""
-
-    TEXT = "text"
-    NUMBER = "number"
-    CHOICE = "choice"
-    LINK = "link"
 
 
 def parse_tag(value: object, field: str = "") -> str:
@@ -57,7 +47,8 @@ def parse_tags(value: object, field: str = "") -> list[str]:
     if len(value) > MOST_TAGS:
         message = f"an object has at most {MOST_TAGS} tags"
         raise errors.InvalidInput.for_field(field, "too_many", message)
-    return sorted({parse_tag(tag, _join(field, index)) for index, tag in enumerate(value)})
+    path = f"{field}." if field else ""
+    return sorted({parse_tag(tag, f"{path}{index}") for index, tag in enumerate(value)})
 
 
 def parse_owner(value: object, field: str = "") -> str:
@@ -75,52 +66,27 @@ def parse_name(value: object, field: str = "name") -> str:
 
 
 def parse_label(value: object, field: str = "label") -> str:
+    """Return a label of a field, or one of its choices: a text of one line."""
     return holders.parse_reason(value, field=field, max_length=LONGEST_LABEL)
 
 
-def parse_choices(value: object, field: str = "choices") -> list[str]:
-    """Return the choices of a field in their order. Raises InvalidInput wrong_type, too_many, repeated."""
-    if not isinstance(value, list | tuple):
-        raise errors.InvalidInput.for_field(field, "wrong_type", "a list of texts is expected")
-    if len(value) > MOST_CHOICES:
-        message = f"a field has at most {MOST_CHOICES} choices"
-        raise errors.InvalidInput.for_field(field, "too_many", message)
-    choices = [
-        holders.parse_reason(choice, field=_join(field, index), max_length=LONGEST_LABEL)
-        for index, choice in enumerate(value)
-    ]
-    _refuse_repeated(choices, field)
-    return choices
-
-
-def parse_object_types(value: object, field: str, allowed: Iterable[str]) -> list[str]:
-    """Return kinds of objects. Raises InvalidInput wrong_type, required, invalid_choice, repeated."""
-    if not isinstance(value, list | tuple):
-        raise errors.InvalidInput.for_field(field, "wrong_type", "a list of texts is expected")
-    if not value:
-        raise errors.InvalidInput.for_field(field, "required", "name a kind of object")
-    names = sorted(allowed)
-    for index, kind in enumerate(value):
-        if kind not in names:
-            message = f"must be one of {', '.join(names)}"
-            raise errors.InvalidInput.for_field(
-                _join(field, index), "invalid_choice", message, kind
-            )
-    _refuse_repeated(value, field)
-    return sorted(value)
-
-
 def check_choices(field_type: str, choices: Sequence[str]) -> None:
-    """Check that a field has choices exactly if its type needs them. Raises InvalidInput."""
-    if field_type == FieldType.CHOICE and not choices:
-        raise errors.InvalidInput.for_field("choices", "required", "name the choices")
-    if field_type != FieldType.CHOICE and choices:
-        message = f"a field of the type {field_type} has no choices"
-        raise errors.InvalidInput.for_field("choices", "choices_not_allowed", message)
+    """Check that a field has choices exactly if its type needs them, each once. Raises InvalidInput."""
+    problem: tuple[str, str] | None = None
+    if field_type == "choice" and not choices:
+        problem = ("required", "name the choices")
+    elif field_type != "choice" and choices:
+        problem = ("choices_not_allowed", f"a field of the type {field_type} has no choices")
+    elif len(choices) > MOST_CHOICES:
+        problem = ("too_many", f"a field has at most {MOST_CHOICES} choices")
+    elif len(choices) > len(set(choices)):
+        problem = ("repeated", "a choice is there twice")
+    if problem:
+        raise errors.InvalidInput.for_field("choices", *problem)
 
 
 def parse_value(field_type: str, choices: Sequence[str], value: object, field: str = "") -> str:
-    """Return a value in canonical form; "" for none.
+    """Return a value of a field of one of the types text, number, choice, link in canonical form; "" for none.
 
     Raises InvalidInput wrong_type, number, number_precision, invalid_choice, link, too_long or
     invisible_character.
@@ -128,11 +94,11 @@ def parse_value(field_type: str, choices: Sequence[str], value: object, field: s
     if value is None or (isinstance(value, str) and not value.strip()):
         return ""
     match field_type:
-        case FieldType.NUMBER:
+        case "number":
             return _parse_number(value, field)
-        case FieldType.CHOICE:
+        case "choice":
             return _parse_choice(value, choices, field)
-        case FieldType.LINK:
+        case "link":
             return _parse_link(value, field)
     return holders.parse_reason(value, field=field, max_length=LONGEST_TEXT)
 
@@ -176,14 +142,3 @@ def _parse_link(value: object, field: str) -> str:
         message = "an http:// or https:// URL with a host and without a user name is expected"
         raise errors.InvalidInput.for_field(field, "link", message, text)
     return text
-
-
-def _refuse_repeated(values: Sequence[object], field: str) -> None:
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            path = _join(field, index)
-            raise errors.InvalidInput.for_field(path, "repeated", "is there twice", value)
-
-
-def _join(field: str, index: int) -> str:
-    return f"{field}.{index}" if field else str(index)

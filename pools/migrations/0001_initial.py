@@ -251,7 +251,7 @@ class Migration(migrations.Migration):
                     name='CustomField',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('name', models.CharField(max_length=50, unique=True)),
+                        ('name', models.CharField(max_length=50)),
                         ('label', models.CharField(max_length=100)),
                         ('type', models.CharField(choices=[('text', 'text'), ('number', 'number'), ('choice', 'choice'), ('link', 'link')], max_length=6)),
                         ('choices', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), blank=True, default=list, size=None)),
@@ -264,6 +264,7 @@ class Migration(migrations.Migration):
                         'verbose_name': 'custom field',
                         'verbose_name_plural': 'custom fields',
                         'ordering': ['name'],
+                        'constraints': [models.UniqueConstraint(fields=('name',), name='custom_field_name_unique', violation_error_code='already_exists', violation_error_message='There is a custom field with this name.')],
                     },
                 ),
                 migrations.CreateModel(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
@@ -33,7 +31,7 @@ def attribute_indexes(table: str) -> list[models.Index]:
 
 
 class CustomFieldType(models.TextChoices):
-    """The type of a custom field; `pools.core.custom_fields.FieldType` has the same values."""
+    """The type of a custom field, by which `pools.core.custom_fields.parse_value` reads its values."""
 
     TEXT = "text", _("text")
     NUMBER = "number", _("number")
@@ -41,18 +39,14 @@ class CustomFieldType(models.TextChoices):
     LINK = "link", _("link")
 
 
-def _texts(max_length: int, **options: Any) -> Any:
-    return ArrayField(models.CharField(max_length=max_length), **options)
-
-
 class CustomField(models.Model):
     """A field that an administrator defined for some kinds of objects."""
 
-    name = models.CharField(max_length=50, unique=True)
+    name = models.CharField(max_length=50)
     label = models.CharField(max_length=100)
     type = models.CharField(max_length=6, choices=CustomFieldType)
-    choices = _texts(100, default=list, blank=True)
-    object_types = _texts(20)
+    choices = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    object_types = ArrayField(models.CharField(max_length=20))
     required = models.BooleanField(default=False)
     description = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -61,6 +55,14 @@ class CustomField(models.Model):
         verbose_name = _("custom field")
         verbose_name_plural = _("custom fields")
         ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"],
+                name="custom_field_name_unique",
+                violation_error_code="already_exists",
+                violation_error_message=_("There is a custom field with this name."),
+            )
+        ]
 
     def __str__(self) -> str:
         return self.label

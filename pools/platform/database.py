@@ -209,6 +209,7 @@ _MEANINGS: dict[str, type[errors.Conflict]] = {
     "pools_cluster_name_uniq": errors.AlreadyExists,
     "environment_unique": errors.AlreadyExists,
     "saved_filter_name_unique": errors.AlreadyExists,
+    "custom_field_name_unique": errors.AlreadyExists,
     "pool_is_immutable": errors.ImmutableInUse,
 }
 

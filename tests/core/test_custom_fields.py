@@ -114,7 +114,7 @@ def test_a_choice_is_one_of_the_choices() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "  "])
-@pytest.mark.parametrize("field_type", [*custom_fields.FieldType])
+@pytest.mark.parametrize("field_type", ["text", "number", "choice", "link"])
 def test_nothing_is_no_value(field_type: str, value: Any) -> None:
     assert custom_fields.parse_value(field_type, ["a"], value) == ""
 

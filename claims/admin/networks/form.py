@@ -187,7 +187,7 @@ class NetworkForm(attributes.AttributeFields):
     def add_service_error(self, error: errors.IpamError) -> None:
         field = {"not_managed": "applied", "already_exists": "object_name"}.get(error.code)
         for problem in pages.problems(error):
-            shown = field or attributes.field_of_problem(problem)
+            shown = field or problem.field
             self.add_error(shown if shown in self.fields else None, pages.validation_error(problem))
 
 
@@ -360,7 +360,7 @@ def edit(request: HttpRequest, network: Network) -> HttpResponse:
 def _field_of_problem(problem: errors.FieldProblem) -> str:
     if problem.code == errors.NotManaged.code:
         return "applied"
-    return attributes.field_of_problem(problem)
+    return problem.field
 
 
 def _changes(form: NetworkChangeForm, before: list[str]) -> dict[str, Any]:

@@ -78,9 +78,8 @@ class ClusterChangeForm(attributes.AttributeFields):
 
     def changes(self) -> dict[str, Any]:
         """Return the values as `clusters.change` takes them."""
-        attribute_values, values = attributes.split(self.cleaned_data)
-        values |= attribute_values
-        values["description"] = values["description"] or ""
+        description = self.cleaned_data["description"] or ""
+        values = {**self.cleaned_data, "description": description}
         if self.fields["cluster_prefix"].disabled:
             del values["cluster_prefix"]
         return values
@@ -106,9 +105,7 @@ def _is_divided(cluster: Cluster) -> bool:
 
 def _field_of_problem(problem: errors.FieldProblem) -> str:
     about_prefix = {errors.ImmutableInUse.code, errors.CIDROverlap.code}
-    return (
-        "cluster_prefix" if problem.code in about_prefix else attributes.field_of_problem(problem)
-    )
+    return "cluster_prefix" if problem.code in about_prefix else problem.field
 
 
 def _overlaps_accepted(form: ClusterChangeForm, cluster: Cluster) -> bool:

@@ -247,7 +247,7 @@ def _field_of_problem(problem: errors.FieldProblem) -> str | None:
         return "name"
     if problem.code == "cidr_overlap" and not problem.field:
         return "cluster_prefix"
-    return attributes.field_of_problem(problem)
+    return problem.field
 
 
 class ClusterBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
@@ -257,8 +257,7 @@ class ClusterBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
 
 
 def _change_cluster(cluster: Cluster, values: Mapping[str, Any], author: events.Author) -> Cluster:
-    attribute_values, others = attributes.bulk_values(cluster, values)
-    return clusters.change(cluster, {**others, **attribute_values}, author=author)
+    return clusters.change(cluster, attributes.bulk_values(cluster, values), author=author)
 
 
 CLUSTERS = bulk_edit.BulkEdit(

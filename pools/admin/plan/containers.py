@@ -30,6 +30,7 @@ from pools.platform.admin import (
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.attributes import values as attribute_values
 from pools.register import overlaps
 from pools.register.plan import containers
 
@@ -48,13 +49,12 @@ class ContainerForm(attributes.AttributeFields):
 
 
 def _values(form: forms.Form) -> dict[str, Any]:
-    of_container, others = attributes.split(form.cleaned_data)
-    texts = {name: others[name] or "" for name in ("name", "description")}
-    return {**others, **texts, "attributes": of_container}
+    texts = {name: form.cleaned_data[name] or "" for name in ("name", "description")}
+    return {**form.cleaned_data, **texts}
 
 
 def _field_of_problem(problem: errors.FieldProblem) -> str:
-    return attributes.field_of_problem(problem) or "cidr"
+    return problem.field or "cidr"
 
 
 def _overlaps_accepted(form: ContainerForm, container: Container | None = None) -> bool:
@@ -70,8 +70,11 @@ def _add(request: HttpRequest) -> HttpResponse:
     initial = {name: request.GET[name] for name in ("space", "cidr") if name in request.GET}
     form = ContainerForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid() and _overlaps_accepted(form):
+        of_container, values = attribute_values.split(_values(form))
         with pages.errors_at_field(form, _field_of_problem):
-            container = containers.create(author=pages.author(request), **_values(form))
+            container = containers.create(
+                author=pages.author(request), attributes=of_container, **values
+            )
             return pages.done(
                 request,
                 gettext("The network container %(container)s was added.")
@@ -101,7 +104,6 @@ def _edit(request: HttpRequest, container: Container) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and _overlaps_accepted(form, container):
         values = _values(form)
         del values["space"]
-        values |= values.pop("attributes")
         with pages.errors_at_field(form, _field_of_problem):
             changed = containers.change(
                 container.pk, values, author=pages.author(request), version=form.check_version
@@ -159,8 +161,8 @@ class ContainerBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
 
 
 def _change(container: Container, values: Mapping[str, Any], author: events.Author) -> Container:
-    of_container, others = attributes.bulk_values(container, values)
-    return containers.change(container.pk, {**others, **of_container}, author=author)
+    changes = attributes.bulk_values(container, values)
+    return containers.change(container.pk, changes, author=author)
 
 
 BULK = bulk_edit.BulkEdit(

@@ -12,6 +12,7 @@ from pools.models import Environment, Pool
 from pools.platform import events
 from pools.platform.admin import attributes, bulk_edit
 from pools.platform.admin import forms as fields
+from pools.platform.attributes import values as attribute_values
 from pools.register import environments, pools
 
 
@@ -31,8 +32,8 @@ class EnvironmentBulkForm(bulk_edit.BulkForm):
 
 
 def _change_pool(pool: Pool, values: Mapping[str, Any], author: events.Author) -> Pool:
-    attribute_values, others = attributes.bulk_values(pool, values)
-    change = pools.PoolChange(attributes=attribute_values or None, **others)
+    of_pool, others = attribute_values.split(attributes.bulk_values(pool, values))
+    change = pools.PoolChange(attributes=of_pool or None, **others)
     return pools.change(pool.pk, change, author=author)
 
 

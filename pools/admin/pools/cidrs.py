@@ -38,7 +38,7 @@ class CIDRBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
 
 
 def _change(cidr: PoolCIDR, values: Mapping[str, Any], author: events.Author) -> PoolCIDR:
-    return pools.change_cidr(cidr.pk, attributes.bulk_values(cidr, values)[0], author=author)
+    return pools.change_cidr(cidr.pk, attributes.bulk_values(cidr, values), author=author)
 
 
 BULK = bulk_edit.BulkEdit(
@@ -56,7 +56,7 @@ def edit(request: HttpRequest, cidr: PoolCIDR) -> HttpResponse:
     form = CIDRAttributeForm(request.POST or None)
     form.show_row(cidr, attributes.initial)
     if request.method == "POST" and form.is_valid():
-        with pages.errors_at_field(form, attributes.field_of_problem):
+        with pages.errors_at_field(form):
             pools.change_cidr(
                 cidr.pk, form.attributes(), author=pages.author(request), version=form.check_version
             )

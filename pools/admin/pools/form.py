@@ -267,8 +267,7 @@ class PoolForms:
             row = self._row_mentioned_in(problem.message)
             if row is not None:
                 return row, "reserved" if _is_about_range(problem) else "cidr"
-            field = attributes.field_of_problem(problem)
-            return self.form, _FORM_FIELDS.get(field, field)
+            return self.form, _FORM_FIELDS.get(problem.field, problem.field)
         family = int(path[1])
         if problem.code == "mask_size" and self.pool is None:
             return self.form, f"mask_size_v{family}"

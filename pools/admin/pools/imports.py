@@ -19,6 +19,7 @@ from pools.core import errors
 from pools.models import Pool
 from pools.platform.admin import attributes, pages
 from pools.platform.admin import forms as fields
+from pools.platform.attributes import values as attribute_values
 from pools.register import manifests
 
 LARGEST = 2 * 1024 * 1024
@@ -89,7 +90,7 @@ def view(request: HttpRequest) -> HttpResponse:
             values["text"].encode(),
             values["cluster"],
             author=pages.author(request),
-            attributes=_attributes(values),
+            attributes=_entered_attributes(values),
         )
         try:
             reports = apply(dry_run=dry_run or not ticked)
@@ -118,19 +119,10 @@ def view(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _attributes(values: dict[str, Any]) -> dict[str, Any]:
+def _entered_attributes(values: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes that were entered for all pools of the import."""
-    custom_fields = {
-        name.removeprefix(attributes.PREFIX): value
-        for name, value in values.items()
-        if name.startswith(attributes.PREFIX) and value
-    }
-    entered = {
-        "tags": values["add_tags"],
-        "owner": values["owner"],
-        "custom_fields": custom_fields,
-    }
-    return {name: value for name, value in entered.items() if value}
+    entered = {name: value for name, value in values.items() if value}
+    return attribute_values.split(attributes.bulk_values(Pool(), entered))[0]
 
 
 def _all_accepted(reports: list[manifests.ManifestReport]) -> bool:

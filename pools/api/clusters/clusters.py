@@ -13,7 +13,7 @@ from pools.core import addresses, errors, holders
 from pools.models import Cluster
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, query, views
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import Representation
 from pools.register import clusters
 from pools.register import overlaps as owners
 
@@ -46,7 +46,7 @@ def _parse_servers(value: object, field: str) -> list[str]:
     ]
 
 
-class ClusterSerializer(Representation):
+class ClusterSerializer(Representation, attributes.AttributedSerializer):
     """A cluster, and what its instances are told of their network."""
 
     id = fields.IntegerField()
@@ -56,13 +56,10 @@ class ClusterSerializer(Representation):
     instance_mtu = fields.IntegerField()
     instance_dns = fields.ListField(child=fields.AddressField())
     description = fields.DescriptionField()
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField()
     created_at = fields.TimeField()
 
 
-class ClusterCreateSerializer(Serializer):
+class ClusterCreateSerializer(attributes.AttributedSerializer):
     """A new cluster; the node and the instance pool are by default the first two /64 of its prefix."""
 
     name = fields.NameField()
@@ -70,12 +67,9 @@ class ClusterCreateSerializer(Serializer):
     node_prefix = fields.CIDRField(_parse_prefix, required=False)
     instance_prefix = fields.CIDRField(_parse_prefix, required=False)
     description = fields.DescriptionField(required=False)
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField(default=dict)
 
 
-class ClusterChangeSerializer(Serializer):
+class ClusterChangeSerializer(attributes.AttributedSerializer):
     """A change of a cluster; a prefix that it lacks is divided into pools."""
 
     example = {"description": "Production", "instance_mtu": 1420}
@@ -85,9 +79,6 @@ class ClusterChangeSerializer(Serializer):
     instance_mtu = fields.IntegerField(min_value=clusters.LEAST_MTU, max_value=clusters.MOST_MTU)
     instance_dns = fields.ListField(_parse_servers, child=fields.AddressField())
     cluster_prefix = fields.CIDRField(_parse_prefix)
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField()
 
 
 class ClusterFilter(attributes.AttributeFilterSet):
@@ -109,7 +100,7 @@ class Clusters(generics.ListView):
     )
     def post(self, request: Request) -> Response:
         """Register a cluster."""
-        attribute_values, values = split(self.read(request, ClusterCreateSerializer))
+        attribute_values, values = split(self.read(request, ClusterCreateSerializer), new=True)
         prefix = values.get("cluster_prefix")
         overlaps.warn(self, filter(None, [prefix]), owners.owner_of_prefix(None))
         return self.create(

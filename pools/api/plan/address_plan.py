@@ -18,7 +18,7 @@ from pools.models.attributes import ATTRIBUTES
 from pools.models.pools import Category
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, generics, query, views
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import Representation
 from pools.register import overlaps as owners
 from pools.register.plan import free_space, next_prefix, tree
 
@@ -209,7 +209,7 @@ class AvailablePrefixes(containers_api.ContainerView):
         return Response({"results": [str(prefix) for prefix in prefixes]})
 
 
-class NextPrefixSerializer(Serializer):
+class NextPrefixSerializer(attributes.AttributedSerializer):
     """What is created in the next free prefix; the fields beside depend on the purpose."""
 
     prefix_length = fields.IntegerField(min_value=1, max_value=128)
@@ -220,9 +220,6 @@ class NextPrefixSerializer(Serializer):
     category = fields.ChoiceField(Category.values, required=False)
     mask_size = fields.IntegerField(min_value=1, max_value=128, required=False)
     cooldown_seconds = fields.CooldownField(required=False)
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField()
 
     def validate(self, attrs: dict[str, Any]) -> Any:
         allowed, required = _FIELDS_OF_PURPOSE[attrs["purpose"]]
@@ -300,8 +297,7 @@ def _create(
         cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
         created = {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
         return created, owners.owner_of_prefix(cluster)
-    attribute_values, others = split(values)
-    attribute_values.setdefault("custom_fields", {})  # some may be required
+    attribute_values, others = split(values, new=True)
     others |= {"author": author, "attributes": attribute_values}
     if purpose == "container":
         row = next_prefix.create_container(container.pk, length, **others)

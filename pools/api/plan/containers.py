@@ -14,7 +14,6 @@ from pools.core import errors
 from pools.models import AddressSpace, Container
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, parsing, schema
-from pools.platform.rest.serializers import Serializer
 from pools.register import overlaps as owners
 from pools.register.plan import containers
 
@@ -36,7 +35,7 @@ def parse_space(value: object, field: str) -> AddressSpace:
     return space
 
 
-class ContainerSerializer(Serializer):
+class ContainerSerializer(attributes.AttributedSerializer):
     """A CIDR of the address plan that groups others; without an address space it is one of the fleet."""
 
     id = fields.IntegerField(read_only=True)
@@ -44,9 +43,6 @@ class ContainerSerializer(Serializer):
     cidr = fields.CIDRField()
     name = fields.DescriptionField(required=False)
     description = fields.DescriptionField(required=False)
-    tags = attributes.TagsField()
-    owner = attributes.OwnerField()
-    custom_fields = attributes.CustomFieldsField(default=dict)
     version = fields.IntegerField(read_only=True)
     created_at = fields.TimeField(read_only=True)
 
@@ -93,7 +89,7 @@ class Containers(ContainerView, generics.ListView):
     )
     def post(self, request: Request) -> Response:
         """Create a network container."""
-        attribute_values, values = split(self.read(request))
+        attribute_values, values = split(self.read(request), new=True)
         _warn_of_overlaps(self, values.get("space"), [values["cidr"]])
         return self.create(
             lambda: containers.create(author=self.author(), attributes=attribute_values, **values)

@@ -192,7 +192,7 @@ class RegisterRowChangeSerializer(Serializer):
     example = {"status": "active"}
 
     skip = imports.flag_field()
-    custom_fields = attributes.CustomFieldsField()
+    custom_fields = attributes.CustomFieldsField(required=False)
 
     def get_fields(self) -> dict[str, Any]:
         corrected = {

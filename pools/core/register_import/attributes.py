@@ -54,10 +54,6 @@ def is_custom(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-def is_reference(name: str) -> bool:
-    return name.startswith(REFERENCE)
-
-
 def reference_of(column: str) -> str:
     """Return the name of the ids of the objects that the custom field of a column refers to."""
     return f"{REFERENCE}{column.removeprefix(PREFIX)}"
@@ -82,7 +78,7 @@ def read_attributes(
     for name in filter(is_custom, details):
         if name not in unset:
             with report.collect():
-                values[field_name(name)] = _read_value(name, details[name], definitions)
+                values[_field_name(name)] = _read_value(name, details[name], definitions)
     attributes = Attributes(
         sorted(tags)[: custom_fields.MOST_TAGS],
         details.get("owner", ""),
@@ -91,45 +87,38 @@ def read_attributes(
     return attributes, report.problems
 
 
+def _field_name(column: str) -> str:
+    """Return the name that a custom field of a column has here."""
+    return column.removeprefix(PREFIX).lower()
+
+
 def _read_value(name: str, text: str, definitions: Definitions) -> str:
-    definition = definitions.get(field_name(name))
+    definition = definitions.get(_field_name(name))
     if definition is None:
         message = "there is no such custom field here; the value is kept beside the object"
         raise errors.InvalidInput.for_field(name, "unknown_custom_field", message, text)
     return custom_fields.parse_value(*definition, text, name)
 
 
-def field_name(column: str) -> str:
-    """Return the name that a custom field of a column has here."""
-    return column.removeprefix(PREFIX).lower()
+def merge(
+    current: Attributes, before: Attributes, after: Attributes, *, keep: bool = False
+) -> Attributes:
+    """Return the current attributes with the changes of the source; what users set here stays.
 
+    With `keep` also what they have changed since it was that of `before`.
+    """
 
-def merge(current: Attributes, before: Attributes, after: Attributes) -> Attributes:
-    """Return the current attributes with the changes of the source; what users set here stays."""
-    values = dict(current.custom_fields)
-    for name in {*before.custom_fields, *after.custom_fields}:
-        value = after.custom_fields.get(name, "")
-        if value != before.custom_fields.get(name, ""):
-            values[name] = value
+    def value(now: str, former: str, latter: str) -> str:
+        return now if former == latter or (keep and now != former) else latter
+
+    names = {*current.custom_fields, *before.custom_fields, *after.custom_fields}
+    sides = (current.custom_fields, before.custom_fields, after.custom_fields)
+    values = {name: value(*(side.get(name, "") for side in sides)) for name in names}
     removed, added = {*before.tags} - {*after.tags}, {*after.tags} - {*before.tags}
     return Attributes(
         tags=sorted({*current.tags} - removed | added)[: custom_fields.MOST_TAGS],
-        owner=after.owner if after.owner != before.owner else current.owner,
-        custom_fields={name: value for name, value in values.items() if value},
-    )
-
-
-def revert(current: Attributes, written: Attributes, former: Attributes) -> Attributes:
-    """Return the current attributes with the former values of what an import has written; what was changed since stays."""
-    values = dict(current.custom_fields)
-    for name in {*written.custom_fields, *former.custom_fields}:
-        if values.get(name, "") == written.custom_fields.get(name, ""):
-            values[name] = former.custom_fields.get(name, "")
-    added, removed = {*written.tags} - {*former.tags}, {*former.tags} - {*written.tags}
-    return Attributes(
-        tags=sorted({*current.tags} - added | removed)[: custom_fields.MOST_TAGS],
-        owner=former.owner if current.owner == written.owner else current.owner,
-        custom_fields={name: value for name, value in values.items() if value},
+        owner=value(current.owner, before.owner, after.owner),
+        custom_fields={name: text for name, text in values.items() if text},
     )
 
 
@@ -146,14 +135,13 @@ def write_back(
     slugs |= {*current.tags} - replaced
     columns = {"tags": ",".join(sorted(slugs))} if slugs else {}
     columns |= {f"{PREFIX}{name}": value for name, value in current.custom_fields.items()}
-    for name, text in details.items():
-        if name.startswith(PREFIX):
-            known = field_name(name)
-            read, problems = read_attributes({name: text}, definitions)
-            value = current.custom_fields.get(known)
-            if (problems and value is None) or read.custom_fields.get(known, "") == value:
-                columns.pop(f"{PREFIX}{known}", None)
-                columns[name] = _text_for_netbox(name, details)
+    for name in filter(is_custom, details):
+        known = _field_name(name)
+        read, problems = read_attributes({name: details[name]}, definitions)
+        value = current.custom_fields.get(known)
+        if (problems and value is None) or read.custom_fields.get(known, "") == value:
+            columns.pop(f"{PREFIX}{known}", None)
+            columns[name] = _text_for_netbox(name, details)
     return columns
 
 

@@ -106,7 +106,7 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
         row.details |= {
             name: text
             for name, text in values.items()
-            if attributes.is_custom(name) or attributes.is_reference(name)
+            if attributes.is_custom(name) or name.startswith(attributes.REFERENCE)
         }
         if status == "active" and kind == ADDRESS:
             del row.details["status"]
@@ -217,7 +217,7 @@ def _find_networks(text: str, mask: str = "", *, whole: bool = False) -> list[Ne
 
 def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
-        if attributes.is_attribute(name) or attributes.is_reference(name):
+        if attributes.is_attribute(name) or name.startswith(attributes.REFERENCE):
             continue  # what has no place here refuses no row
         longest = LONGEST.get(name, LONGEST_NAME)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):

@@ -1,18 +1,37 @@
-"""Set the tags, the owner and the values of custom fields of an object."""
+"""The tags, the owner and the values of custom fields of objects: which have them, and how they are set and ordered."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
+
+from django.db.models import Case, DecimalField, Expression, TextField, Value, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce, Left
+from django.db.models.lookups import Regex
 
 from pools.core import custom_fields as core
 from pools.core import errors, object_reader
 from pools.models import CustomField
-from pools.models.attributes import ATTRIBUTES
+from pools.models.attributes import ATTRIBUTES, CustomFieldType
 from pools.platform import database
-from pools.platform.attributes import registry
+
+MODELS: dict[str, Any] = {}  # by their names in REST; filled by pools.extension
 
 _LOCK = "SELECT id FROM pools_customfield WHERE %s = ANY (object_types) ORDER BY id FOR SHARE"
+_NUMBER = DecimalField(max_digits=46, decimal_places=15)  # what core.parse_value accepts
+_NO_NUMBER = Decimal(-(10**30))  # less than any value
+_LENGTH = 150  # characters of a text that count in an order: cursors of REST have them
+
+
+def custom_fields_of(model: Any) -> Sequence[CustomField]:
+    """Return the custom fields that objects of a model have, in the order of their names."""
+    return list(CustomField.objects.filter(object_types__contains=[_object_type(model)]))
+
+
+def _object_type(model: Any) -> str:
+    return next(name for name, attributed in MODELS.items() if attributed is model)
 
 
 def set_attributes(row: Any, values: Mapping[str, Any]) -> None:
@@ -35,16 +54,18 @@ def set_attributes(row: Any, values: Mapping[str, Any]) -> None:
     report.raise_any()
 
 
-def split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the attributes among some values, and the others."""
+def split(values: Mapping[str, Any], *, new: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the attributes among some values, and the others; those of a `new` object must have the required fields."""
     attributes = {name: value for name, value in values.items() if name in ATTRIBUTES}
+    if new:
+        attributes.setdefault("custom_fields", {})
     return attributes, {name: value for name, value in values.items() if name not in ATTRIBUTES}
 
 
 def _merge(row: Any, changes: Mapping[str, Any]) -> dict[str, str]:
     model = type(row)
-    database.rows(_LOCK, [registry.object_type(model)])
-    defined = {field.name: field for field in registry.custom_fields_of(model)}
+    database.rows(_LOCK, [_object_type(model)])
+    defined = {field.name: field for field in custom_fields_of(model)}
     report = object_reader.ProblemReport()
     values = dict(row.custom_fields)
     for name, value in changes.items():
@@ -53,7 +74,7 @@ def _merge(row: Any, changes: Mapping[str, Any]) -> dict[str, str]:
             report.add(name, "unknown_custom_field", f"unknown custom field; defined here: {names}")
             continue
         with report.collect():
-            values[name] = _parse(defined[name], value, name)
+            values[name] = core.parse_value(defined[name].type, defined[name].choices, value, name)
     values = {name: value for name, value in values.items() if value}
     for name, field in defined.items():
         if field.required and name not in values:
@@ -62,15 +83,23 @@ def _merge(row: Any, changes: Mapping[str, Any]) -> dict[str, str]:
     return values
 
 
-def _parse(field: CustomField, value: object, path: str) -> str:
-    return core.parse_value(field.type, field.choices, value, path)
-
-
 def parse_filter(model: Any, name: str, text: str, parameter: str) -> dict[str, str]:
     """Return what `custom_fields` of matching rows contains. Raises InvalidInput."""
-    for field in registry.custom_fields_of(model):
+    for field in custom_fields_of(model):
         if field.name == name:
-            return {name: _parse(field, text, parameter)}
+            return {name: core.parse_value(field.type, field.choices, text, parameter)}
     raise errors.InvalidInput.for_field(
         parameter, "unknown_custom_field", "there is no such custom field", name
+    )
+
+
+def sort_key(field: CustomField) -> Expression:
+    """Return numbers in their order, other values as texts; objects without a value come first."""
+    text = KeyTextTransform(field.name, "custom_fields")
+    if field.type != CustomFieldType.NUMBER:
+        return Coalesce(Left(text, _LENGTH), Value(""), output_field=TextField())
+    return Case(
+        When(Regex(text, r"^-?[0-9]{1,30}(\.[0-9]{1,15})?$"), then=Cast(text, _NUMBER)),
+        default=Value(_NO_NUMBER, output_field=_NUMBER),
+        output_field=_NUMBER,
     )

@@ -9,8 +9,9 @@ from django.db.models import Expression, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 
 from pools.core import custom_fields as core
-from pools.platform.attributes import registry, sort_keys, values
+from pools.platform.attributes import values
 from pools.platform.rest import fields, filters
+from pools.platform.rest.serializers import Serializer
 
 PREFIX = "cf_"
 CUSTOM_FIELD_FILTERS = OpenApiParameter(
@@ -20,22 +21,6 @@ CUSTOM_FIELD_FILTERS = OpenApiParameter(
     explode=True,
     description="`cf_NAME=value`: objects whose custom field NAME has this value; several must all match.",
 )
-
-
-class TagsField(fields.ListField):
-    """Tags, normalized to slugs; a change replaces all of them."""
-
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("required", False)
-        super().__init__(core.parse_tags, **{"child": fields.TextField(), **options})
-
-
-class OwnerField(fields.TextField):
-    """A team or person: a name or a mail address."""
-
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("required", False)
-        super().__init__(core.parse_owner, **options)
 
 
 @extend_schema_field(
@@ -52,9 +37,19 @@ class OwnerField(fields.TextField):
 class CustomFieldsField(fields.ObjectField):
     """The raw values of custom fields; `pools.platform.attributes.values` reads them in the change."""
 
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("required", False)
-        super().__init__(**options)
+
+class AttributedSerializer(Serializer):
+    """An object with tags, an owner and custom fields, after its other fields; name it after other bases."""
+
+    def get_fields(self) -> dict[str, Any]:
+        tags = fields.ListField(core.parse_tags, child=fields.TextField(), required=False)
+        owner = fields.TextField(core.parse_owner, required=False)
+        attributes = {
+            "tags": tags,
+            "owner": owner,
+            "custom_fields": CustomFieldsField(required=False),
+        }
+        return {**super().get_fields(), **attributes}
 
 
 class AttributeFilterSet(filters.FilterSet):
@@ -75,8 +70,8 @@ class AttributeFilterSet(filters.FilterSet):
     def sort_keys(cls, model: Any) -> Mapping[str, Expression]:
         """The custom fields of the model as `cf_NAME`."""
         return {
-            f"{PREFIX}{field.name}": sort_keys.sort_key(field)
-            for field in registry.custom_fields_of(model)
+            f"{PREFIX}{field.name}": values.sort_key(field)
+            for field in values.custom_fields_of(model)
         }
 
     @property

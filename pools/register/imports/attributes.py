@@ -12,7 +12,7 @@ from pools.core.register_import.parsing import CONTAINER, POOL
 from pools.models import Container, CustomField, PoolCIDR, RegisterRow
 from pools.models.attributes import ATTRIBUTES
 from pools.platform import database
-from pools.platform.attributes import registry
+from pools.platform.attributes import values
 
 MODELS = {CONTAINER: Container, POOL: PoolCIDR}
 
@@ -22,7 +22,7 @@ def definitions(*, lock: bool = False) -> dict[str, Definitions]:
     if lock:
         database.rows("SELECT id FROM pools_customfield ORDER BY id FOR SHARE", [])
     return {
-        target: {row.name: (row.type, row.choices) for row in registry.custom_fields_of(model)}
+        target: {row.name: (row.type, row.choices) for row in values.custom_fields_of(model)}
         for target, model in MODELS.items()
     }
 
@@ -39,31 +39,28 @@ def of_object(row: Any) -> Attributes:
     return Attributes(**{name: getattr(row, name) for name in ATTRIBUTES})
 
 
-def assign(row: Any, attributes: Attributes) -> None:
+def assign(row: Any, attributes: Attributes) -> bool:
+    """Set the attributes of an object without saving it; return True if that changes anything."""
+    changes = attributes != of_object(row)
     for name in ATTRIBUTES:
         setattr(row, name, getattr(attributes, name))
+    return changes
 
 
 def follow(
     row: Any, before: Mapping[str, str], after: Mapping[str, str], defined: Definitions
 ) -> bool:
     """Set what the source has changed of an object's attributes, without saving it; return True if that is anything."""
-    current = of_object(row)
     sources = (core.read_attributes(details, defined)[0] for details in (before, after))
-    merged = core.merge(current, *sources)
-    assign(row, merged)
-    return merged != current
+    return assign(row, core.merge(of_object(row), *sources))
 
 
 def revert(row: Any, imported: RegisterRow, defined: Definitions) -> bool:
     """Set the former values of what an import has written, without saving them; return True if that is anything."""
     before = imported.before or {}
     # A custom field may have been deleted since.
-    values = {name: value for name, value in before["custom_fields"].items() if name in defined}
-    former = Attributes(before["tags"], before["owner"], values)
+    kept = {name: value for name, value in before["custom_fields"].items() if name in defined}
+    former = Attributes(before["tags"], before["owner"], kept)
     details = (before.get("details") or {}, imported.details)
     written = core.merge(former, *(core.read_attributes(texts, defined)[0] for texts in details))
-    current = of_object(row)
-    reverted = core.revert(current, written, former)
-    assign(row, reverted)
-    return reverted != current
+    return assign(row, core.merge(of_object(row), written, former, keep=True))
