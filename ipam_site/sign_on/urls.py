@@ -15,6 +15,7 @@ from django.contrib import admin
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path
+from django.views import View
 
 from ipam_site.sign_on import forms
 
@@ -29,12 +30,12 @@ class ActivateTOTP(totp.ActivateTOTPView):
         return response
 
 
-class _Dated:
+class _Dated(View):
     """A page that gives a browser a challenge, which allauth remembers without its time."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        last, view = challenges.get_state(), super()
-        response: HttpResponseBase = view.dispatch(request, *args, **kwargs)  # type: ignore[misc]
+        last = challenges.get_state()
+        response = super().dispatch(request, *args, **kwargs)
         forms.date_challenge(request, last)
         return response
 
