@@ -29,7 +29,7 @@ def _loopback(settings: Any) -> None:
 
 @pytest.fixture(scope="package")
 def started_kube() -> Iterator[RealCluster]:
-    """The one API server of this folder; a test asks for `kube` and says which kinds it serves."""
+    """The one API server of this folder."""
     from tests.kube.real import RealCluster
 
     with RealCluster() as running:
@@ -38,10 +38,7 @@ def started_kube() -> Iterator[RealCluster]:
 
 @pytest.fixture
 def kube(started_kube: RealCluster) -> RealCluster:
-    """The API server without custom resources and without pods; `kube.crds(…)` adds definitions."""
-    for definition in started_kube.objects("customresourcedefinitions"):
-        started_kube.undefine(definition["metadata"]["name"])
-    started_kube.erase("pods")
+    """The API server as the last test left it: each test begins with `kube.anew(…)`, which says what it serves."""
     return started_kube
 
 

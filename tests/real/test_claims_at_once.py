@@ -32,7 +32,7 @@ def _status(kube: RealCluster, name: str) -> dict[str, Any]:
 
 def test_the_watcher_answers_claims_of_the_register(kube: RealCluster, settings: Any) -> None:
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    kube.crds(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
+    kube.anew(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
     kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}})
     kube.put(ovn.cudn("prod"))
     connection = sites.connect(kube, ManagedResource.CLAIMS)

@@ -25,7 +25,7 @@ PROMISED = 10  # seconds
 
 @pytest.fixture
 def world(kube: RealCluster) -> World:
-    kube.crds(*BOTH)
+    kube.anew(*BOTH)
     world = World(kube)
     world.pool("10.0.0.0/29", name="machines")  # six addresses, one of them the gateway's
     world.put_pool("pool", gateway="10.0.0.1")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)
 def test_what_is_served_and_what_is_gone(visit: Visit, kube: RealCluster) -> None:
-    kube.crds(*sites.OVN, *sites.KUBEVIRT)
+    kube.anew(*sites.OVN, *sites.KUBEVIRT)
     kube.put(cudn("prod", "10.128.0.0/16"))
     connection = sites.connect(kube)
     sites.reconcile(connection, kube)

@@ -32,7 +32,7 @@ def _manifests(*records: dns_names.Record) -> dict[str, Any]:
 def test_the_documented_command_removes_what_ended(
     kube: RealCluster, kubectl: Callable[..., str]
 ) -> None:
-    kube.crds("externaldns.k8s.io_dnsendpoints")
+    kube.anew("externaldns.k8s.io_dnsendpoints")
     kubectl("create", "namespace", "dns")
     (command,) = re.findall(r"\| kubectl (apply .*--prune.*)", PAGE.read_text())
     apply = shlex.split(command)

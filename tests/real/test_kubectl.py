@@ -26,16 +26,17 @@ def _managers(kube: RealCluster) -> dict[str, str]:
 
 
 def test_a_bare_server_serves_no_custom_resource(kube: RealCluster) -> None:
+    kube.anew()
     assert kube.objects("customresourcedefinitions") == []
 
 
 def test_kubectl_owns_what_it_applies(kube: RealCluster, kubectl: Callable[..., str]) -> None:
-    kube.crds("cilium.io_ciliumpodippools.v2")
+    kube.anew("cilium.io_ciliumpodippools.v2")
     kubectl("apply", "-f", "-", manifest=POOL)
     assert _managers(kube)["kubectl-client-side-apply"] == "Update"
 
 
 def test_kubectl_applies_on_the_server_too(kube: RealCluster, kubectl: Callable[..., str]) -> None:
-    kube.crds("cilium.io_ciliumpodippools.v2")
+    kube.anew("cilium.io_ciliumpodippools.v2")
     kubectl("apply", "--server-side", "-f", "-", manifest=POOL)
     assert _managers(kube) == {"kubectl": "Apply"}

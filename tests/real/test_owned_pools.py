@@ -34,7 +34,7 @@ def owner(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def owned(kube: RealCluster, kubectl: Callable[..., str], owner: str, version: str) -> Owned:
-    kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+    kube.anew("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, owner, version)
     owned.apply("green", A, B)
     return owned

@@ -25,7 +25,7 @@ NAMESPACE = kubevirt.NAMESPACE
 @pytest.fixture
 def vms(kube: RealCluster, settings: Any) -> kubevirt.KubeVirt:
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    kube.crds(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
+    kube.anew(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
     kube.put(ovn.cudn("prod"))
     kube.put(ovn.nad("prod", NAMESPACE))
     virt = kubevirt.KubeVirt(kube)

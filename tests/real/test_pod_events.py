@@ -30,7 +30,7 @@ REFUSED = "IPAMClaim full.default: The network has no free IPv4 address"
 @pytest.fixture
 def vms(kube: RealCluster) -> kubevirt.KubeVirt:
     """A network of one free address, which `first` has; `full` has a pod that waits for one."""
-    kube.crds(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
+    kube.anew(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
     for event in kube.request("GET", "/api/v1/events")["items"]:
         kube.remove("events", event["metadata"]["name"], event["metadata"]["namespace"])
     kube.put(ovn.cudn("prod", "10.0.0.0/29", reservedSubnets=["10.0.0.4/30"]))

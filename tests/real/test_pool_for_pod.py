@@ -35,7 +35,7 @@ _UNREAD = [
 @pytest.fixture
 def cluster(kube: RealCluster) -> Connection:
     """Two pools, one of them selected by a label of namespaces, a namespace and a pod in it."""
-    kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+    kube.anew("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     for name, cidr in (("default", "10.10.0.0/16"), ("green", "10.20.0.0/16")):
         kube.put(gateways.pool(name, cidr))
     _put_namespace(kube, {})

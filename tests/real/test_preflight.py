@@ -85,7 +85,7 @@ def test_what_bgp_announces(
     result: str,
     found: str,
 ) -> None:
-    kube.crds(*definitions)
+    kube.anew(*definitions)
     for manifest in (CONFIG, *manifests):
         kubectl("apply", "-f", "-", manifest=manifest)
     _connect(api, kube)
@@ -97,7 +97,7 @@ def test_what_bgp_announces(
 def test_credentials_that_may_not_list_advertisements(
     kube: RealCluster, kubectl: Callable[..., str], api: apis.Api
 ) -> None:
-    kube.crds("cilium.io_ciliumbgpadvertisements")
+    kube.anew("cilium.io_ciliumbgpadvertisements")
     for manifest in (CONFIG, ADVERTISEMENT):
         kubectl("apply", "-f", "-", manifest=manifest)
     rules = [{"apiGroups": [""], "resources": ["namespaces", "configmaps"], "verbs": ["get"]}]

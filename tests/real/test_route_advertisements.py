@@ -79,7 +79,7 @@ def _reconcile() -> None:
 @pytest.fixture(autouse=True)
 def _networks(kube: RealCluster, kubectl: Callable[..., str]) -> None:
     """Two networks in an observed cluster; only `prod` has the label `advertise`."""
-    kube.crds(*DEFINITIONS)
+    kube.anew(*DEFINITIONS)
     kubectl("apply", "-f", "-", manifest=_network("prod", "10.128.0.0/16", advertise="true"))
     kubectl("apply", "-f", "-", manifest=_network("test", "10.129.0.0/16"))
     api = apis.Api()

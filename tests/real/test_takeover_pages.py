@@ -26,7 +26,7 @@ def owned(
     kube: RealCluster, kubectl: Callable[..., str], request: pytest.FixtureRequest, settings: Any
 ) -> Owned:
     """A pool whose CIDR A was removed here; its owner's object still has it."""
-    kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+    kube.anew("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, *request.param)
     reachable(owned, kube)
     owned.manage(ManagedResource.POOLS)

@@ -44,7 +44,7 @@ def owned(
 ) -> Owned:
     """A pool whose CIDR A was removed here; its owner's object has it, and a label of the owner."""
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+    kube.anew("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, owner, version)
     reachable(owned, kube)
     owned.manage(ManagedResource.POOLS)
@@ -83,7 +83,7 @@ def proposed(
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
     definitions = [f"cilium.io_ciliumpodippools.{shape}" for shape in ("v2", "v2-proposal")]
     old = request.param == "strings of an older definition"
-    kube.crds(definitions[0] if old else definitions[1], "cilium.io_ciliumnodes")
+    kube.anew(definitions[0] if old else definitions[1], "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, owner, "v2alpha1" if request.param == "strings" else "v2")
     said = manifest("green", A, B, version=owned.version)
     if request.param == "objects":

@@ -100,7 +100,7 @@ def test_a_cluster_of_any_kind_is_healthy(
     kube: RealCluster, cilium: str, ovn: str, openshift: str, mode: str
 ) -> None:
     definitions = (*CILIUM[cilium], *OVN[ovn], *OPENSHIFT[openshift])
-    kube.crds(*definitions)
+    kube.anew(*definitions)
     _objects(kube, definitions)
     managed_resources = [
         *(["pools", "pod-cidrs"] if CILIUM[cilium] else []),
@@ -179,14 +179,14 @@ HALVES = {
 
 @pytest.mark.parametrize("half", HALVES)
 def test_half_of_a_project_is_healthy_too(kube: RealCluster, half: str) -> None:
-    kube.crds(*HALVES[half])
+    kube.anew(*HALVES[half])
     _connect(kube)
     _reconcile()
     assert _state() == ("healthy", "The last full sync succeeded.")
 
 
 def test_a_kind_that_is_gone_is_a_finding_and_releases_nothing(kube: RealCluster) -> None:
-    kube.crds(*CILIUM["v2"])
+    kube.anew(*CILIUM["v2"])
     _objects(kube, CILIUM["v2"])
     _connect(kube)
     _reconcile()
@@ -210,6 +210,7 @@ def test_a_kind_that_is_gone_is_a_finding_and_releases_nothing(kube: RealCluster
 
 
 def test_a_definition_that_comes_later_is_read(kube: RealCluster) -> None:
+    kube.anew()
     _connect(kube)
     _reconcile()
     kube.crds(*CILIUM["v2"])
@@ -220,7 +221,7 @@ def test_a_definition_that_comes_later_is_read(kube: RealCluster) -> None:
 
 def test_an_aggregated_api_that_is_down_hides_no_other_kind(kube: RealCluster) -> None:
     """OpenShift's groups are served by a server of their own; unknown is not absent."""
-    kube.crds(*CILIUM["v2"], *sites.OVN)
+    kube.anew(*CILIUM["v2"], *sites.OVN)
     _objects(kube, CILIUM["v2"])
     service = {
         "apiVersion": "apiregistration.k8s.io/v1",
@@ -245,7 +246,7 @@ def test_an_aggregated_api_that_is_down_hides_no_other_kind(kube: RealCluster) -
 
 def test_healthy_is_not_said_while_runs_fail(kube: RealCluster) -> None:
     """One object that cannot be taken in: all others are, and each run says that it failed."""
-    kube.crds(*CILIUM["v2"])
+    kube.anew(*CILIUM["v2"])
     _objects(kube, CILIUM["v2"])
     _connect(kube)
     _reconcile()

@@ -32,7 +32,7 @@ def _findings(connection: Connection, kube: RealCluster) -> list[Finding]:
 def test_strings_where_v2_has_objects(
     kube: RealCluster, kubectl: Callable[..., str], owner: str
 ) -> None:
-    kube.crds("cilium.io_ciliumpodippools.v2-proposal", "cilium.io_ciliumnodes")
+    kube.anew("cilium.io_ciliumpodippools.v2-proposal", "cilium.io_ciliumnodes")
     kubectl(*OWNERS[owner], "-f", "-", manifest=manifest("green", A, B, version="v2alpha1"))
     connection = sites.connect(kube)
     (finding,) = _findings(connection, kube)
@@ -46,7 +46,7 @@ def test_strings_where_v2_has_objects(
 
 def test_objects_where_v2_has_strings(kube: RealCluster, kubectl: Callable[..., str]) -> None:
     """The CRD of the proposal was replaced by the one that Cilium ships."""
-    kube.crds("cilium.io_ciliumpodippools.v2-proposal", "cilium.io_ciliumnodes")
+    kube.anew("cilium.io_ciliumpodippools.v2-proposal", "cilium.io_ciliumnodes")
     said = manifest("green", A)
     said["spec"]["ipv4"]["cidrs"] = [{"cidr": A}]
     kubectl("apply", "-f", "-", manifest=said)
@@ -67,7 +67,7 @@ def test_nothing_is_ever_converted(
     kube: RealCluster, kubectl: Callable[..., str], crd: str
 ) -> None:
     """Both versions show one object with one uid: the managed resource has nothing to do."""
-    kube.crds(f"cilium.io_ciliumpodippools.{crd}", "cilium.io_ciliumnodes")
+    kube.anew(f"cilium.io_ciliumpodippools.{crd}", "cilium.io_ciliumnodes")
     kubectl("apply", "-f", "-", manifest=manifest("green", A, version="v2alpha1"))
     views: list[dict[str, Any]] = [
         json.loads(kubectl("get", f"ciliumpodippools.{version}.cilium.io", "green", "-o", "json"))
@@ -81,7 +81,7 @@ def test_nothing_is_ever_converted(
 
 
 def test_the_command_counts_it(kube: RealCluster, kubectl: Callable[..., str]) -> None:
-    kube.crds("cilium.io_ciliumpodippools.v2-proposal", "cilium.io_ciliumnodes")
+    kube.anew("cilium.io_ciliumpodippools.v2-proposal", "cilium.io_ciliumnodes")
     kubectl("apply", "-f", "-", manifest=manifest("green", A, version="v2alpha1"))
     connection = sites.connect(kube)
     _findings(connection, kube)

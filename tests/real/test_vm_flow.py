@@ -55,7 +55,7 @@ OVN_NAD = {"name": "default", "namespace": "ovn-kubernetes", "mac": MAC}
 @pytest.fixture
 def connection(kube: RealCluster, tmp_path: pathlib.Path) -> Iterator[Connection]:
     """A managed cluster with one primary network, whose API server calls mutate-pods."""
-    kube.crds(*sites.OVN, *sites.KUBEVIRT)
+    kube.anew(*sites.OVN, *sites.KUBEVIRT)
     kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     kube.put(ovn.cudn("prod", "10.0.0.0/16"))
     kube.put(ovn.nad("prod", NAMESPACE, subnets="10.0.0.0/16", allowPersistentIPs=True))
