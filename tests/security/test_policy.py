@@ -31,8 +31,8 @@ QUICK = ("administrator", OWNER)
 EACH_ROLE = [
     role if role in QUICK else pytest.param(role, marks=pytest.mark.exhaustive) for role in ROLES
 ]
-# Over REST it takes token and session by turns, and `make test-exhaustive` each request with both.
-EACH_LOGIN = [(role, 1) for role in QUICK] + [
+# It takes token and session by turns over REST, and GET and POST by turns of pages that have both.
+BY_TURNS_OR_BOTH = [(role, 1) for role in QUICK] + [
     pytest.param(role, 2, marks=pytest.mark.exhaustive) for role in ROLES
 ]
 # Who is asked for the methods without a line, too; the others can do no more than these.
@@ -134,8 +134,8 @@ def made(_everything: Everything, db: None) -> Everything:
     return replace(_everything, rows=dict(_everything.rows), values=dict(_everything.values))
 
 
-@pytest.mark.parametrize(("role", "logins"), EACH_LOGIN)
-def test_rest(made: Everything, role: str, logins: int) -> None:
+@pytest.mark.parametrize(("role", "number"), BY_TURNS_OR_BOTH)
+def test_rest(made: Everything, role: str, number: int) -> None:
     asked = Asked(made, role)
     clients = itertools.cycle([asked.token, asked.session])
     wrong = []
@@ -145,7 +145,7 @@ def test_rest(made: Everything, role: str, logins: int) -> None:
             if role == STRANGER and line.owner == "own" and method != "GET" and not address.names:
                 continue  # what bodies that name others' things do is swept elsewhere
             path, case = requests.request(made, address, method, word)
-            for client in itertools.islice(clients, logins):
+            for client in itertools.islice(clients, number):
                 answer = asked(client, method, path, case.body)
                 right = _succeeded(answer, case) if line.allows(role) else _refused(answer, address)
                 if not right:
@@ -220,15 +220,16 @@ def test_a_token_opens_no_page(made: Everything) -> None:
             assert "/admin/login/" in asked(asked.token, "GET", path).headers["Location"], path
 
 
-@pytest.mark.parametrize("role", EACH_ROLE)
-def test_pages(made: Everything, role: str) -> None:
+@pytest.mark.parametrize(("role", "number"), BY_TURNS_OR_BOTH)
+def test_pages(made: Everything, role: str, number: int) -> None:
     """A POST without a field: who may not do it is refused before anything is read."""
     asked = Asked(made, role)
+    turns = itertools.cycle(("GET", "POST"))
     wrong = []
     for address in answers.addresses("admin/"):
         lines = {line.method: line for line in BY_ADDRESS[address.route]}
         path, case = requests.request(made, address, "GET")
-        for method in ("GET", "POST"):
+        for method in itertools.islice(turns, number if len(lines) == 2 else 2):
             if method not in lines and role not in PROBED:
                 continue
             with CaptureQueriesContext(connection) as queries:
