@@ -67,7 +67,7 @@ def test_no_request_is_lost(environment: dict[str, str], tmp_path: pathlib.Path)
         try:
             report = chaos.judge(
                 balancer, [replace], partial(psycopg.connect, environment["DATABASE_URL"], autocommit=True), tmp_path,  # type: ignore[arg-type]
-                seconds=60, clients=4, seed=os.getpid(), slower=5,
+                seconds=40, clients=4, seed=os.getpid(), slower=5,
             )  # fmt: skip
         finally:
             for site in balancer.sites:

@@ -286,6 +286,8 @@ class RealCluster:
             while time.monotonic() < until:
                 self.request("DELETE", f"{_DEFINITIONS}/{name}")
                 time.sleep(0.05)
+        # Discovery follows later: one that is defined again at once would be served, gone, and served.
+        self.await_unserved(group, plural)
 
     def await_served(self, definition: Manifest) -> None:
         """Established comes before the paths are there, and each version comes by itself."""
