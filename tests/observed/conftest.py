@@ -40,9 +40,8 @@ def server(request: pytest.FixtureRequest, settings: Any, _real: Any) -> Iterato
     """A cluster that serves the built-in kinds only, without nodes."""
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
     if request.param == "real":
-        for definition in _real.objects("customresourcedefinitions"):
-            _real.undefine(definition["metadata"]["name"])
-        for plural in ("nodes", "pods", "configmaps", "services"):
+        _real.anew()
+        for plural in ("nodes", "configmaps", "services"):
             _real.erase(plural)
         yield _real
         return
