@@ -87,5 +87,4 @@ def visit(browser: strict.Watched, live_server: Any, request: pytest.FixtureRequ
     client.force_login(user)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
-    visit.open("/admin/")
     return visit

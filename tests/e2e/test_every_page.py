@@ -31,11 +31,8 @@ _NAMELESS = """() => [...document.querySelectorAll('button, a[href]')]
 
 PASSWORD = "a password of the tests"
 ROLES = ("administrator", "operator", "viewer", "vm-owner", "")  # "": nobody is logged in
-EMPTY_FOR = (
-    "administrator",
-    "vm-owner",
-    "",
-)  # of an empty register the others see what the administrator sees
+# Of an empty register operators and viewers see what the administrator sees.
+EMPTY_FOR = ("administrator", "vm-owner", "")
 OF_A_PATTERN = {"administrator": 2, "vm-owner": 2}  # pages opened; of other roles one
 _LINKS = """() => [...document.querySelectorAll('a[href]')]
     .map(link => [new URL(link.getAttribute('href'), document.baseURI).href, link.hasAttribute('download')])"""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 
 from pools.core import errors
 from pools.models import AllocationRequest, Block, Event, Pool
@@ -134,6 +137,19 @@ def test_many_waiting_for_one_pool_do_not_starve_the_others(clock) -> None:
         clock.advance(31)
         requests.retry()
     assert _state(request) == "fulfilled"
+
+
+def test_a_next_attempt_that_is_past_is_due(admin_client: Client) -> None:
+    pool = factories.pool("10.0.0.0/32")
+    factories.take(pool)
+    request = _wait(pool)
+    for page in ("", f"{request.pk}/change/"):
+        assert ">in " in admin_client.get(f"/admin/pools/allocationrequest/{page}").text
+    AllocationRequest.objects.update(next_try_at=timezone.now() - datetime.timedelta(minutes=2))
+    for page in ("", f"{request.pk}/change/"):
+        text = admin_client.get(f"/admin/pools/allocationrequest/{page}").text
+        assert ">due</time>" in text
+        assert "2 minutes ago" not in text
 
 
 def test_events_say_who_was_served() -> None:

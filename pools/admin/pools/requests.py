@@ -20,7 +20,7 @@ from pools.register.allocator import requests
 
 
 def _next_try(row: AllocationRequest) -> SafeString:
-    return display.timestamp(row.next_try_at if row.state == RequestState.PENDING else None)
+    return display.next_time(row.next_try_at if row.state == RequestState.PENDING else None)
 
 
 def _page(request: HttpRequest, row: AllocationRequest) -> HttpResponse:
@@ -54,7 +54,6 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
         "env",
         columns.timestamp("created_at", _("waiting since")),
         Column("next_try_at", _("next attempt"), _next_try),
-        "attempts",
         "last_error",
     )
     list_filter = (

@@ -241,7 +241,7 @@ class NetBoxSourceAdmin(lists.ListAdmin[NetBoxSource]):
         columns.text("url", "URL"),
         columns.related("cluster", _("cluster")),
         columns.text("every_minutes", _("every … minutes")),
-        columns.timestamp("next_run_at", _("next run")),
+        Column("next_run_at", _("next run"), lambda row: display.next_time(row.next_run_at)),
     )
     list_filter = (cluster_fields.cluster_filter(),)
     exported = ("id", "name", "url", "cluster.name", "every_minutes", "next_run_at", "created_at")

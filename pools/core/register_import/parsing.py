@@ -195,7 +195,8 @@ def find_spans(kind: str, values: Mapping[str, str]) -> list[tuple[int, int, int
     ]
 
 
-_ANY_ADDRESS = re.compile(r"[0-9a-fA-F]*[.:][0-9a-fA-F.:]*(?:\s*/\s*[0-9.]+)?")
+# It begins where a row of digits does: tried at each of them, many without a point would take the square of the time.
+_ANY_ADDRESS = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]*[.:][0-9a-fA-F.:]*(?:\s*/\s*[0-9.]+)?")
 _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
 
 

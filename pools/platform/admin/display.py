@@ -191,11 +191,22 @@ def timestamp(moment: datetime | None) -> SafeString:
     """A point in time as `3 hours ago` or `in 2 days`, with the exact time on hover."""
     if moment is None:
         return DASH
+    return _time(moment, relative((timezone.now() - moment).total_seconds()))
+
+
+def next_time(moment: datetime | None) -> SafeString:
+    """When something happens next: as `timestamp`, or `due` once that is past."""
+    if moment is None or moment > timezone.now():
+        return timestamp(moment)
+    return _time(moment, _("due"))
+
+
+def _time(moment: datetime, text: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
         formats.date_format(timezone.localtime(moment), "Y-m-d H:i:s T"),  # no text: a format
-        relative((timezone.now() - moment).total_seconds()),
+        text,
     )
 
 

@@ -196,7 +196,11 @@ _good = st.fixed_dictionaries(
 
 
 @pytest.mark.exhaustive
-@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    deadline=None,
+    max_examples=min(100, settings.default.max_examples),  # four requests each
+    suppress_health_check=list(HealthCheck),
+)
 @given(st.lists(_good | _row | _json, max_size=6), st.sampled_from(["ippool", "ipamclaims"]))
 def test_whatever_rows_come(network: Network, rows: list[Any], target: str) -> None:
     api = _API.setdefault(network.pk, apis.Api("operator"))
