@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_menu_leads_to_documentation_that_renders(visit: Visit) -> None:
+    visit.open("/admin/")
     page = visit.page
     link = page.locator('.cad-menu-item:has(span:text-is("API"))')
     page.locator("details.cad-menu-group").filter(has=link).locator("summary").click()

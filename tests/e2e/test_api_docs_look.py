@@ -55,6 +55,7 @@ def test_it_is_dark_where_the_system_is(visit: Visit, scheme: str, is_dark: bool
 
 
 def test_a_theme_that_was_chosen_goes_before_the_systems(visit: Visit) -> None:
+    visit.open("/admin/")
     visit.page.evaluate("localStorage.setItem('_x_adminTheme', '\"dark\"')")
     page = _open(visit)
     assert page.evaluate("document.documentElement.className") == "dark-mode"

@@ -19,6 +19,7 @@ FOLDER = pages.ROOT / "docs" / "tutorials"
 
 @pytest.mark.parametrize("name", ["administration", "vm-import"])
 def test_a_reader_reaches_the_end(visit: Visit, name: str) -> None:
+    visit.open("/admin/")
     reader = tutorial.Reader(visit.page, FOLDER / f"{name}.md")
     assert [step.number for step in reader.steps] == list(range(1, len(reader.steps) + 1))
     assert len(reader.steps) > 10
