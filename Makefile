@@ -149,7 +149,7 @@ screenshots: $(DEV)
 test-cluster: $(DEV) $(HELM_PROGRAMS)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
 	$(PY) -m pytest tests/real tests/kube tests/cluster_api tests/observed tests/deploy/test_real_api.py tests/deploy/helm $(wildcard tests/handlers/test_pools_*.py) tests/handlers/test_nodes_edges.py \
-		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 3 $(SHARED) $(ARGS)
+		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 2 $(SHARED) $(ARGS)
 
 chaos: $(DEV)
 	$(PY) -m tests.concurrent.chaos --seconds 240
