@@ -34,6 +34,7 @@ Version = tuple[str, int]  # uid and generation of an object
 SERVICE_CIDR = "10.255.0.0/24"
 _USERS = 40
 _OF_SERVER = {"resourceVersion", "uid"}  # not to be said of an object that is to be made
+_STARTS = 3  # at most
 _START_SECONDS = 90
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -71,12 +72,18 @@ class RealCluster:
         self.minor = 0
 
     def __enter__(self) -> Self:
-        self._stack = contextlib.ExitStack()
-        try:
-            self._start()
-        except BaseException:
-            self.__exit__()
-            raise
+        for attempt in range(1, _STARTS + 1):
+            self._stack = contextlib.ExitStack()
+            try:
+                self._start()
+            except BaseException as error:
+                self.__exit__()
+                # Another process may have taken a port in between.
+                if not isinstance(error, RuntimeError) or attempt == _STARTS:
+                    raise
+                self._processes, self._connection = [], None
+            else:
+                break
         return self
 
     def __exit__(self, *_: object) -> None:
