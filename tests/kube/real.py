@@ -52,6 +52,10 @@ def _free_ports(count: int) -> list[int]:
     return list(result)
 
 
+class ProgramEndedError(RuntimeError):
+    """etcd or the API server ended while it was started."""
+
+
 class RealCluster:
     """A control plane of its own on 127.0.0.1; everything is gone at the end."""
 
@@ -76,12 +80,13 @@ class RealCluster:
             self._stack = contextlib.ExitStack()
             try:
                 self._start()
-            except BaseException as error:
+            except ProgramEndedError:  # another process may have taken its port
                 self.__exit__()
-                # Another process may have taken a port in between.
-                if not isinstance(error, RuntimeError) or attempt == _STARTS:
+                if attempt == _STARTS:
                     raise
-                self._processes, self._connection = [], None
+            except BaseException:
+                self.__exit__()
+                raise
             else:
                 break
         return self
@@ -89,9 +94,11 @@ class RealCluster:
     def __exit__(self, *_: object) -> None:
         if self._connection is not None:
             self._connection.close()
+            self._connection = None
         for process in reversed(self._processes):
             process.kill()
             process.wait()
+        self._processes.clear()
         self._stack.close()
 
     # --- start ----------------------------------------------------------------------------------
@@ -172,7 +179,8 @@ class RealCluster:
                 if died or time.monotonic() > until:
                     for log in self._log.parent.glob("log.*"):
                         sys.stderr.write(log.read_text(errors="replace")[-3000:])
-                    raise RuntimeError(f"the API server did not start: {died}") from not_yet
+                    fault = ProgramEndedError if died else RuntimeError
+                    raise fault(f"the API server did not start: {died}") from not_yet
                 time.sleep(0.1)
             else:
                 return
