@@ -138,7 +138,7 @@ test-core: $(DEV)
 	$(PY) -m pytest tests/core
 
 test-e2e: $(DEV)
-	$(PY) -m pytest tests/e2e --with-e2e -n 3 $(SHARED)
+	$(PY) -m pytest tests/e2e --with-e2e -n 3 $(SHARED) $(ARGS)
 
 # The pictures of docs/screenshots: a site with the demo fleet on a throw-away database, in a real browser.
 screenshots: $(DEV)

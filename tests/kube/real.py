@@ -354,14 +354,27 @@ class RealCluster:
     def _path(self, manifest: Manifest) -> tuple[str, str]:
         group_version = manifest["apiVersion"]
         base = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
-        resources = self.request("GET", base)["resources"]
-        resource = next(
-            one for one in resources if one["kind"] == manifest["kind"] and "/" not in one["name"]
-        )
+        resources = self._await_kind(base, manifest["kind"])
+        resource = next(one for one in resources if _is_kind(one, manifest["kind"]))
         if resource["namespaced"]:
             base += f"/namespaces/{manifest['metadata'].get('namespace', 'default')}"
         status = any(one["name"] == f"{resource['name']}/status" for one in resources)
         return f"{base}/{resource['name']}", "/status" if status else ""
+
+    def _await_kind(self, base: str, kind: str) -> list[Manifest]:
+        """Return what discovery has below this path, once the kind is in it.
+
+        A busy server may forget a group for a moment after a definition of it came.
+        """
+        until = time.monotonic() + 20
+        while True:
+            with contextlib.suppress(RuntimeError):
+                resources: list[Manifest] = self.request("GET", base)["resources"]
+                if any(_is_kind(one, kind) for one in resources):
+                    return resources
+            if time.monotonic() > until:
+                raise RuntimeError(f"{base} does not serve {kind}")
+            time.sleep(0.05)
 
     def put(self, manifest: Manifest, *, manager: str = "test") -> Manifest:
         """Create or replace an object, its status too; what is stored then."""
@@ -434,6 +447,10 @@ class RealCluster:
     @property
     def kube_system_uid(self) -> str:
         return str(self.request("GET", "/api/v1/namespaces/kube-system")["metadata"]["uid"])
+
+
+def _is_kind(resource: Manifest, kind: str) -> bool:
+    return resource["kind"] == kind and "/" not in resource["name"]
 
 
 def _file(path: str | pathlib.Path) -> pathlib.Path:
