@@ -148,7 +148,7 @@ screenshots: $(DEV)
 # Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
 test-cluster: $(DEV) $(HELM_PROGRAMS)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
-	$(PY) -m pytest tests/real tests/kube tests/cluster_api tests/observed tests/deploy/test_real_api.py tests/deploy/helm $(wildcard tests/handlers/test_pools_*.py) tests/handlers/test_nodes_edges.py \
+	$(PY) -m pytest tests/real tests/kube tests/cluster_api tests/observed tests/deploy/test_real_api.py tests/deploy/helm $(wildcard tests/handlers/test_pools_*.py) tests/handlers/test_nodes_edges.py tests/handlers/test_only_in_cluster.py tests/edges/test_other_writers.py \
 		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 2 $(SHARED) $(ARGS)
 
 chaos: $(DEV)

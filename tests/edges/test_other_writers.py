@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,24 +35,58 @@ CRDS = (
 )
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "server" in metafunc.fixturenames:
+        real = metafunc.config.getoption("--real")
+        metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def _real() -> Iterator[Callable[[], Any]]:
+    """The one real API server of this module, started when it is first asked for."""
+    from tests.kube.real import RealCluster
+
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda: stack.enter_context(RealCluster()))
+
+
 @pytest.fixture
-def fake(settings: Any) -> Iterator[FakeCluster]:
+def server(
+    request: pytest.FixtureRequest, _real: Callable[[], Any], settings: Any
+) -> Iterator[Any]:
+    """A cluster with the kinds of Cilium and OVN-Kubernetes, and no Lease of theirs."""
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    if request.param == "real":
+        cluster = _real()
+        cluster.anew(*CRDS)
+        for name in LEASES.values():
+            with contextlib.suppress(RuntimeError):  # there is none
+                cluster.remove("leases", name, "kube-system")
+        yield cluster
+        return
     with FakeCluster() as running:
         running.crds(*CRDS)
         yield running
 
 
 @pytest.fixture
-def row(fake: FakeCluster) -> Connection:
-    source = connections.from_kubeconfig(fake.kubeconfig())
+def fake(server: Any) -> FakeCluster:
+    """The server, for tests of what it is asked, and of its faults."""
+    if not isinstance(server, FakeCluster):
+        pytest.skip("a real API server has no log of requests")
+    return server
+
+
+@pytest.fixture
+def row(server: Any, db: None) -> Connection:
+    source = connections.from_kubeconfig(server.kubeconfig())
     return connections.connect(
         factories.cluster(), source, connections.Terms(), author=factories.BY
     )
 
 
-def put_lease(fake: FakeCluster, name: str, holder: str) -> None:
-    fake.put(
+def put_lease(server: Any, name: str, holder: str) -> None:
+    server.put(
         {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -60,9 +96,10 @@ def put_lease(fake: FakeCluster, name: str, holder: str) -> None:
     )
 
 
-def put_claim_with_address(fake: FakeCluster, manager: str) -> None:
+def put_claim_with_address(server: Any, manager: str) -> None:
     """An IPAMClaim whose status this field manager has written."""
-    fake.put(
+    server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}})
+    server.put(
         {
             "apiVersion": IPAM_CLAIM.api_version,
             "kind": IPAM_CLAIM.kind,
@@ -74,11 +111,11 @@ def put_claim_with_address(fake: FakeCluster, manager: str) -> None:
     )
 
 
-def trace(fake: FakeCluster, resource: str) -> None:
+def trace(server: Any, resource: str) -> None:
     """What the controller has written, without its Lease."""
     if resource == "pod-cidrs":
         pools = {"allocated": [{"pool": "a", "cidrs": ["10.0.0.0/24"]}]}
-        fake.put(
+        server.put(
             {
                 "apiVersion": CILIUM_NODE.api_version,
                 "kind": "CiliumNode",
@@ -99,7 +136,7 @@ def trace(fake: FakeCluster, resource: str) -> None:
         "topology": "Layer2",
         "layer2": {"role": "Primary", "subnets": ["10.50.0.0/24"]},
     }
-    fake.put(
+    server.put(
         {
             "apiVersion": CLUSTER_UDN.api_version,
             "kind": CLUSTER_UDN.kind,
@@ -127,12 +164,12 @@ def full_sync(row: Connection) -> None:
 @pytest.mark.parametrize("resource", LEASES)
 @pytest.mark.parametrize("shown_by", ["lease", "trace"])
 def test_it_is_refused_until_it_is_confirmed(
-    resource: str, shown_by: str, fake: FakeCluster, row: Connection
+    resource: str, shown_by: str, server: Any, row: Connection
 ) -> None:
     if shown_by == "lease":
-        put_lease(fake, LEASES[resource], "operator-1_uuid")
+        put_lease(server, LEASES[resource], "operator-1_uuid")
     else:
-        trace(fake, resource)
+        trace(server, resource)
     answer = enable(row, resource)
     assert (answer.status_code, answer.json()["code"]) == (409, "other_writer")
     assert "confirm_other_writer" in answer.json()["detail"]
@@ -147,23 +184,21 @@ def test_it_is_refused_until_it_is_confirmed(
 
 
 @pytest.mark.parametrize("resource", LEASES)
-def test_who_was_stopped_is_no_other_writer(
-    resource: str, fake: FakeCluster, row: Connection
-) -> None:
-    put_lease(fake, LEASES[resource], "")
-    trace(fake, resource)
+def test_who_was_stopped_is_no_other_writer(resource: str, server: Any, row: Connection) -> None:
+    put_lease(server, LEASES[resource], "")
+    trace(server, resource)
     assert enable(row, resource).status_code == 200
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("resource", LEASES)
 def test_who_starts_later_is_a_finding_and_on_the_connection(
-    resource: str, fake: FakeCluster, row: Connection
+    resource: str, server: Any, row: Connection
 ) -> None:
     assert enable(row, resource).status_code == 200
     full_sync(row)
     assert not Finding.objects.filter(code=other_writers.FOUND).exists()
-    put_lease(fake, LEASES[resource], "operator-1_uuid")
+    put_lease(server, LEASES[resource], "operator-1_uuid")
     full_sync(row)
     finding = Finding.objects.get(code=other_writers.FOUND)
     assert (finding.subject, finding.severity) == (resource, "error")
@@ -172,7 +207,7 @@ def test_who_starts_later_is_a_finding_and_on_the_connection(
     ]
     assert len(writers.writers) == 2
     assert "operator-1_uuid" in writers.note
-    put_lease(fake, LEASES[resource], "")
+    put_lease(server, LEASES[resource], "")
     full_sync(row)
     assert not Finding.objects.filter(code=other_writers.FOUND).exists()
 
@@ -229,9 +264,9 @@ def test_what_cannot_be_read_is_unknown(fake: FakeCluster, row: Connection) -> N
     assert "cannot be read" in writers.note
 
 
-def test_the_form_asks_for_the_confirmation(fake: FakeCluster, row: Connection) -> None:
+def test_the_form_asks_for_the_confirmation(server: Any, row: Connection) -> None:
     browser = people.browser()
-    put_lease(fake, LEASES["claims"], "cm-1")
+    put_lease(server, LEASES["claims"], "cm-1")
     url = f"/admin/pools/cluster/{row.cluster_id}/terms/"
     values = {"mode": "managed", "managed_resources": ["claims"]}
     page = browser.post(url, values)
@@ -243,32 +278,30 @@ def test_the_form_asks_for_the_confirmation(fake: FakeCluster, row: Connection) 
     assert row.managed_resources == ["claims"]
 
 
-def test_a_status_that_another_manager_wrote_is_evidence(
-    fake: FakeCluster, row: Connection
-) -> None:
-    put_claim_with_address(fake, "ovnkube-cluster-manager")
+def test_a_status_that_another_manager_wrote_is_evidence(server: Any, row: Connection) -> None:
+    put_claim_with_address(server, "ovnkube-cluster-manager")
     answer = enable(row, "claims")
     assert (answer.status_code, answer.json()["code"]) == (409, "other_writer")
     assert "the status of the IPAMClaim vm1.podnet" in answer.json()["detail"]
 
 
-def test_a_status_of_our_own_is_no_evidence(fake: FakeCluster, row: Connection) -> None:
-    put_claim_with_address(fake, STATUS_MANAGER)
+def test_a_status_of_our_own_is_no_evidence(server: Any, row: Connection) -> None:
+    put_claim_with_address(server, STATUS_MANAGER)
     assert enable(row, "claims").status_code == 200
 
 
-def test_whoever_connects_a_cluster_confirms_it_too(fake: FakeCluster, tmp_path: Path) -> None:
-    put_lease(fake, LEASES["claims"], "cm-1")
+def test_whoever_connects_a_cluster_confirms_it_too(server: Any, tmp_path: Path) -> None:
+    put_lease(server, LEASES["claims"], "cm-1")
     cluster = factories.cluster()
     url = f"clusters/{cluster.name}/connection/"
-    body = {"kubeconfig": fake.kubeconfig(), "mode": "managed", "managed_resources": ["claims"]}
+    body = {"kubeconfig": server.kubeconfig(), "mode": "managed", "managed_resources": ["claims"]}
     answer = apis.Api()("PUT", url, body)
     assert (answer.status_code, answer.json()["code"]) == (409, "other_writer")
-    values = {"text": fake.kubeconfig(), "mode": "managed", "managed_resources": ["claims"]}
+    values = {"text": server.kubeconfig(), "mode": "managed", "managed_resources": ["claims"]}
     page = people.browser().post(f"/admin/pools/cluster/{cluster.pk}/connect/", values)
     assert "OVN-Kubernetes writes what claims writes" in page.content.decode()
     path = tmp_path / "kubeconfig"
-    path.write_text(fake.kubeconfig())
+    path.write_text(server.kubeconfig())
     terms = ["--kubeconfig", str(path), "--managed", "--enable", "claims"]
     for command in (["set", cluster.name], ["add", "another"]):
         with pytest.raises(CommandError, match="other_writer"):
@@ -279,10 +312,10 @@ def test_whoever_connects_a_cluster_confirms_it_too(fake: FakeCluster, tmp_path:
 
 
 def test_from_the_first_sync_run_on_pages_answers_and_alerts_say_who_writes(
-    fake: FakeCluster, row: Connection
+    server: Any, row: Connection
 ) -> None:
     assert enable(row, "claims").status_code == 200
-    put_lease(fake, LEASES["claims"], "cm-1")
+    put_lease(server, LEASES["claims"], "cm-1")
     full_sync(row)
     writers = apis.Api()("GET", f"clusters/{row.cluster.name}/connection/").json()["writers"]
     (answer,) = [one for one in writers if one["managed_resource"] == "claims"]
@@ -295,7 +328,7 @@ def test_from_the_first_sync_run_on_pages_answers_and_alerts_say_who_writes(
     evaluation.evaluate()
     alert = Alert.objects.get(subject=f"cluster/{row.cluster_id}/claims")
     assert (alert.level, "cm-1" in alert.detail) == ("error", True)
-    put_lease(fake, LEASES["claims"], "")
+    put_lease(server, LEASES["claims"], "")
     full_sync(row)
     evaluation.evaluate()
     alert.refresh_from_db()

@@ -17,21 +17,27 @@ from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
 from tests.kube import gateways
 
 if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
     from tests.pools.conftest import Clock
 
 
 @pytest.fixture
-def world(fake: FakeCluster) -> CiliumWorld:
+def empty(server: Any, db: None, settings: Any) -> CiliumWorld:
+    """A connected cluster without pools and nodes."""
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    return CiliumWorld(server)
+
+
+@pytest.fixture
+def world(empty: CiliumWorld) -> CiliumWorld:
     """Managed pools; `green` has 10.10.0.0/24, and somebody added 10.11.0.0/24 to its object."""
-    world = CiliumWorld(fake)
+    world = empty
     world.connection.mode, world.connection.managed_resources = Mode.MANAGED, ["pools"]
     world.connection.save()
     world.pool("green", "10.10.0.0/24", mask=27)
     world.passed()
-    green = fake.object(POOLS, "green")
+    green = world.fake.object(POOLS, "green")
     green["spec"]["ipv4"]["cidrs"].append("10.11.0.0/24")
-    fake.put(green, manager="kubectl-edit")
+    world.fake.put(green, manager="kubectl-edit")
     world.node("n1", lists={"green": ["10.11.0.0/27"]})
     world.run()
     return world
@@ -63,8 +69,8 @@ def test_after_the_adoption_it_is_a_block_and_nothing_else(world: CiliumWorld) -
     assert "orphaned_pod_cidr" not in _messages(world)
 
 
-def test_a_pool_that_the_register_refused(fake: FakeCluster) -> None:
-    world = CiliumWorld(fake)
+def test_a_pool_that_the_register_refused(empty: CiliumWorld) -> None:
+    world = empty
     world.cidrs("blue", "10.12.0.0/22")
     world.passed()
     world.cidrs("red", "10.12.0.0/23")
@@ -108,8 +114,8 @@ def _tell_node(world: CiliumWorld, *told: tuple[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.exhaustive
-def test_findings_of_pools_follow_events_of_nodes(fake: FakeCluster, clock: Clock) -> None:
-    world = CiliumWorld(fake)
+def test_findings_of_pools_follow_events_of_nodes(empty: CiliumWorld, clock: Clock) -> None:
+    world = empty
     world.cidrs("a", "10.0.0.0/22", "10.1.0.0/22")
     world.cidrs("b", "10.2.0.0/22")
     nodes = {
@@ -122,7 +128,7 @@ def test_findings_of_pools_follow_events_of_nodes(fake: FakeCluster, clock: Cloc
     }
     world.passed()
     world.cidrs("a", "10.0.0.0/22")
-    fake.remove(POOLS, "b")
+    world.fake.remove(POOLS, "b")
     world.passed()
     clock.advance(31)
     world.passed()
