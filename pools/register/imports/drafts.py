@@ -19,7 +19,7 @@ from pools.models.pools import DAY
 from pools.platform import database, events
 from pools.platform.imports import lifecycle, states
 from pools.platform.imports.leases import ImportLeases
-from pools.register.imports import attributes, commit, files, sources, undo, validation
+from pools.register.imports import attributes, commit, files, sources, topology, undo, validation
 from pools.register.imports import rows as import_rows
 
 LARGE_FILE = 256 * 1024  # bytes from which a worker reads the files
@@ -92,10 +92,18 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         validation.validate(row)
         states.mark_drafted(row, "fingerprint", "rows_total")
 
-    def correct(self, row: RegisterImport, number: int, values: Mapping[str, str]) -> None:
-        """Change texts of a row (CORRECTED), and resolve it and the rows that depend on it again."""
-        texts = {name: text.strip() for name, text in values.items()}
-        _revise(row, [number], texts=texts)
+    def correct(self, row: RegisterImport, number: int, values: Mapping[str, Any]) -> None:
+        """Change texts of a row (CORRECTED), and resolve it and the rows that depend on it again.
+
+        With `alike` also those of all rows that have the same clusters to choose from.
+        """
+        texts = {name: text.strip() for name, text in values.items() if name != "alike"}
+        numbers = {number}
+        chosen = row.rows.filter(number=number).first()
+        if values.get("alike") and chosen is not None and (names := candidates(chosen)):
+            alike = [{"code": topology.AMBIGUOUS, "candidates": names}]
+            numbers |= {*row.rows.filter(found__contains=alike).values_list("number", flat=True)}
+        _revise(row, numbers, texts=texts)
 
     def skip(self, row: RegisterImport, numbers: Collection[int], *, skipped: bool) -> None:
         _revise(row, numbers, skipped=skipped)
@@ -108,6 +116,11 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
                 "SELECT set_config('idle_in_transaction_session_timeout', '10min', true)", []
             )
             yield
+
+
+def candidates(row: RegisterRow) -> list[str]:
+    """Return the clusters of which one has to be chosen for a row; [] for other rows."""
+    return [name for reason in row.found for name in reason.get("candidates", ())]
 
 
 def _revise(
