@@ -21,7 +21,7 @@ from claims.admin import scoped, tables
 from claims.admin.imports import display, mapping
 from claims.core import address_requests
 from claims.entries import ippools
-from claims.imports import corrections, drafts, manifests
+from claims.imports import corrections, drafts, manifests, validation
 from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import ImportTarget
 from claims.networks import networks
@@ -34,7 +34,9 @@ from pools.platform.admin import display as admin_display
 from pools.platform.admin import imports, lists, pages
 
 # Reasons that do not make a row invalid.
-_NOTE_CODES = frozenset({"prefix_added", "repeated_row", "reserved_subnet", "no_nad"})
+_NOTE_CODES = frozenset(
+    {"prefix_added", "repeated_row", "reserved_subnet", "no_nad", validation.KEPT}
+)
 _RENAMED = "vm_name_changed"  # shown by the name itself
 # The texts of a row that can be corrected.
 _CORRECTED = {

@@ -26,9 +26,9 @@ _PLAIN_MAC = re.compile("[0-9a-f][02468ace](:[0-9a-f]{2}){5}")
 _ZERO = "00:00:00:00:00:00"
 _LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-UNMAPPED = "unmapped_port_group"
+UNMAPPED, NO_ADDRESS = "unmapped_port_group", "no_address"
 _HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # do not make a row unusable
-# For an existing entry these are remarks; a new entry with them is not written.
+# For an existing entry these, and NO_ADDRESS, are remarks; a new entry with them is not written.
 DECLINED = {
     address_requests.TOO_MANY: "Keep one of them.",
     address_requests.MISSING: "Enter an address, or take the next free one.",
@@ -144,7 +144,7 @@ def resolve(row: VMInterface, to: Destination | None, plan: Plan) -> ResolvedRow
     if lacking:
         existing_codes = {code for code, _ in reasons}
         reasons += [reason for reason in lacking if reason[0] not in existing_codes]
-        usable = False
+        usable = usable and all(code == NO_ADDRESS for code, _ in lacking)
     vm_network = to.vm_networks.get((namespace, vm), to.network)
     name = _claim_name(vm, vm_network) if plan.target == IPAMCLAIMS and vm else ""
     if name is None:
@@ -267,7 +267,7 @@ def _lacking(row: VMInterface, plan: Plan, namespace: str) -> Iterator[Reason]:
         if not row.mac:
             yield "mac_missing", "An entry needs a MAC address."
         if not row.ips:
-            yield "no_address", "An entry needs an address: enter one, or take the next free one."
+            yield NO_ADDRESS, "An entry needs an address: enter one, or take the next free one."
         return
     if not row.vm:
         yield "vm_missing", "An IPAMClaim needs the name of its VM."
