@@ -13,6 +13,7 @@ from typing import Any
 from django.db import connection
 
 from claims.access import namespaces
+from claims.core.networks import udn
 from claims.core.vm_import import resolving
 from claims.core.vm_import.resolving import Destination, Plan, Reason, ResolvedRow
 from claims.core.vm_import.vm_interface import VMInterface
@@ -45,6 +46,9 @@ class Destinations:
         scope = validation.scope(vm_import)
         rows = namespaces.visible(Network.objects.filter(cluster=vm_import.cluster_id), scope)
         self._networks: dict[int, Network] = {row.pk: row for row in rows}
+        self._subnets = tuple(
+            subnet for row in rows for subnet in udn.readable_networks(row.subnets)
+        )
         self._default = vm_import.network_id
         self._namespace = vm_import.namespace
         self._mapped: dict[str, tuple[int | None, str]] = {}
@@ -81,6 +85,7 @@ class Destinations:
             tuple(network.subnets),
             namespace or self._namespace or self._only_namespace(network),
             self._vm_networks.get(network.pk, {}),
+            self._subnets,
         )
 
     def _only_namespace(self, network: Network) -> str:

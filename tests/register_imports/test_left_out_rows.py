@@ -122,6 +122,7 @@ SPANS = {
     "bullets": ("prefix", {"prefix": "●● 10.0.17.0/24"}, ["10.0.17.0/24"]),
     "two prefixes": ("prefix", {"prefix": "10.0.1.0/24, 10.0.3.0/24"}, ["10.0.1.0/24", "10.0.3.0/24"]),
     "addresses": ("address", {"address": "10.0.0.1/24 10.0.0.9 fd00::1"}, ["10.0.0.1/32", "10.0.0.9/32", "fd00::1/128"]),
+    "a port": ("address", {"address": "10.0.0.1:8080"}, ["10.0.0.1/32"]),
     "half a range": ("range", {"first": "10.0.0.1", "last": "x"}, ["10.0.0.1/32"]),
     "a range backwards": ("range", {"first": "10.0.0.3", "last": "10.0.0.2"}, ["10.0.0.2/31"]),
     "none": ("address", {"address": "total: 3.5"}, []),

@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from ipaddress import ip_address
 
 from claims.core import address_requests, entries
 from claims.core.ipamclaims import names
 from claims.core.vm_import import vm_interface
 from claims.core.vm_import.vm_interface import VMInterface
 from pools.core import errors, holders
+from pools.core.addresses import Network
 
 Reason = tuple[str, str]  # code, message
 
@@ -53,7 +55,8 @@ class ResolvedRow:
 class Destination:
     """The target network of a port group's rows; `namespace` is for rows that name none.
 
-    `vm_networks` are the names that existing VMs (namespace, name) give to the network.
+    `vm_networks` are the names that existing VMs (namespace, name) give to the network, `others` the subnets of all
+    networks that the user may see.
     """
 
     network_id: int
@@ -61,6 +64,7 @@ class Destination:
     subnets: Sequence[str]
     namespace: str = ""
     vm_networks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    others: Sequence[Network] = ()
     rules: entries.Rules = field(init=False)
     families: frozenset[int] = field(init=False)
     _spans: tuple[tuple[int, int, int, str], ...] = field(init=False)
@@ -138,6 +142,7 @@ def resolve(row: VMInterface, to: Destination | None, plan: Plan) -> ResolvedRow
     if namespace and (problem := _namespace_problem(namespace)):
         reasons.append(problem)
         usable, namespace = False, ""
+    row = _set_aside(row, to, reasons) if plan.moved else row
     mac, ips = _mac(row, reasons), _ips(row, to, reasons)
     usable = usable and bool(mac or not row.mac) and bool(ips or not row.ips)
     lacking = [*_lacking(row, plan, namespace), *_foreign(vm, namespace, plan)]
@@ -217,6 +222,28 @@ def _mac(row: VMInterface, reasons: list[Reason]) -> str | None:
 _LENIENT = entries.Rules(lenient=True)
 
 
+def _set_aside(row: VMInterface, to: Destination, reasons: list[Reason]) -> VMInterface:
+    """Return the row without addresses that the guest reports beside its own and no known network has."""
+    if len(row.ips) < 2:
+        return row
+    try:
+        found = {text: ip_address(text.partition("/")[0]) for text in row.ips}
+    except ValueError:
+        return row
+    if not any(ip in subnet for ip in found.values() for subnet in to.rules.subnets):
+        return row
+    kept = [
+        text
+        for text, ip in found.items()
+        if any(ip in subnet for subnet in (*to.rules.subnets, *to.others))
+    ]
+    left_out = [text for text in found if text not in kept]
+    reasons += [
+        ("unknown_set_aside", f"{text} was left out: no known network has it") for text in left_out
+    ]
+    return replace(row, ips=tuple(kept)) if left_out else row
+
+
 def _ips(row: VMInterface, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
     plain_ips, added = [], dict[str, None]()
     for text in row.ips:
@@ -230,12 +257,12 @@ def _ips(row: VMInterface, to: Destination, reasons: list[Reason]) -> tuple[str,
         if len(plain_ips) == 1 or len(set(plain_ips)) == len(plain_ips) <= entries.MAX_ADDRESSES:
             reasons += [_prefix_added(size, to.network) for size in added]
             return _declined(tuple(plain_ips), to, reasons)
-    if not row.ips:
-        return ()
+    if not row.ips or (row.refused and any(problem.field == "ips" for problem in row.problems)):
+        return ()  # the reader has said why
     try:
         parsed = entries.parse_ips(row.ips, to.rules)
     except errors.InvalidInput as error:
-        reasons += [(problem.code, _sentence(problem)) for problem in error.problems]
+        reasons += [_address_reason(problem, row) for problem in error.problems]
         return ()
     lengths = {
         parsed_ip.partition("/")[2]
@@ -244,6 +271,17 @@ def _ips(row: VMInterface, to: Destination, reasons: list[Reason]) -> tuple[str,
     }
     reasons += [_prefix_added(size, to.network) for size in sorted(lengths)]
     return _declined(parsed, to, reasons)
+
+
+def _address_reason(problem: errors.FieldProblem, row: VMInterface) -> Reason:
+    is_host = problem.value.endswith(("/32", "/128"))
+    if problem.code == "prefix_mismatch" and is_host and len(row.ips) > 1:
+        message = (
+            f"{problem.value} is a virtual address beside the interface's own: keep that one here, and reserve the"
+            " virtual one in the network's pool."
+        )
+        return "virtual_address", message
+    return problem.code, _sentence(problem)
 
 
 @lru_cache(1024)

@@ -98,7 +98,7 @@ def test_no_free_address_is_one_of_the_file(network: Network) -> None:
     rows = [
         row("skipped", mac(1), "10.0.0.1"),
         row("refused", mac(2), "10.0.0.2/16"),
-        row("odd", mac(3), "10.0.0.3 (mgmt)"),
+        row("odd", mac(3), "10.0.0.3:8080"),
         row("new", mac(4)),
     ]
     draft = drafts.draft(network, *rows)
