@@ -119,6 +119,7 @@ def test_what_is_free_or_no_host_can_have_is_not_withheld() -> None:
 SPANS = {
     "prefix with host bits": ("prefix", {"prefix": "10.0.17.5/24"}, ["10.0.17.0/24"]),
     "prefix and mask": ("prefix", {"prefix": "10.0.17.0", "mask": "255.255.255.0"}, ["10.0.17.0/24"]),
+    "prefix and a wildcard": ("prefix", {"prefix": "10.0.17.0 0.0.0.255"}, ["10.0.17.0/24"]),
     "bullets": ("prefix", {"prefix": "●● 10.0.17.0/24"}, ["10.0.17.0/24"]),
     "two prefixes": ("prefix", {"prefix": "10.0.1.0/24, 10.0.3.0/24"}, ["10.0.1.0/24", "10.0.3.0/24"]),
     "addresses": ("address", {"address": "10.0.0.1/24 10.0.0.9 fd00::1"}, ["10.0.0.1/32", "10.0.0.9/32", "fd00::1/128"]),

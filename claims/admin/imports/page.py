@@ -22,6 +22,7 @@ from claims.admin.imports import display, mapping
 from claims.core import address_requests
 from claims.entries import ippools
 from claims.imports import corrections, drafts, manifests, validation
+from claims.imports import mapping as import_mapping
 from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import ImportTarget
 from claims.networks import networks
@@ -59,6 +60,9 @@ _SKIPPED_LABELS: dict[str, Any] = {
     ),
     "vcls": ngettext_lazy(
         "%(number)s vSphere Cluster Services VM", "%(number)s vSphere Cluster Services VMs", "count"
+    ),
+    "floating_address": ngettext_lazy(
+        "%(number)s floating address", "%(number)s floating addresses", "count"
     ),
     "guest_only_interface": ngettext_lazy(
         "%(number)s interface without a virtual NIC",
@@ -108,6 +112,7 @@ class VMImportPages(imports.ImportPages[VMImport]):
             if drafted and may_change
             else 0,
             "groups": mapping.mapping_context(request, row) if drafted else None,
+            "without_namespace": import_mapping.without_namespace(row) if drafted else 0,
             "waves": _available_waves(request, row),
             "vm_statuses": _vm_statuses(row),
             "follows": _is_written_to_cluster(row),

@@ -13,9 +13,10 @@ from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from claims.models import ImportRow, Network
 from tests.claims import worlds
-from tests.claims.imports import corpus, drafts
+from tests.claims.imports import corpus, drafts, pages
 from tests.claims.imports.drafts import mac, row
 from tests.claims.worlds import BY
+from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
 
@@ -162,6 +163,19 @@ def test_a_claim_without_a_mac_is_usable_or_refused(network: Network, target: st
     }  # fmt: skip
     ((status, _ips, codes),) = results(draft(network, json.dumps(manifest), target=target))
     assert ("mac_missing" in codes) == (status == "refused")
+
+
+def test_rows_without_a_namespace_are_counted_and_get_one(network: Network) -> None:
+    rows = [row("a", mac(1), "10.0.0.5"), row("b", mac(2), "10.0.0.6", namespace="shop")]
+    of, api = drafts.draft(network, *rows, namespace=""), apis.Api()
+    assert api("GET", f"imports/{of.pk}/").json()["without_namespace"] == 1
+    client, url = pages.browser(), f"/admin/claims/vmimport/{of.pk}/change/"
+    assert "1 row has no namespace" in pages.page(client, of)
+    sent = {"group-0": "", "group-0-network": network.pk, "group-0-namespace": "blue"}
+    assert client.post(url, {"action": "map", **sent}).status_code == 302
+    assert api("GET", f"imports/{of.pk}/").json()["without_namespace"] == 0
+    lines = ImportRow.objects.filter(vm_import=of).order_by("number")
+    assert [(line.namespace, line.status) for line in lines] == [("blue", "new"), ("shop", "new")]
 
 
 def test_rows_of_a_person_are_not_set_aside(network: Network) -> None:
