@@ -34,6 +34,7 @@ def free(pool: str = "10.0.1.0-29") -> list[str]:
 LONG = "x" * 300
 REFUSED = {
     "a field that is too long": ("address,tenant", f"10.0.1.2,{LONG}"),
+    "an unknown cluster": ("address,cluster", "10.0.1.2,nowhere"),
     "leading zero": ("address,holder", "10.0.1.02,a"),
     "two addresses in a cell": ("address,holder", '"10.0.1.2 (mgmt) / 10.0.1.2",a'),
     "a range, of which the status is odd": ("start address,end address,tenant", f"10.0.1.2,10.0.1.2,{LONG}"),

@@ -8,6 +8,7 @@ from typing import Any
 import openpyxl
 import pytest
 
+from claims.imports.files import formats
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.sources import codes, counts, rows_of, table
@@ -105,6 +106,28 @@ OTHERS = {
 def test_tables_of_clouds_and_other_registers(header: Any, cells: Any, found: Any) -> None:
     draft = sources.draft(table(header, [cells]), cluster=factories.cluster())
     assert [(str(row.cidr), row.target) for row in rows_of(draft)] == found
+
+
+def test_merged_cells_are_named_in_both_kinds_of_drafts() -> None:
+    """Only the first of them has the value."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (
+        ("Addresses", ""),
+        ("VM", "MAC", "IP"),
+        ("web", "00:50:56:00:00:01", "10.0.0.5"),
+        ("", "00:50:56:00:00:02", "10.0.0.6"),
+    ):
+        sheet.append(row)
+    sheet.merge_cells("A1:C1")
+    sheet.merge_cells("A3:A4")
+    stream = io.BytesIO()
+    book.save(stream)
+    draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
+    assert {note["code"]: note["message"][-4:] for note in draft.notes}["merged_cells"] == "3:A4"
+    reading = formats.open_file("vms.xlsx", stream.getvalue())
+    assert [note.code for note in reading.notes] == ["merged_cells"]
 
 
 def test_a_number_is_no_address_unless_phpipam_wrote_it() -> None:

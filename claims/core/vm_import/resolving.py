@@ -206,9 +206,14 @@ def _namespace_problem(name: str) -> Reason | None:
     return None
 
 
+def _is_refused(row: VMInterface, name: str) -> bool:
+    """Return True if the reader has said why it refuses the row, and that of this field."""
+    return row.refused and any(problem.field == name for problem in row.problems)
+
+
 def _mac(row: VMInterface, reasons: list[Reason]) -> str | None:
     text = row.mac
-    if not text:
+    if not text or _is_refused(row, "mac"):
         return None
     if _PLAIN_MAC.fullmatch(text) and text != _ZERO:
         return text
@@ -257,8 +262,8 @@ def _ips(row: VMInterface, to: Destination, reasons: list[Reason]) -> tuple[str,
         if len(plain_ips) == 1 or len(set(plain_ips)) == len(plain_ips) <= entries.MAX_ADDRESSES:
             reasons += [_prefix_added(size, to.network) for size in added]
             return _declined(tuple(plain_ips), to, reasons)
-    if not row.ips or (row.refused and any(problem.field == "ips" for problem in row.problems)):
-        return ()  # the reader has said why
+    if not row.ips or _is_refused(row, "ips"):
+        return ()
     try:
         parsed = entries.parse_ips(row.ips, to.rules)
     except errors.InvalidInput as error:

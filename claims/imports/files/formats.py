@@ -231,9 +231,10 @@ def _workbook(data: bytes) -> FileReading:
         header = _sheet_header(book.rows(sheet, None, last=_HEADER_ROW))
         if header is not None:
             number, layout = header
-            parts.append(
-                _SourceTable(layout, sheet, _rows_below_header(book, sheet, number, layout))
-            )
+            merged = book.merged_cells(sheet, number)
+            note = errors.FieldProblem("file", "merged_cells", f"{sheet}: {merged}")
+            rows = _rows_below_header(book, sheet, number, layout)
+            parts.append(_SourceTable(layout, sheet, rows, (note,) if merged else ()))
             counts.append((layout.rank, (book.declared_rows[sheet] or number) - number))
     reading = _reading(parts, "xlsx")
     best = min(part.layout.rank for part in parts)

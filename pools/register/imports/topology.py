@@ -104,13 +104,15 @@ def _in_clusters(
 ) -> Iterator[left_out.Use]:
     """Yield the use in each cluster that might have the address if the row were imported."""
     own, name, version = use.space
-    spaces = [(cluster, name, version) for cluster in dict.fromkeys((own, *clusters.others))]
+    # A row that names an unknown cluster may be of any.
+    others = clusters.others if own else {cluster for cluster, _name, _version in levels}
+    spaces = [(cluster, name, version) for cluster in dict.fromkeys((own, *others))]
     found = [
         space
         for space in spaces
         if space in levels and levels[space].pools_between(use.first, use.last)
     ]
-    if use.row.texts.get("cluster") or (use.space in found and clusters.decided(use.row)):
+    if (own and use.row.texts.get("cluster")) or (use.space in found and clusters.decided(use.row)):
         found = [use.space]
     yield from (replace(use, space=space) for space in found or [use.space])
 
