@@ -134,7 +134,7 @@ def _level_of(row: RegisterRow, levels: Mapping[Space, Level], clusters: Cluster
         if not found:
             continue
         if len(found) > 1 and not (row.cluster_id in found and clusters.decided(row)):
-            names = sorted(clusters.names[pk] for pk in found)
+            names = sorted(clusters.names[pk or 0] for pk in found)
             message = (
                 f"prefixes of several clusters have {_span(row)}, and the row does not say which:"
                 f" choose {' or '.join(names)}"
