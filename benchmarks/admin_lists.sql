@@ -17,9 +17,9 @@ UPDATE benchmark_map SET networks = (SELECT array_agg(id ORDER BY id) FROM claim
 
 INSERT INTO claims_vmimport (cluster_id, target, namespace, mapping, format, file_name, status, counts, left_out, notes,
     rows_total, rows_done, commit_wanted, skip_bad, cancel_wanted, error_code, error, limited, actor, source, request_id,
-    fence, tries, created_at)
+    tries, created_at)
 SELECT m.clusters[1 + n % 20], 'ippool', '', '{}', 'rvtools', 'vms-' || n || '.xlsx', 'drafted', '{}', '{}', '[]',
-    %(rows)s / 10, 0, false, false, false, '', '', false, 'admin', 'admin', '', 0, 0, now()
+    %(rows)s / 10, 0, false, false, false, '', '', false, 'admin', 'admin', '', 0, now()
 FROM generate_series(1, 10) AS n, benchmark_map AS m;
 
 UPDATE benchmark_map SET imports = (SELECT array_agg(id ORDER BY id) FROM claims_vmimport);

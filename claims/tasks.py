@@ -39,7 +39,7 @@ def refresh_workload_counts() -> int:
 @shared_task
 def process_imports() -> int:
     """Send a message for each import that waits for a worker or has lost its worker."""
-    due = drafts.IMPORTS.leases.due_imports()
+    due = drafts.IMPORTS.due_imports()
     for import_id in due:
         process_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
     return len(due)

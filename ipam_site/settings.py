@@ -173,7 +173,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "ipam_site.http.middleware.PageCompressionMiddleware",
-    "ipam_site.http.headers.HeadersMiddleware",
+    "ipam_site.http.middleware.HeadersMiddleware",
     "ipam_site.http.middleware.AdminMethodsMiddleware",
     "ipam_site.database_watch.DatabaseWatchMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

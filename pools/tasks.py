@@ -171,7 +171,7 @@ def reconcile(connection_id: int) -> bool:
 @shared_task
 def process_register_imports() -> int:
     """Send a message for each import of a register that waits for a worker or has lost its worker."""
-    due = import_drafts.IMPORTS.leases.due_imports()
+    due = import_drafts.IMPORTS.due_imports()
     for import_id in due:
         process_register_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
     return len(due)

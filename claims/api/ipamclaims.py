@@ -19,7 +19,7 @@ from claims.api.ipamclaims_serializers import (
     IPAMClaimSerializer,
     VMManifestSerializer,
 )
-from claims.ipamclaims import ipamclaims, search, states
+from claims.ipamclaims import ipamclaims, states
 from claims.ipamclaims.ipamclaims import ClaimSpec
 from claims.models import IndexEntry, IPAMClaim, Network
 from claims.models.fields import FirstAddress
@@ -51,7 +51,7 @@ class IPAMClaimFilter(scoped.ScopedFilterSet):
     mac = filters.Filter(entries.parse_any_mac, help_text="In any notation.")
     ip = filters.Filter(query.cidr, method="filter_ip", help_text="An address or a CIDR.")
     q = filters.Filter(
-        select=search.matching_claims, help_text="A part of the name, the VM or an address."
+        select=ipamclaims.matching_claims, help_text="A part of the name, the VM or an address."
     )
     state = filters.choice(
         *states.STATES, select=lambda rows, state: states.filter_by_states(rows, [state])

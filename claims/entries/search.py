@@ -8,7 +8,7 @@ import re
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from claims.address_index.lookup import by_mac as lookup_by_mac
+from claims.address_index.index import by_mac as lookup_by_mac
 from claims.core import macs
 from claims.models import Entry, IndexEntry
 from pools.core import addresses, errors

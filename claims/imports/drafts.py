@@ -26,9 +26,8 @@ from claims.imports.files import formats
 from claims.models import ImportFile, ImportRow, VMImport
 from claims.models.imports import ImportTarget
 from pools.core import errors
-from pools.platform import database, events, versions
+from pools.platform import advisory_locks, database, events, versions
 from pools.platform.imports import lifecycle, states
-from pools.platform.imports.leases import ImportLeases
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,7 @@ class VMImports(lifecycle.Imports[VMImport]):
         errors.InvalidInput,
         errors.QuotaExceeded,
     )
-    leases = ImportLeases(
-        VMImport,
-        "DELETE FROM claims_importrow WHERE vm_import_id = %s RETURNING 1",
-        "DELETE FROM claims_importfile WHERE vm_import_id = %s RETURNING 1",
-    )
+    lock_class = advisory_locks.VM_IMPORT
     correct = staticmethod(corrections.correct_row)
     skip = staticmethod(corrections.skip_rows)
     write = staticmethod(commit.write)
@@ -170,6 +165,10 @@ class VMImports(lifecycle.Imports[VMImport]):
         if is_limited(user, row.target) and not row.limited:
             row.limited, row.user = True, user
             row.save(update_fields=["limited", "user"])
+
+    def discard(self, import_id: int) -> None:
+        ImportRow.objects.filter(vm_import=import_id).delete()
+        ImportFile.objects.filter(vm_import=import_id).delete()
 
     def read(self, row: VMImport) -> formats.FileReading:
         return load(row).open(already_counted=True)

@@ -1,7 +1,5 @@
 """IPAMClaims created, changed and deleted by users of the register.
 
-Beside it: names of IPAMClaims, for every entry point that creates claims: form, REST API and imports.
-
 If the cluster's connection manages `claims`, the next sync run writes the object and grants the addresses.
 Otherwise the claim is only recorded, and its manifest can be downloaded. An object that exists in the
 cluster has to be deleted there.
@@ -9,16 +7,21 @@ cluster has to be deleted there.
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from claims.access import namespaces, quota
 from claims.address_index import duplicates, index, own_addresses
-from claims.core import entries
+from claims.address_index.index import by_address, by_mac
+from claims.core import entries, macs
 from claims.core.ipamclaims import dialects, names
 from claims.core.ipamclaims import names as ipamclaim_names
 from claims.core.ipamclaims.dialects import Dialect
@@ -28,7 +31,7 @@ from claims.ipamclaims import findings, ingest, states, status_writer
 from claims.models import NAD, IPAMClaim, Network
 from claims.networks import networks
 from pools.clusters.reconcile import leases
-from pools.core import errors, holders
+from pools.core import addresses, errors, holders
 from pools.models import ObservedObject
 from pools.models.fields import Now
 from pools.platform import database, events, versions
@@ -321,3 +324,45 @@ def claim_dialect(claim: IPAMClaim) -> Dialect:
 def manifest(claim: IPAMClaim) -> dict[str, Any]:
     """Return the claim's manifest, with the status of the register."""
     return status_writer.manifest(claim, claim_dialect(claim), with_status=True)
+
+
+# Characters of MAC addresses, and of lists of addresses as PostgreSQL writes them.
+_ADDRESS_PART = re.compile(r'[0-9a-f:./{},"]+')
+
+
+def matching_claims(rows: QuerySet[IPAMClaim], text: str) -> QuerySet[Any]:
+    """Return the claims whose name, VM, MAC or address contains `text`, or whose namespace is `text`."""
+    text = text.strip().lower()
+    if ids := _ids_by_index(text):  # otherwise it may be a part, or of a claim that is gone
+        return rows.filter(pk__in=ids)
+    query = Q(name__icontains=text) | Q(vm__icontains=text) | Q(namespace=text)
+    if not _ADDRESS_PART.fullmatch(text):  # each further condition is evaluated for all claims
+        return rows.filter(query)
+    annotated_rows = rows.annotate(
+        ips_text=Cast("ips", TextField()),
+        asked_text=Cast("ips_requested", TextField()),
+        mac_text=Cast("mac", TextField()),
+    )
+    return annotated_rows.filter(
+        query
+        | Q(ips_text__contains=text)
+        | Q(asked_text__contains=text)
+        | Q(mac_text__contains=text)
+    )
+
+
+def _ids_by_index(text: str) -> list[int]:
+    """Return the claims that name a whole MAC or IP address, by the address index; no text is read for them."""
+    for parse, lookup in ((_parse_mac, by_mac), (_parse_address, by_address)):
+        with contextlib.suppress(errors.InvalidInput):
+            index_entries = lookup(parse(text)).filter(claim__isnull=False)
+            return list(index_entries.values_list("claim_id", flat=True))
+    return []
+
+
+def _parse_mac(text: str) -> str:
+    return macs.parse_mac(text, lenient=True)
+
+
+def _parse_address(text: str) -> str:
+    return str(addresses.parse_address(text, source=addresses.InputSource.TEXT))

@@ -12,7 +12,7 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry
 from claims.models.networks import Network
 from pools.models import Cluster
-from pools.models.register_imports import Import, RowStatus
+from pools.models.register_imports import WAITING, Import, RowStatus
 
 
 class ImportTarget(models.TextChoices):
@@ -58,13 +58,7 @@ class VMImport(Import):
     class Meta:
         verbose_name = _("import")
         ordering = ["-id"]
-        indexes = [
-            models.Index(
-                fields=["leased_until"],
-                condition=models.Q(status__in=["queued", "drafting", "committing"]),
-                name="vm_import_due",
-            ),
-        ]
+        indexes = [models.Index(fields=["id"], condition=WAITING, name="vm_import_waiting")]
 
     def __str__(self) -> str:
         return f"import {self.pk}"
@@ -92,7 +86,7 @@ class ImportRow(models.Model):
     """
 
     # Without a constraint, which would be checked for each of a hundred thousand rows. Only the worker
-    # with the import's lease writes rows.
+    # with the import's lock writes rows.
     vm_import = models.ForeignKey(
         VMImport, models.CASCADE, related_name="rows", db_constraint=False, db_index=False
     )

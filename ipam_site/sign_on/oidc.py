@@ -36,7 +36,7 @@ from claims.access.directory import Person
 from ipam_site.http import error_pages, problems
 from ipam_site.sign_on import gate
 from pools.models import DirectorySource
-from pools.platform.outbound import connection_errors
+from pools.platform.outbound import faults
 
 PROVIDER = "sign-on"
 LOGOUT_URL = "sign_on_logout_url"  # in the session: where the person signs out at the provider
@@ -247,7 +247,7 @@ def is_enabled() -> bool:
 def failure(error: Exception) -> HttpResponse:
     """Return the page of a provider that does not answer, or of an answer that cannot be accepted."""
     # What the provider says may repeat what it was sent.
-    message = connection_errors.printable_message(str(error), [settings.IPAM_OIDC_CLIENT_SECRET])
+    message = faults.printable_message(str(error), [settings.IPAM_OIDC_CLIENT_SECRET])
     if isinstance(error, requests.RequestException):
         log.warning("sign-on: the provider cannot be reached: %s", message)
         text = gettext("The provider of the sign-on does not answer. Try again later.")

@@ -15,8 +15,8 @@ from pools.core import block_fields, errors
 from pools.models import Event, Pool
 from pools.platform import database
 from pools.platform.admin import display, export, lists, pages, search_text
+from pools.platform.history import representation
 from pools.platform.history import search as history_search
-from pools.platform.history import snapshots
 from pools.platform.history.search import HistoryQuery
 from pools.register.history import addresses, holders, pools
 from pools.register.history.addresses import Tenure
@@ -197,7 +197,7 @@ def lines(events: list[Event], user: Any) -> list[TimelineEntry]:
     return [_timeline_entry(event, states[event.pk]) for event in events]
 
 
-def _timeline_entry(event: Event, change: snapshots.Change) -> TimelineEntry:
+def _timeline_entry(event: Event, change: representation.Change) -> TimelineEntry:
     before, after = change.before, change.after
     if before is None or after is None:
         return TimelineEntry(event, [], 0)

@@ -13,16 +13,7 @@ from pools.admin import documentation, events, find, journal, recovery_mode
 from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.models import Block, Event
-from pools.platform.admin import (
-    attributes,
-    display,
-    list_rows,
-    lists,
-    menu,
-    pages,
-    preferences,
-    search_text,
-)
+from pools.platform.admin import attributes, display, lists, menu, pages, preferences, search_text
 from pools.register import usage
 
 register = template.Library()
@@ -53,7 +44,7 @@ register.filter("sentence", pages.sentence)
 register.filter("menu_entry", menu.entry)
 register.filter("journal_kind", journal.kind_label)
 register.filter("tags", attributes.show_tags)
-register.inclusion_tag("cadastre/list_rows.html", name="list_table")(list_rows.table)
+register.inclusion_tag("cadastre/list_rows.html", name="list_table")(lists.table)
 
 
 @register.simple_tag(takes_context=True)

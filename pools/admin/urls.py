@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from pools.admin import documentation, find, history, journal
-from pools.admin.clusters import guides, nodes
+from pools.admin.clusters import guides, observed
 from pools.admin.plan import plan
 from pools.admin.pools import imports
 from pools.platform.admin import preferences, related
@@ -21,7 +21,7 @@ _PAGES = (
     ("journal/<slug:subject>/<int:subject_id>/", journal.view, "journal"),
     ("delete-note/<int:note_id>/", journal.delete, "journal_delete"),
     ("address-plan/", plan.view, "plan"),
-    ("nodes/", nodes.view, "nodes"),
+    ("nodes/", observed.view, "nodes"),
     ("import/", imports.view, "import"),
     (f"{_LIST}columns/", preferences.columns_view, "list_columns"),
     (f"{_LIST}filters/", preferences.filters_view, "list_filters"),

@@ -1,4 +1,4 @@
-"""history/, holders/…/history/ and pools/{id}/at/: search the history, and past states."""
+"""events/, history/, holders/…/history/ and pools/{id}/at/: the event log, newest first, searches of it, and past states."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pools.platform.history import representation, search
 from pools.platform.history.search import HistoryQuery
 from pools.platform.rest import fields, filters, generics, keyset, query
 from pools.platform.rest.serializers import Representation
+from pools.register import event_filters
 from pools.register.history import addresses as history_addresses
 from pools.register.history import holders as history_holders
 from pools.register.history import pools
@@ -294,3 +295,35 @@ def _snapshot_document(snapshot: pools.PoolSnapshot) -> dict[str, Any]:
         ],
         "counts": {f"ipv{family}": counts for family, counts in snapshot.counts.items()},
     }
+
+
+class EventFilter(filters.FilterSet):
+    cluster = filters.Filter(
+        lookups.cluster,
+        select=lambda rows, cluster: event_filters.of_cluster(rows, cluster.pk),
+        help_text="Name or id.",
+    )
+    pool = filters.Filter(lookups.pools, select=event_filters.of_pools, help_text="Name or id.")
+    type = filters.Filter(help_text="Such as instance.allocated.")
+    holder_kind = filters.Filter()
+    holder_id = filters.Filter()
+    org = filters.Filter()
+    env = filters.Filter()
+    actor = filters.Filter()
+    request_id = filters.Filter()
+    block = filters.Filter(query.block, field_name="cidr", schema={"format": "cidr"})
+    since = filters.time(field_name="at", lookup_expr="gte", help_text="Included.")
+    until = filters.time(field_name="at", lookup_expr="lt", help_text="Not included.")
+
+
+class Events(generics.ListView):
+    """Events, the newest first."""
+
+    queryset = Event.objects.all()
+    serializer_class = representation.EventSerializer
+    filterset_class = EventFilter
+    limited_by = ("cluster", "pool")
+    ordering = "-id"
+
+    def load(self, rows: list[Any]) -> None:
+        representation.load(rows)

@@ -10,7 +10,6 @@ from pools.api import (
     custom_fields,
     dns,
     environments,
-    events,
     history,
     imports,
     journal,
@@ -149,7 +148,7 @@ urlpatterns = [
     ),
     *endpoints(
         "",
-        ("events/", events.Events, "events"),
+        ("events/", history.Events, "events"),
         ("history/", history.History, "history"),
         ("holders/uid/<str:uid>/history/", history.UidHistory, "uid-history"),
         ("holders/<str:kind>/<path:holder>/history/", history.HolderHistory, "holder-history"),

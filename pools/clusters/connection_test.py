@@ -18,7 +18,7 @@ from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, Resource
 from pools.models import Connection
 from pools.platform import database
 from pools.platform.outbound import credentials, faults
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.platform import database, events, versions
 from pools.platform.outbound import credentials, secrets
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 
 LONGEST_SERVER = 500
 INTERACTIVE_TIMEOUTS = (5.0, 10.0)  # seconds to connect and to read, while a person waits

@@ -158,9 +158,12 @@ def live_reader(client: ClusterClient) -> Reader:
     return read
 
 
-def stored_reader(connection: Connection) -> Reader:
-    """Return a reader of what the last full sync run has observed, and what was observed since."""
-    complete = sync_runs.complete_kinds(connection.cluster_id)
+def stored_reader(connection: Connection, listed: Iterable[str] = ()) -> Reader:
+    """Return a reader of what the last full sync run has observed, and what was observed since.
+
+    `listed` are kinds that a sync run in progress has listed: the first one has none before it.
+    """
+    complete = {*sync_runs.complete_kinds(connection.cluster_id), *listed}
 
     def read(resource: Resource) -> Iterable[Manifest] | None:
         rows = ObservedObject.objects.filter(
@@ -181,9 +184,11 @@ def live_reports(client: ClusterClient, managed_resources: Iterable[str]) -> lis
     ]
 
 
-def stored_reports(connection: Connection, managed_resources: Iterable[str]) -> list[WriterReport]:
+def stored_reports(
+    connection: Connection, managed_resources: Iterable[str], listed: Iterable[str] = ()
+) -> list[WriterReport]:
     """Return the same as last observed."""
-    names, read = set(managed_resources), stored_reader(connection)
+    names, read = set(managed_resources), stored_reader(connection, listed)
     return [
         report(writer, read, live=False) for writer in WRITERS if writer.managed_resource in names
     ]
@@ -214,7 +219,7 @@ def findings(context: SyncContext, managed_resource: ManagedResource) -> Iterato
     """Yield a finding if Cadastre and another controller write the same in the cluster."""
     if not context.connection.manages(managed_resource):
         return
-    for each in stored_reports(context.connection, [managed_resource]):
+    for each in stored_reports(context.connection, [managed_resource], context.complete):
         if each.evidence:
             details = {
                 "managed_resource": str(managed_resource),

@@ -852,8 +852,6 @@ class Migration(migrations.Migration):
                         ('actor', models.CharField(blank=True, default='', max_length=150)),
                         ('source', models.CharField(blank=True, default='', max_length=8)),
                         ('request_id', models.CharField(blank=True, default='', max_length=64)),
-                        ('fence', models.PositiveBigIntegerField(default=0, editable=False)),
-                        ('leased_until', models.DateTimeField(editable=False, null=True)),
                         ('tries', models.PositiveSmallIntegerField(default=0, editable=False)),
                         ('created_at', models.DateTimeField(auto_now_add=True)),
                         ('started_at', models.DateTimeField(blank=True, null=True)),
@@ -2305,7 +2303,7 @@ class Migration(migrations.Migration):
                 ),
                 migrations.AddIndex(
                     model_name='registerimport',
-                    index=models.Index(condition=models.Q(('status__in', ['queued', 'drafting', 'committing'])), fields=['leased_until'], name='register_import_due'),
+                    index=models.Index(condition=models.Q(('status__in', ['queued', 'drafting', 'committing']), ('undo_wanted', True), _connector='OR'), fields=['id'], name='register_import_waiting'),
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='registerimport',

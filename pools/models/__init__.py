@@ -5,7 +5,13 @@ from pools.models.accounts import (
     DirectoryAccount,
     DirectorySource,
     FactorOwner,
+    ListColumns,
     LoginFailures,
+    SavedFilter,
+    TokenLevel,
+    TokenOwner,
+    TokenScope,
+    TokenUse,
 )
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.attributes import CustomField
@@ -37,10 +43,8 @@ from pools.models.history import (
     WebhookTargetEvent,
 )
 from pools.models.journal import JournalEntry
-from pools.models.measures import CountedUntil, Measure
 from pools.models.observed import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
 from pools.models.pools import CIDRMigration, Pool, PoolCIDR, ReservedRange
-from pools.models.preferences import ListColumns, SavedFilter
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.register_imports import (
     NetBoxSource,
@@ -50,5 +54,4 @@ from pools.models.register_imports import (
     RegisterRow,
 )
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
-from pools.models.samples import PoolForecast, Sample, SampleSum
-from pools.models.tokens import TokenLevel, TokenOwner, TokenScope, TokenUse
+from pools.models.samples import CountedUntil, Measure, PoolForecast, Sample, SampleSum

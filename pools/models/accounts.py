@@ -1,4 +1,8 @@
-"""Sessions, accounts of a directory of the organization, owners of second factors (of django-allauth), failed sign-ins."""
+"""What the register knows of users beside Django, django-allauth and django-rest-knox.
+
+Sessions, accounts of a directory of the organization, owners of second factors, failed sign-ins; the last use of an
+API token and how it is limited; columns and filters that users chose for lists of the admin site.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from pools.models.clusters import Cluster
+from pools.models.pools import Pool
 
 
 class BrowserSession(AbstractBaseSession):
@@ -83,3 +90,114 @@ class LoginFailures(models.Model):
 
     def __str__(self) -> str:
         return f"{self.failures} since {self.since:%Y-%m-%d %H:%M}"
+
+
+class ListColumns(models.Model):
+    """The columns that a user sees in a list, in their order. `list` is its model: `pools.block`."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    list = models.CharField(max_length=100)
+    columns = ArrayField(models.CharField(max_length=100))
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["user", "list"], name="list_columns_unique"),
+            models.CheckConstraint(condition=models.Q(columns__len__gt=0), name="list_has_columns"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.list}: {', '.join(self.columns)}"
+
+
+class SavedFilter(models.Model):
+    """The filters, search and order of a list under a name; everybody who sees the list sees a shared one."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    list = models.CharField(max_length=100)
+    name = models.CharField(max_length=80)
+    # A query string, which orders by the names of columns.
+    query = models.CharField(max_length=2000, blank=True, default="")
+    shared = models.BooleanField(default=False)
+
+    class Meta:
+        verbose_name = _("saved filter")
+        verbose_name_plural = _("saved filters")
+        default_permissions = ("change",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "list", "name"],
+                name="saved_filter_name_unique",
+                violation_error_code="already_exists",
+                violation_error_message=_("You have a filter with this name for this list."),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TokenOwner(User):
+    """A user as the owner of API tokens: what events of tokens are about."""
+
+    class Meta:
+        proxy = True
+        verbose_name = _("API token")
+
+
+class TokenUse(models.Model):
+    """When an API token was last used, with a precision of ten minutes; django-rest-knox does not store it."""
+
+    token = models.OneToOneField(
+        "knox.AuthToken", primary_key=True, on_delete=models.CASCADE, related_name="use"
+    )
+    used_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.token_id[:8]}… at {self.used_at}"
+
+
+class TokenLevel(models.TextChoices):
+    """Which of its owner's rights a token has; each level includes the ones before."""
+
+    READ = "read", _("read")
+    ALLOCATE = "allocate", _("allocate and release")
+    ADMINISTER = "administer", _("everything that its owner may")
+
+
+class TokenScope(models.Model):
+    """What an API token may do at most. A token without a scope may do what its owner may.
+
+    The cluster or pool has no constraint: when it is removed, the token stays and opens nothing.
+    """
+
+    token = models.OneToOneField(
+        "knox.AuthToken", primary_key=True, on_delete=models.CASCADE, related_name="scope"
+    )
+    description = models.CharField(max_length=200, blank=True)
+    level = models.CharField(max_length=10, choices=TokenLevel, default=TokenLevel.ADMINISTER)
+    cluster = models.ForeignKey(
+        Cluster,
+        models.DO_NOTHING,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        related_name="+",
+    )
+    pool = models.ForeignKey(
+        Pool, models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="token_scope_level", condition=models.Q(level__in=TokenLevel.values)
+            ),
+            models.CheckConstraint(
+                name="token_scope_one_limit",
+                condition=models.Q(cluster=None) | models.Q(pool=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.token_id[:8]}…: {self.level}"

@@ -18,7 +18,7 @@ from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext_lazy as _
 from pghistory import trigger as pghistory_trigger
 
-from pools.models.accounts import DirectoryAccount, FactorOwner
+from pools.models.accounts import DirectoryAccount, FactorOwner, TokenOwner
 from pools.models.alerts import WebhookTarget
 from pools.models.attributes import ATTRIBUTES, CustomField
 from pools.models.blocks import Block, BlockState, DNSName
@@ -29,7 +29,6 @@ from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 from pools.models.register_imports import NetBoxSource, RegisterImport
 from pools.models.requests import Environment
-from pools.models.tokens import TokenOwner
 
 SEQUENCE = "pools_event_number"
 

@@ -40,11 +40,16 @@ class RowStatus(models.TextChoices):
     RELEASED = "released", _("released")  # by a mirror run: the source lacks the object
 
 
+# Imports with a step for a worker.
+WAITING = Q(status__in=[ImportStatus.QUEUED, ImportStatus.DRAFTING, ImportStatus.COMMITTING]) | Q(
+    undo_wanted=True
+)
+
+
 class Import(models.Model):
     """What is uploaded to become rows: first a draft, which is then committed, undone or discarded.
 
-    `counts` is the number of rows by status. `fence` and `leased_until` are the lease of the worker that
-    processes the import (pools/platform/imports/leases.py).
+    `counts` is the number of rows by status.
     """
 
     mapping = models.JSONField(default=dict, blank=True)
@@ -66,9 +71,7 @@ class Import(models.Model):
     actor = models.CharField(max_length=150, blank=True, default="")
     source = models.CharField(max_length=8, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
-    fence = models.PositiveBigIntegerField(default=0, editable=False)
-    leased_until = models.DateTimeField(null=True, editable=False)
-    # Since the import was last queued.
+    # Attempts at the step in progress.
     tries = models.PositiveSmallIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)  # of the step in progress
@@ -144,13 +147,7 @@ class RegisterImport(Import):
         verbose_name_plural = _("register imports")
         ordering = ["-id"]
         default_permissions = ("add", "change", "view")
-        indexes = [
-            models.Index(
-                fields=["leased_until"],
-                condition=Q(status__in=["queued", "drafting", "committing"]),
-                name="register_import_due",
-            ),
-        ]
+        indexes = [models.Index(fields=["id"], condition=WAITING, name="register_import_waiting")]
 
     def __str__(self) -> str:
         return f"register import {self.pk}"

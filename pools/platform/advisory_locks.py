@@ -1,15 +1,17 @@
 """All advisory locks of PostgreSQL that the product takes; each ends with its transaction.
 
-POOL and CONNECTION are first keys; the second key is the id of the row. Locks are taken in this order: first the
+POOL, CONNECTION and the locks of imports are first keys; the second key is the id of the row. Locks are taken in this order: first the
 cluster (a sync run takes its CONNECTION lock, a change in the register locks the connection's row by
 `leases.nudge`), then POOL locks by ascending id, then other rows. So a transaction that has locked rows never
-waits for a POOL lock. The other locks are taken one at a time, at the beginning of a periodic job. SQL files
+waits for a POOL lock. The other locks are taken one at a time, at the beginning of a job. SQL files
 repeat the numbers: tests/pools/test_advisory_locks.py compares them.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+from pools.platform import database
 
 # The window, free spans, CIDRs and reserved ranges of one pool. The triggers of pools/sql/rules.sql
 # take it too, when CIDRs or mask sizes change.
@@ -28,3 +30,14 @@ ADDRESS_PLAN: Final = 4246
 QUOTA: Final = 4247
 # The evaluation of conditions (the second key is 0): one at a time; another evaluation is skipped.
 CONDITIONS: Final = 4251
+# One import: the worker that drafts, commits or undoes it (pools/platform/imports/worker.py), without waiting.
+REGISTER_IMPORT: Final = 4252
+VM_IMPORT: Final = 4253
+
+
+def try_lock(lock: int, row_id: int = 0) -> bool:
+    """Take a lock until the transaction ends; return False if another transaction has it."""
+    taken: bool = database.call(
+        "SELECT pg_try_advisory_xact_lock(%s::int, %s::int)", [lock, row_id]
+    )
+    return taken

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
@@ -68,11 +68,9 @@ class Leases(Generic[Row]):
         """Return the row while the lease lasts, else no row."""
         return self._rows().filter(pk=lease.row_id, fence=lease.fence, leased_until__gt=Clock())
 
-    def renew(self, lease: Lease, **changes: Any) -> bool:
-        """Extend a lease and change its row; False if the lease is lost."""
-        return bool(
-            self.held(lease).filter(self.condition).update(leased_until=self._end(), **changes)
-        )
+    def renew(self, lease: Lease) -> bool:
+        """Extend a lease; False if it is lost."""
+        return bool(self.held(lease).filter(self.condition).update(leased_until=self._end()))
 
     def end(self, lease: Lease, **changes: Any) -> bool:
         """Return a lease and change its row, unless another worker has leased it since."""
@@ -80,14 +78,8 @@ class Leases(Generic[Row]):
         return bool(rows.update(**{"leased_until": None} | changes))
 
     @contextlib.contextmanager
-    def renewing(
-        self,
-        lease: Lease,
-        *,
-        every: float | None = None,
-        changes: Callable[[], Mapping[str, Any]] = dict,
-    ) -> Iterator[None]:
-        """Renew a lease from a separate thread every `every` seconds, however long a step takes.
+    def renewing(self, lease: Lease) -> Iterator[None]:
+        """Renew a lease from a separate thread, however long a step takes.
 
         A process that is stopped does not renew. A lost lease is not reported here: every write proves
         the lease.
@@ -96,9 +88,9 @@ class Leases(Generic[Row]):
 
         def renew() -> None:
             try:
-                while not ended.wait(every or self.seconds / 3):
+                while not ended.wait(self.seconds / 3):
                     try:
-                        if not self.renew(lease, **changes()):
+                        if not self.renew(lease):
                             return
                     except DatabaseError:
                         name = self.model._meta.label

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ipam_site import data_folder
-from pools.core import webhook_signature
 from pools.models import Delivery
 from pools.platform.alerts import outbox, sending, targets
 from pools.platform.conditions import registry
+from pools.platform.outbound import webhook_post
 from tests import factories
 from tests.alerts import receivers
 from tests.alerts.receivers import Received, Receiver
@@ -86,7 +86,7 @@ def test_a_message_older_than_five_minutes_is_refused(
 ) -> None:
     receiver, secret = strict
     body, stamp = receiver.received[0].body, int(time.time()) - age
-    signature = webhook_signature.sign(secret, stamp, body)
+    signature = webhook_post.sign(secret, stamp, body)
     changes = {"X_Cadastre_Timestamp": str(stamp), "X_Cadastre_Signature": signature}
     assert replay(receiver, body, **changes) == status
 

@@ -15,7 +15,7 @@ from pools.core import errors
 from pools.models import Delivery, WebhookTarget
 from pools.platform.alerts import outbox, sending, targets
 from pools.platform.outbound import faults, webhook_post
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from tests import factories
 from tests.alerts import receivers
 

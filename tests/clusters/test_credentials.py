@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 
 from pools.core import errors
 from pools.platform.outbound import credentials
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from tests.clusters.conftest import NOW
 from tests.kube import certificates
 

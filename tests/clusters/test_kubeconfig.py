@@ -11,7 +11,7 @@ import pytest
 
 from pools.clusters.client import kubeconfig
 from pools.core import errors
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from tests.clusters.conftest import NOW, encoded
 from tests.kube import certificates
 

@@ -161,6 +161,7 @@ def test_a_difference_is_applied_and_adopted(api: apis.Api) -> None:
     assert _decide(api, "apply").json() == {"pool_id": None, "differences": []}
     ObservedObject.objects.filter(cluster=cluster, name="green").update(manifest=GREEN)
     document = _decide(api, "adopt").json()
+    assert document["differences"] == []
     pool = api("GET", f"pools/{document['pool_id']}/").json()
     assert pool["ipv4"]["cidrs"][0]["cidr"] == "10.9.0.0/16"
     assert _found(api, "drift/") == []  # adopted: nothing differs any more

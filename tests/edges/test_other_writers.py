@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from claims.core.resources import CLUSTER_UDN
+from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM
 from pools.clusters import connection_test, connections, fleet, other_writers
 from pools.clusters.reconcile import leases, registry, sync
+from pools.clusters.reconcile.handler import STATUS_MANAGER
 from pools.clusters.reconcile.watcher import POLL_INTERVAL, Watcher, _WatchedCluster
 from pools.clusters.reconcile.watchers import Share
 from pools.core.kubernetes.resources import CILIUM_NODE
-from pools.models import Connection, Finding, SyncRun
+from pools.models import Alert, Cluster, Connection, Finding, SyncRun
+from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
@@ -54,6 +57,20 @@ def put_lease(fake: FakeCluster, name: str, holder: str) -> None:
             "metadata": {"name": name, "namespace": "kube-system"},
             "spec": {"holderIdentity": holder},
         }
+    )
+
+
+def put_claim_with_address(fake: FakeCluster, manager: str) -> None:
+    """An IPAMClaim whose status this field manager has written."""
+    fake.put(
+        {
+            "apiVersion": IPAM_CLAIM.api_version,
+            "kind": IPAM_CLAIM.kind,
+            "metadata": {"name": "vm1.podnet", "namespace": "blue"},
+            "spec": {"network": "podnet", "interface": "net1"},
+            "status": {"ips": ["10.50.0.5/24"]},
+        },
+        manager=manager,
     )
 
 
@@ -224,3 +241,62 @@ def test_the_form_asks_for_the_confirmation(fake: FakeCluster, row: Connection) 
     browser.post(url, values | {"confirm_other_writer": "on"})
     row.refresh_from_db()
     assert row.managed_resources == ["claims"]
+
+
+def test_a_status_that_another_manager_wrote_is_evidence(
+    fake: FakeCluster, row: Connection
+) -> None:
+    put_claim_with_address(fake, "ovnkube-cluster-manager")
+    answer = enable(row, "claims")
+    assert (answer.status_code, answer.json()["code"]) == (409, "other_writer")
+    assert "the status of the IPAMClaim vm1.podnet" in answer.json()["detail"]
+
+
+def test_a_status_of_our_own_is_no_evidence(fake: FakeCluster, row: Connection) -> None:
+    put_claim_with_address(fake, STATUS_MANAGER)
+    assert enable(row, "claims").status_code == 200
+
+
+def test_whoever_connects_a_cluster_confirms_it_too(fake: FakeCluster, tmp_path: Path) -> None:
+    put_lease(fake, LEASES["claims"], "cm-1")
+    cluster = factories.cluster()
+    url = f"clusters/{cluster.name}/connection/"
+    body = {"kubeconfig": fake.kubeconfig(), "mode": "managed", "managed_resources": ["claims"]}
+    answer = apis.Api()("PUT", url, body)
+    assert (answer.status_code, answer.json()["code"]) == (409, "other_writer")
+    values = {"text": fake.kubeconfig(), "mode": "managed", "managed_resources": ["claims"]}
+    page = people.browser().post(f"/admin/pools/cluster/{cluster.pk}/connect/", values)
+    assert "OVN-Kubernetes writes what claims writes" in page.content.decode()
+    path = tmp_path / "kubeconfig"
+    path.write_text(fake.kubeconfig())
+    terms = ["--kubeconfig", str(path), "--managed", "--enable", "claims"]
+    for command in (["set", cluster.name], ["add", "another"]):
+        with pytest.raises(CommandError, match="other_writer"):
+            call_command("cluster", *command, *terms)
+    assert not Connection.objects.exists()
+    assert not Cluster.objects.filter(name="another").exists()
+    assert apis.Api()("PUT", url, body | {"confirm_other_writer": True}).status_code == 201
+
+
+def test_from_the_first_sync_run_on_pages_answers_and_alerts_say_who_writes(
+    fake: FakeCluster, row: Connection
+) -> None:
+    assert enable(row, "claims").status_code == 200
+    put_lease(fake, LEASES["claims"], "cm-1")
+    full_sync(row)
+    writers = apis.Api()("GET", f"clusters/{row.cluster.name}/connection/").json()["writers"]
+    (answer,) = [one for one in writers if one["managed_resource"] == "claims"]
+    assert len(answer["writers"]) == 2
+    assert "cm-1" in answer["note"]
+    page = people.browser().get(f"/admin/pools/cluster/{row.cluster_id}/change/")
+    assert "Who writes claims" in page.content.decode()
+    doubts = connection_test.test_connection(row, registry.resources()).doubts
+    assert any(doubt.startswith("OVN-Kubernetes writes what claims writes") for doubt in doubts)
+    evaluation.evaluate()
+    alert = Alert.objects.get(subject=f"cluster/{row.cluster_id}/claims")
+    assert (alert.level, "cm-1" in alert.detail) == ("error", True)
+    put_lease(fake, LEASES["claims"], "")
+    full_sync(row)
+    evaluation.evaluate()
+    alert.refresh_from_db()
+    assert alert.ended_at is not None

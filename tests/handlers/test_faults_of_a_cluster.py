@@ -13,7 +13,7 @@ import pytest
 
 from pools.clusters.client import api_client, kubeconfig
 from pools.models import Connection
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld, Open
 from tests.handlers.conftest import SHIPPED
 from tests.kube import certificates

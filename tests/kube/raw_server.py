@@ -8,7 +8,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from tests.kube import certificates
 
 Answer = Callable[[ssl.SSLSocket], object]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pools.clusters.client import api_client
-from pools.platform.outbound import connection_errors, faults
-from pools.platform.outbound.access import Access
+from pools.platform.outbound import faults
+from pools.platform.outbound.credentials import Access
 from tests.kube import gateways, raw_server
 from tests.kube.fake import FakeCluster
 from tests.kube.gateways import POOLS
@@ -205,5 +205,5 @@ def test_a_webhooks_key_in_a_servers_message_is_hidden() -> None:
     text = (
         'failed calling webhook "x": Post "https://c/webhooks/v1/prod/cadw_0123456789abcdefXYZ/v"'
     )
-    assert "0123456789" not in connection_errors.printable_message(text)
-    assert connection_errors.printable_message(text).startswith("failed calling webhook")
+    assert "0123456789" not in faults.printable_message(text)
+    assert faults.printable_message(text).startswith("failed calling webhook")

@@ -15,7 +15,7 @@ import pytest
 from pools.clusters.client import api_client
 from pools.core import errors
 from pools.platform.outbound import faults
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from tests.kube import gateways, raw_server
 from tests.kube.fake import FakeCluster
 

@@ -15,7 +15,7 @@ import pytest
 
 from pools.clusters.client import api_client, kubeconfig
 from pools.platform.outbound import faults, transport
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from tests.kube import certificates, kubeconfigs, raw_server
 from tests.kube.fake import FakeCluster
 

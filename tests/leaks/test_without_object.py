@@ -7,7 +7,9 @@ import pytest
 from pools.models import Block, Leak
 from pools.observed import handlers as observed_handlers
 from pools.platform import events
+from pools.register.allocator.allocation import Holder
 from pools.register.leaks import detection, reclaim
+from tests import factories
 from tests.leaks.conftest import GRACE
 from tests.leaks.nodes import Nodes
 from tests.leaks.vm_world import Machines
@@ -16,14 +18,15 @@ AUTHOR = events.Author(actor="pia", source="api", reason="the machine is gone")
 (NODE_HANDLER,) = [handler for handler in observed_handlers.ALL if handler.kind == "Node"]
 
 
-def sync_all(nodes: Nodes) -> None:
+def sync_all(nodes: Nodes, *, with_cilium: bool = True) -> None:
     """A full sync that lists the Nodes, too."""
     from pools.clusters.reconcile import leases, sync
     from tests.kube import gateways
 
     lease = leases.take(nodes.connection.pk, "tester")
     assert lease is not None
-    sync.run(lease, [nodes.handler, NODE_HANDLER], open_client=lambda _: gateways.to(nodes.fake))
+    handlers = [nodes.handler, NODE_HANDLER] if with_cilium else [NODE_HANDLER]
+    sync.run(lease, handlers, open_client=lambda _: gateways.to(nodes.fake))
 
 
 def put_node(nodes: Nodes, name: str) -> None:
@@ -45,6 +48,19 @@ def scaled_down(nodes: Nodes) -> Nodes:
     for number, name in enumerate(("a", "w1", "w2")):
         nodes.node(name, lists={"a": [f"10.0.{number}.0/24"]})
     return nodes
+
+
+@pytest.mark.parametrize("with_cilium", [True, False])
+def test_an_address_of_a_node_without_a_node_leaks(nodes: Nodes, *, with_cilium: bool) -> None:
+    pool = factories.pool("2001:db8:1::/120", category="node", within=nodes.cluster)
+    put_node(nodes, "n1")
+    for name in ("n1", "scaled-down"):
+        nodes.node(name)
+        factories.take(pool, Holder("node", name, f"uid of {name}"))
+    for seconds in (1, GRACE, 1):
+        sync_all(nodes, with_cilium=with_cilium)
+        nodes.clock.advance(seconds)
+    assert nodes.leaked() == ["scaled-down"]
 
 
 @pytest.mark.exhaustive

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.html import strip_tags
 from unfold.templatetags import unfold_list
 
-from pools.platform.admin import list_rows, lists
+from pools.platform.admin import lists
 from pools.register.demo import demo
 from tests import factories, people
 
@@ -39,7 +39,7 @@ def test_each_list_says_what_unfold_says() -> None:
         changelist = (answer.context or {}).get("cl")
         if changelist is None:
             continue
-        table = list_rows.table(changelist)
+        table = lists.table(changelist)
         for row, cells in zip(changelist.result_list, table["rows"], strict=True):
             compared += 1
             assert texts(cell.text for cell in cells) == texts(

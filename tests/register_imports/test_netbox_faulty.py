@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pools.platform.outbound import faults
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from pools.register.imports import netbox
 from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox

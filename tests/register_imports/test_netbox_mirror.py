@@ -12,7 +12,7 @@ from pools.core import errors
 from pools.models import Block, Container, NetBoxSource, Pool, RegisterImport, ReservedRange
 from pools.platform.imports import worker
 from pools.platform.outbound import faults
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from pools.register.allocator import allocation
 from pools.register.imports import drafts as import_drafts
 from pools.register.imports import netbox, sources

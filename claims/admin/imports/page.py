@@ -282,20 +282,11 @@ def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
 
 
 def _reasons(row: ImportRow) -> list[dict[str, Any]]:
-    """Return the reasons of a row, errors before notes; equal reasons of file and network appear once."""
-    reasons_by_message = {
-        reason["message"]: reason
-        for reason in reversed(row.reasons)
-        if reason["code"] not in {"differs", _RENAMED}
-    }
-    distinct_reasons = [
-        reason
-        for message, reason in reversed(reasons_by_message.items())
-        if not any(other != message and other.endswith(message) for other in reasons_by_message)
-    ]
+    """Return the reasons of a row, errors before notes."""
     reason_rows = [
         reason | {"note": reason["code"] in _NOTE_CODES or reason["code"].endswith("_set_aside")}
-        for reason in distinct_reasons
+        for reason in row.reasons
+        if reason["code"] not in {"differs", _RENAMED}
     ]
     return sorted(reason_rows, key=lambda reason: bool(reason["note"]))
 

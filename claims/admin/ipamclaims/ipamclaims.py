@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from claims.admin import scoped, tables
 from claims.admin.ipamclaims import form, page
 from claims.admin.ipamclaims import problems as ipamclaim_problems
-from claims.ipamclaims import search, states
+from claims.ipamclaims import ipamclaims, states
 from claims.models import IPAMClaim
 from claims.models.fields import FirstAddress
 from pools.platform.admin import columns, display, filters, lists
@@ -86,7 +86,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     )  # fmt: skip
     search_fields = ("name",)
     search_help_text = _("Name, VM, MAC or address")
-    search = staticmethod(search.matching_claims)
+    ipamclaims = staticmethod(ipamclaims.matching_claims)
     ordering = ("-pk",)
     list_select_related = ("cluster", "network")
     list_before_template = "cadastre/claims_intro.html"

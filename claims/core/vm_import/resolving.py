@@ -1,14 +1,12 @@
 """Resolves import rows for their target network: VM, MAC and addresses as the register stores them.
 
 Rows are parsed leniently, with the rules of all entry points (claims/core/entries.py): blanks are
-trimmed, and a missing prefix length is taken from the network's subnet, with a remark. Most addresses
-of a file are plain addresses in a subnet; a fast path recognises them by integer comparison.
+trimmed, and a missing prefix length is taken from the network's subnet, with a remark.
 """
 
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -67,42 +65,11 @@ class Destination:
     others: Sequence[Network] = ()
     rules: entries.Rules = field(init=False)
     families: frozenset[int] = field(init=False)
-    _spans: tuple[tuple[int, int, int, str], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", entries.rules(self.subnets, lenient=True))
         families = frozenset(subnet.version for subnet in self.rules.subnets)
         object.__setattr__(self, "families", families)
-        spans = []
-        for subnet in self.rules.subnets:
-            few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
-            first = int(subnet.network_address) + (not few)
-            last = int(subnet.broadcast_address) - (not few and subnet.version == 4)
-            spans.append((subnet.version, first, last, str(subnet.prefixlen)))
-        object.__setattr__(self, "_spans", tuple(spans))
-
-    def resolve_plain(self, text: str) -> tuple[str, str] | None:
-        """Return a plain host address of a subnet with its prefix length, and the length if it was added.
-
-        Returns None for strings that need the full parser.
-        """
-        bare, slash, size = text.partition("/")
-        version = 6 if ":" in bare else 4
-        try:
-            packed = socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, bare)
-        except (OSError, ValueError):
-            return None
-        number = int.from_bytes(packed)
-        for family, first, last, prefix_length in self._spans:
-            if family == version and first <= number <= last:
-                if slash and size != prefix_length:
-                    return None
-                if version == 6:
-                    if number < 1 << 48:  # may have the notation of an embedded IPv4 address
-                        return None
-                    bare = socket.inet_ntop(socket.AF_INET6, packed)
-                return f"{bare}/{prefix_length}", "" if slash else prefix_length
-        return None
 
 
 @dataclass(frozen=True)
@@ -250,18 +217,6 @@ def _set_aside(row: VMInterface, to: Destination, reasons: list[Reason]) -> VMIn
 
 
 def _ips(row: VMInterface, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
-    plain_ips, added = [], dict[str, None]()
-    for text in row.ips:
-        plain = to.resolve_plain(text)
-        if plain is None:
-            break
-        plain_ips.append(plain[0])
-        if plain[1]:
-            added[plain[1]] = None
-    else:
-        if len(plain_ips) == 1 or len(set(plain_ips)) == len(plain_ips) <= entries.MAX_ADDRESSES:
-            reasons += [_prefix_added(size, to.network) for size in added]
-            return _declined(tuple(plain_ips), to, reasons)
     if not row.ips or _is_refused(row, "ips"):
         return ()
     try:

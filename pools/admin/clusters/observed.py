@@ -1,20 +1,25 @@
-"""Observed objects of clusters, the CIDRs that they use, and the findings of sync runs."""
+"""Observed objects of clusters, the CIDRs that they use, the findings of sync runs, and what nodes ask for and have."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
+from pools.cilium import pod_cidrs
+from pools.clusters import fleet
 from pools.clusters.reconcile import registry
 from pools.core.cilium import ciliumnode
-from pools.models import Drift, Finding, ObservedCIDR, ObservedObject
+from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.observed import ROLE_LABELS, Severity
 from pools.observed import handlers
 from pools.platform.admin import columns, display, filters, lists, pages, search_text
@@ -195,3 +200,45 @@ class ObservedCIDRAdmin(lists.ListAdmin[ObservedCIDR]):
     list_select_related = ("space__cluster",)
     list_before_template = "cadastre/observed_cidrs_intro.html"
     row_pages = (Page("change", _cidr_page),)
+
+
+SHOWN = 50  # nodes on a page
+
+
+def view(request: HttpRequest) -> HttpResponse:
+    """Show one page of the nodes of a cluster, sorted by name."""
+    pages.require(request, "pools.view_observedobject")
+    clusters = list(Cluster.objects.filter(connection__isnull=False).order_by("name"))
+    chosen_id = lists.parse_id(request.GET.get("cluster", ""))
+    cluster = next(
+        (row for row in clusters if row.pk == chosen_id), clusters[0] if clusters else None
+    )
+    name = request.GET.get("q", "").strip().replace("\0", "")
+    after = request.GET.get("after", "").replace("\0", "")
+    nodes: list[pod_cidrs.NodeAddresses] = []
+    if cluster is not None:
+        nodes = pod_cidrs.list_nodes(cluster.pk, after=after, limit=SHOWN + 1, name=name)
+    more = len(nodes) > SHOWN
+    return pages.page(
+        request,
+        "nodes.html",
+        title=gettext("Nodes"),
+        clusters=clusters,
+        cluster=cluster,
+        summary=_summary(cluster),
+        nodes=nodes[:SHOWN],
+        name=name,
+        after=after,
+        more=_url(cluster, after=nodes[SHOWN - 1].name) if more and cluster else "",
+        first=_url(cluster) if after and cluster else "",
+        call=f"clusters/{cluster.name}/nodes/" if cluster else "",
+    )
+
+
+def _summary(cluster: Cluster | None) -> fleet.ConnectionSummary | None:
+    row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
+    return fleet.summary(row) if cluster and row else None
+
+
+def _url(cluster: Cluster, **more: Any) -> str:
+    return reverse("admin:nodes", query={"cluster": cluster.pk, **more})

@@ -16,7 +16,7 @@ from typing import Any
 from pools.clusters.client import responses, schemas
 from pools.clusters.client.server_connection import ServerConnection
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.platform.outbound import connection_errors, faults
+from pools.platform.outbound import faults
 
 Projection = Callable[[Manifest], Manifest | None]
 
@@ -70,7 +70,7 @@ class ClusterClient(ServerConnection):
     def version(self) -> str:
         """Return the version of the server, such as `v1.31.2`."""
         version = responses.get_string(self._call("GET", "/version"), "gitVersion")
-        return connection_errors.printable_message(version, self._secrets())
+        return faults.printable_message(version, self._secrets())
 
     def identity(self) -> str:
         """Return the uid of the namespace kube-system, which exists as long as the cluster."""
@@ -230,7 +230,7 @@ class ClusterClient(ServerConnection):
             for line in responses.read_lines(response):
                 yield _parse_event(responses.parse_object(line), self._secrets())
         except self._no_answer as error:
-            raise connection_errors.fault_of(error) from error
+            raise faults.fault_of(error) from error
         finally:
             response.close()
 

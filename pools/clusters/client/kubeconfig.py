@@ -20,7 +20,7 @@ from typing import Any
 from pools.core import errors
 from pools.platform import documents
 from pools.platform.outbound import credentials, guard
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 
 SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 LARGEST = 512 * 1024  # bytes of text

@@ -12,7 +12,7 @@ from typing import Any
 
 import urllib3
 
-from pools.platform.outbound import connection_errors, faults
+from pools.platform.outbound import faults
 
 LARGEST = 32 * 1024 * 1024  # bytes of one response, or of one line of a watch
 _LARGEST_REFUSAL = 1024 * 1024
@@ -154,7 +154,7 @@ def fault_of_status(
     raw_details = status_object.get("details")
     details: dict[str, Any] = raw_details if isinstance(raw_details, dict) else {}
     message, causes = (
-        connection_errors.printable_message(status_object.get("message"), secrets),
+        faults.printable_message(status_object.get("message"), secrets),
         _causes(details, secrets),
     )
     if status == 404:
@@ -192,9 +192,9 @@ def _causes(details: dict[str, Any], secrets: Iterable[str]) -> tuple[faults.Cau
     raw_causes = details.get("causes")
     return tuple(
         faults.Cause(
-            connection_errors.printable_message(cause.get("field"), secrets),
-            connection_errors.printable_message(cause.get("message"), secrets),
-            connection_errors.printable_message(cause.get("reason"), secrets),
+            faults.printable_message(cause.get("field"), secrets),
+            faults.printable_message(cause.get("message"), secrets),
+            faults.printable_message(cause.get("reason"), secrets),
         )
         for cause in (raw_causes if isinstance(raw_causes, list) else [])[:100]
         if isinstance(cause, dict)

@@ -16,8 +16,8 @@ from django.conf import settings
 from pools.clusters.client import responses
 from pools.core.kubernetes.resources import Manifest
 from pools.platform import process_metrics
-from pools.platform.outbound import connection_errors, faults, guard, transport
-from pools.platform.outbound.access import Access
+from pools.platform.outbound import faults, guard, transport
+from pools.platform.outbound.credentials import Access
 
 if TYPE_CHECKING:
     import urllib3
@@ -62,7 +62,7 @@ class ServerConnection:
         # Without this, a proxy of the environment would be contacted before the pool is replaced below.
         configuration = client.Configuration(host=target.url, proxy="", no_proxy="*")
         self._api = client.ApiClient(configuration)
-        self._no_answer = (*connection_errors.NO_ANSWER, client.ApiException)
+        self._no_answer = (*faults.NO_ANSWER, client.ApiException)
         self._connections = transport.Connections(access, addresses)
         self._api.rest_client.pool_manager = self._connections
 
@@ -122,7 +122,7 @@ class ServerConnection:
             answer = self._api.call_api(method, url, headers, body, _request_timeout=timeouts)
         except self._no_answer as error:
             self._count(method, query, "none")
-            raise connection_errors.fault_of(error) from error
+            raise faults.fault_of(error) from error
         response: urllib3.BaseHTTPResponse = answer.response
         self._count(method, query, str(response.status))
         return response
@@ -142,7 +142,7 @@ class ServerConnection:
         try:
             return responses.read_body(response, seconds=self._read * _WHOLE_ANSWER)
         except self._no_answer as error:
-            raise connection_errors.fault_of(error) from error
+            raise faults.fault_of(error) from error
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
         return responses.fault_of_response(

@@ -13,7 +13,7 @@ from pools.clusters.client.api_client import ClusterClient
 from pools.core import errors
 from pools.models import Connection
 from pools.platform.outbound import faults, secrets
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 
 OpenClient = Callable[[Connection], ClusterClient]
 

@@ -46,11 +46,7 @@ def due_connections(limit: int = 1000, *, overdue: float = 0) -> list[int]:
 
 
 def _try_lock(connection_id: int) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_try_advisory_xact_lock(%s, %s)", [advisory_locks.CONNECTION, connection_id]
-        )
-        return bool(cursor.fetchone()[0])
+    return advisory_locks.try_lock(advisory_locks.CONNECTION, connection_id)
 
 
 SECONDS = 60

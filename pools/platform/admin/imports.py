@@ -23,7 +23,7 @@ from pools.models.register_imports import Import, RowStatus
 from pools.models.register_imports import ImportStatus as Status
 from pools.platform import database, versions
 from pools.platform.admin import display, lists, pages, row_forms
-from pools.platform.imports import progress, states
+from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Imports
 
 Row = TypeVar("Row", bound=Import)
@@ -174,18 +174,18 @@ class ImportPages(ABC, Generic[Row]):
 
     def progress_values(self, row: Row) -> dict[str, Any]:
         """Return `{"status", "working", "percent", "text"}`; percent is None if the number of rows is unknown."""
-        shown = progress.import_progress(row, database.now())
+        shown = states.import_progress(row, database.now())
         return {
             "status": row.status,
-            "working": progress.is_working(row),
+            "working": states.is_working(row),
             "percent": shown.percent,
             "text": self._progress_text(row, shown),
         }
 
-    def _progress_text(self, row: Row, shown: progress.ImportProgress) -> str:
+    def _progress_text(self, row: Row, shown: states.ImportProgress) -> str:
         if row.status == Status.QUEUED:
             return gettext("Waiting for a worker.")
-        if not progress.is_working(row):
+        if not states.is_working(row):
             return f"{str(self.status_labels[row.status]).capitalize()}."
         done = display.digits(shown.done)
         if shown.total is None:

@@ -21,7 +21,7 @@ from pools.core import errors
 from pools.models import Event
 from pools.platform import versions
 from pools.platform.admin import display
-from pools.platform.history import snapshots
+from pools.platform.history import representation
 
 _MOST_EVENTS = 20  # the newest of a row, among which the change of a field is looked for
 
@@ -123,7 +123,7 @@ class _Versioned(forms.BaseForm):
         table = f"{self.row._meta.model_name}event"
         rows = Event.objects.filter(table=table, object_id=self.row.pk).order_by("-id")
         events = list(rows[:_MOST_EVENTS])
-        changes = snapshots.read_changes((event.table, event.pk) for event in events)
+        changes = representation.read_changes((event.table, event.pk) for event in events)
         for event in reversed(events):
             before, after = changes[event.pk].before or {}, changes[event.pk].after or {}
             for column in after:

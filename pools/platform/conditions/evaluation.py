@@ -112,12 +112,11 @@ def tidy(days: int) -> int:
 
 def _lock(*, wait: bool) -> bool:
     """Return True if no other evaluation is running."""
+    if not wait:
+        return advisory_locks.try_lock(advisory_locks.CONDITIONS)
     with connection.cursor() as cursor:
-        if wait:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [advisory_locks.CONDITIONS])
-            return True
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, 0)", [advisory_locks.CONDITIONS])
-        return bool(cursor.fetchone()[0])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [advisory_locks.CONDITIONS])
+    return True
 
 
 def _evaluate_all(

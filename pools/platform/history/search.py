@@ -19,7 +19,7 @@ from django.db.models import Q
 
 from pools.core import addresses, errors
 from pools.models import Event
-from pools.platform.history import event_numbers, snapshots
+from pools.platform.history import event_numbers, representation
 
 # Time limit of one search in seconds; after it the page shows partial results and where to continue.
 TIME_LIMIT = 2.0
@@ -149,9 +149,9 @@ def search(
     return HistoryPage(events, more or (floor + 1 if floor else None))
 
 
-def changes(events: list[Event], *, user: Any = None) -> dict[int, snapshots.Change]:
+def changes(events: list[Event], *, user: Any = None) -> dict[int, representation.Change]:
     """Return the state before and after each event by its number, as far as the user may see it."""
-    state_changes = snapshots.read_changes([(event.table, event.pk) for event in events])
+    state_changes = representation.read_changes([(event.table, event.pk) for event in events])
     if _sees_events(user):
         return state_changes
     return {number: _visible_change(change) for number, change in state_changes.items()}
@@ -170,7 +170,7 @@ def _redact(event: Event, user: Any) -> Event:
     return event
 
 
-def _visible_change(change: snapshots.Change) -> snapshots.Change:
+def _visible_change(change: representation.Change) -> representation.Change:
     before, after = change.before, change.after
     is_move = before and after and before.get("namespace") != after.get("namespace")
     return replace(change, before=None) if is_move else change

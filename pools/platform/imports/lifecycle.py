@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet
 
 from pools.core import errors
-from pools.models.fields import Now
-from pools.models.register_imports import Import
+from pools.models.fields import Clock
+from pools.models.register_imports import WAITING, Import
 from pools.models.register_imports import ImportStatus as Status
-from pools.platform import events, versions
+from pools.platform import advisory_locks, events, versions
 from pools.platform.imports import states
-from pools.platform.imports.leases import ImportLeases
 
 Row = TypeVar("Row", bound=Import)
 Step = Callable[[int], None]  # called with the number of rows done
+_PAUSE = timedelta(seconds=10)  # from the start of an attempt to the next one, times their number
 
 
 def ignore_progress(_rows_done: int) -> None:
@@ -37,7 +38,7 @@ class Imports(ABC, Generic[Row]):
     """
 
     model: type[Row]
-    leases: ImportLeases
+    lock_class: ClassVar[int]  # of the lock that a worker takes (pools/platform/advisory_locks.py)
     related: ClassVar[tuple[str, ...]] = ("cluster", "user")
     # Errors of a commit after which the import is a draft again; by others it has failed.
     refusals: ClassVar[tuple[type[errors.IpamError], ...]] = (errors.ImportHasBadRows,)
@@ -86,9 +87,9 @@ class Imports(ABC, Generic[Row]):
     def check_not_in_use(self, row: Row, /) -> None:
         """Raise ImportInUse if somebody uses or has changed what the import wrote."""
 
-    def transaction(self, author: events.Author) -> AbstractContextManager[None]:
-        """Return the transaction in which a worker drafts, commits or undoes an import."""
-        return events.recorded_by(author)
+    @abstractmethod
+    def discard(self, import_id: int) -> None:
+        """Delete the rows and the upload of an import that failed or was cancelled."""
 
     # --- steps in the caller's transaction --------------------------------------------------------
 
@@ -109,15 +110,45 @@ class Imports(ABC, Generic[Row]):
     def mark_cancelled(self, import_id: int, author: events.Author) -> None:
         """Set the status of an import to cancelled, and delete its rows and its upload."""
         with events.recorded_by(author):
-            self._rows().filter(pk=import_id).update(
-                status=Status.CANCELLED, leased_until=None, cancel_wanted=True
-            )
-            self.leases.discard(import_id)
+            self._rows().filter(pk=import_id).update(status=Status.CANCELLED, cancel_wanted=True)
+            self.discard(import_id)
 
-    # --- actions of users -------------------------------------------------------------------------
+    def mark_failed(self, row: Row, code: str, message: str) -> None:
+        """Record why a step of a worker failed.
+
+        After an undo the import stays committed; else it has failed, and its rows and its upload are deleted.
+        """
+        self._rows().filter(pk=row.pk).update(
+            status=row.status if row.undo_wanted else Status.FAILED,
+            tries=0,
+            undo_wanted=False,
+            error_code=code[:63],
+            error=message[:1000],
+        )
+        if not row.undo_wanted:
+            self.discard(row.pk)
+
+    # --- for workers ------------------------------------------------------------------------------
 
     def _rows(self) -> QuerySet[Row]:
         return self.model._default_manager.all()
+
+    def due_imports(self) -> list[int]:
+        """Return the ids of the first 100 imports that wait for a worker, or that a worker may have left.
+
+        An import that is being processed is due, too, after a while: its lock turns other workers away.
+        """
+        pause = ExpressionWrapper(F("tries") * _PAUSE, output_field=DurationField())
+        due = Q(tries=0) | Q(started_at__lt=Clock() - pause)
+        return list(
+            self._rows().filter(WAITING, due).order_by("pk").values_list("pk", flat=True)[:100]
+        )
+
+    def waiting(self, import_id: int) -> Row | None:
+        """Return an import if it has a step for a worker."""
+        return self._rows().select_related(*self.related).filter(WAITING, pk=import_id).first()
+
+    # --- actions of users -------------------------------------------------------------------------
 
     def visible(self, _user: Any) -> QuerySet[Row]:
         """Return the imports that a user may see, who may see imports at all."""
@@ -189,11 +220,11 @@ class Imports(ABC, Generic[Row]):
         """Discard a draft, or stop an import before its commit, and delete its rows. Raises ImportState, NotAllowed."""
         with events.recorded_by(author):
             row = self.lock(import_id, *states.CANCELLABLE, user=user)
-            rows = self._rows().filter(pk=import_id)
-            rows.update(cancel_wanted=True)
-            idle = rows.exclude(leased_until__gt=Now())
-            if row.status in {Status.QUEUED, Status.DRAFTED} or idle.exists():
+            is_idle = row.status in {Status.QUEUED, Status.DRAFTED}
+            if is_idle or advisory_locks.try_lock(self.lock_class, import_id):
                 self.mark_cancelled(import_id, author)
+            else:  # its worker ends at the next step
+                self._rows().filter(pk=import_id).update(cancel_wanted=True)
         return self.get(import_id)
 
     def revalidate(self, import_id: int, *, author: events.Author, user: Any = None) -> Row:

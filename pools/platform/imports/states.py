@@ -1,20 +1,23 @@
-"""Status changes of an import, and the fields that each of them writes."""
+"""Status changes of an import with the fields that each of them writes, and the progress of a step."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import Count
+from django.db.models import Case, Count, F, Value, When
 
 from pools.core import errors
-from pools.models.fields import Now
-from pools.models.register_imports import Import, RowStatus
+from pools.models.fields import Clock, Now
+from pools.models.register_imports import WAITING, Import, RowStatus
 from pools.models.register_imports import ImportStatus as Status
 from pools.platform import events
 
 SMALL = 2_000  # most rows of an import that is drafted and committed in the request
 CANCELLABLE = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
+_UNDER_WAY = frozenset({Status.QUEUED, Status.DRAFTING, Status.COMMITTING})
 _SHOWN = 5  # reasons against an undo
 
 
@@ -84,13 +87,32 @@ def queue(row: Import, author: events.Author, **changes: object) -> None:
         row,
         tries=0,
         rows_done=0,
-        leased_until=None,
         started_at=None,
         actor=author.actor,
         source=author.source,
         request_id=author.request_id,
         **changes,
     )
+
+
+def start(row: Import) -> bool:
+    """Count an attempt of a worker at the next step; return False if the import has none any more."""
+    rows = type(row)._default_manager.filter(WAITING, pk=row.pk)
+    drafting = When(status=Status.QUEUED, then=Value(Status.DRAFTING.value))
+    return bool(
+        rows.update(
+            tries=F("tries") + 1,
+            rows_done=0,
+            status=Case(drafting, default=F("status")),
+            started_at=Clock(),
+        )
+    )
+
+
+def end(row: Import) -> bool:
+    """Record that a worker's step is done, as its last change; return False if a user cancelled the import."""
+    rows = type(row)._default_manager.filter(pk=row.pk, cancel_wanted=False)
+    return bool(rows.update(tries=0, undo_wanted=False))
 
 
 def mark_committed(row: Import) -> None:
@@ -105,3 +127,33 @@ def mark_undone(row: Import) -> None:
 
 def _end(row: Import, *fields: str, **changes: object) -> None:
     _save(row, *fields, **changes, rows_done=row.rows_total or 0, error_code="", error="")
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ImportProgress:
+    """Rows done and total; `remaining` is in seconds. A value is None while it is unknown."""
+
+    done: int
+    total: int | None
+    percent: int | None
+    remaining: int | None
+
+
+def is_working(row: Import) -> bool:
+    """Return True if a worker processes the import, or will as soon as one is free."""
+    return row.status in _UNDER_WAY or row.undo_wanted
+
+
+def import_progress(row: Import, now: datetime) -> ImportProgress:
+    done, total = row.rows_done, row.rows_total
+    if not is_working(row):
+        return ImportProgress(done, total, 100, None)
+    percent = min(100, 100 * done // total) if total else None
+    remaining = None
+    if total and done and row.started_at:
+        elapsed = (now - row.started_at).total_seconds()
+        remaining = max(0, round(elapsed * (total - done) / done))
+    return ImportProgress(done, total, percent, remaining)

@@ -1,4 +1,4 @@
-"""Validation of credentials before anything is sent to a server.
+"""Address and credentials of an API server or a webhook receiver, validated before anything is sent to it.
 
 Kubeconfigs, forms and the API share these rules. No message repeats a credential.
 """
@@ -8,15 +8,51 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+import pathlib
 import re
+from dataclasses import asdict, dataclass, field
 
 from cryptography import exceptions, x509
 from cryptography.hazmat.primitives import serialization
 from django.conf import settings
 
 from pools.core import errors
-from pools.platform.outbound import guard
-from pools.platform.outbound.access import Access
+from pools.platform.outbound import faults, guard
+
+
+@dataclass(frozen=True)
+class Access:
+    """The address of an API server and the credentials for it, in PEM; "" for what is not used.
+
+    Neither repr nor str shows a credential.
+    """
+
+    server: str  # https://host:port, perhaps with a path
+    ca: str = ""  # certificates in PEM; "" trusts the system's own
+    token: str = field(default="", repr=False)
+    certificate: str = field(default="", repr=False)
+    key: str = field(default="", repr=False)
+    tls_server_name: str = ""  # the name that the certificate must have, instead of the server's
+    token_file: str = ""  # read for each request, instead of `token`
+
+    def bearer(self) -> str:
+        """Return the token to send, "" if there is none. Raises Unauthorized if its file is unreadable."""
+        if not self.token_file:
+            return self.token
+        try:
+            return pathlib.Path(self.token_file).read_text(encoding="ascii").strip()
+        except (OSError, ValueError) as error:
+            raise faults.Unauthorized("the service account's token cannot be read") from error
+
+    def dump(self) -> bytes:
+        """Return all fields with the credentials, to be sealed (pools.platform.outbound.secrets)."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def load(cls, dumped: bytes) -> Access:
+        """Return the access that `dump` wrote."""
+        return cls(**json.loads(dumped))
+
 
 MOST_CERTIFICATES = 200  # of a CA bundle
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750; also keeps line ends out of the header

@@ -18,7 +18,7 @@ import urllib3
 from urllib3 import connection, connectionpool, exceptions, util
 
 from pools.platform.outbound import faults
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 
 MOST_ADDRESSES = 4  # of one name; each may take the whole connect timeout
 # A dead peer is noticed after 75 seconds, even while a watch is silent.

@@ -1,18 +1,22 @@
-"""Send a POST to a receiver of webhooks, with the same guard and TLS as for API servers.
+"""Send a signed POST to a receiver of webhooks, with the same guard and TLS as for API servers.
+
+By the signature the receiver verifies the sender and the age of a message.
 
 Only the status of the response and its Retry-After are read.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import threading
 from collections.abc import Mapping
 
 from urllib3 import util
 
 from pools.core import errors
-from pools.platform.outbound import connection_errors, credentials, guard, transport
-from pools.platform.outbound.access import Access
+from pools.platform.outbound import credentials, faults, guard, transport
+from pools.platform.outbound.credentials import Access
 
 LONGEST_URL = 500
 CONNECT, READ = 5.0, 10.0  # timeouts in seconds: to connect, and to wait for the next bytes
@@ -81,9 +85,21 @@ def post(
         )
         status, retry_after = int(response.status), response.headers.get("Retry-After", "")
         response.close()
-    except connection_errors.NO_ANSWER as error:
-        raise connection_errors.fault_of(error) from error
+    except faults.NO_ANSWER as error:
+        raise faults.fault_of(error) from error
     finally:
         late.cancel()
         connections.clear()
     return status, retry_after
+
+
+TIMESTAMP = "X-Cadastre-Timestamp"  # Unix time at which this attempt was signed
+SIGNATURE = "X-Cadastre-Signature"  # v1=<hex>
+DELIVERY = "X-Cadastre-Delivery"  # the same for each attempt
+VERSION = "v1"
+
+
+def sign(secret: str, timestamp: int, body: bytes) -> str:
+    """Return the value of the signature header: `v1=` and 64 hexadecimal digits."""
+    signed = str(timestamp).encode() + b"." + body
+    return f"{VERSION}={hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()}"

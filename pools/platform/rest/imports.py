@@ -20,7 +20,7 @@ from pools.core import errors, object_reader
 from pools.models.register_imports import Import, RowStatus
 from pools.models.register_imports import ImportStatus as Status
 from pools.platform import idempotency
-from pools.platform.imports import progress
+from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Imports
 from pools.platform.rest import fields, filters, generics, parsing, query, views
 from pools.platform.rest.serializers import Representation
@@ -42,7 +42,7 @@ class ImportProgressSerializer(Representation):
     remaining_seconds = fields.IntegerField(source="remaining", allow_null=True)
 
     def to_representation(self, instance: Import) -> dict[str, Any]:
-        return super().to_representation(progress.import_progress(instance, datetime.now(UTC)))
+        return super().to_representation(states.import_progress(instance, datetime.now(UTC)))
 
 
 class ImportReasonSerializer(Representation):

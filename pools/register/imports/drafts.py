@@ -5,8 +5,7 @@ pools/platform/imports/lifecycle.py has what all imports share.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +13,10 @@ from django.db.models import Q, QuerySet
 
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes
-from pools.models import Cluster, RegisterImport, RegisterRow
+from pools.models import Cluster, RegisterFile, RegisterImport, RegisterRow
 from pools.models.pools import DAY
-from pools.platform import database, events
+from pools.platform import advisory_locks, events
 from pools.platform.imports import lifecycle, states
-from pools.platform.imports.leases import ImportLeases
 from pools.register.imports import attributes, commit, files, sources, topology, undo, validation
 from pools.register.imports import rows as import_rows
 
@@ -48,11 +46,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
 
     model = RegisterImport
     related = ("cluster", "user", "netbox_source")
-    leases = ImportLeases(
-        RegisterImport,
-        "DELETE FROM pools_registerrow WHERE register_import_id = %s RETURNING 1",
-        "DELETE FROM pools_registerfile WHERE register_import_id = %s RETURNING 1",
-    )
+    lock_class = advisory_locks.REGISTER_IMPORT
     write = staticmethod(commit.write)
     take_back = staticmethod(undo.take_back)
     check_not_in_use = staticmethod(undo.check_not_in_use)
@@ -65,12 +59,16 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
             Q(texts__icontains=text) | Q(holder_id__icontains=text) | Q(org__icontains=text)
         )
 
+    def discard(self, import_id: int) -> None:
+        RegisterRow.objects.filter(register_import=import_id).delete()
+        RegisterFile.objects.filter(register_import=import_id).delete()
+
     def read(self, row: RegisterImport) -> files.Reading:
         source = row.netbox_source
         reading = sources.read(source) if source is not None else _new_reading()
         for file in row.files.all():
             files.read_file(file.name, bytes(file.content), reading)
-        RegisterImport.objects.filter(pk=row.pk).update(rows_total=len(reading.rows))
+        row.rows_total = len(reading.rows)
         return reading
 
     def store(self, row: RegisterImport, reading: files.Reading, step: lifecycle.Step) -> None:
@@ -107,15 +105,6 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
 
     def skip(self, row: RegisterImport, numbers: Collection[int], *, skipped: bool) -> None:
         _revise(row, numbers, skipped=skipped)
-
-    @contextmanager
-    def transaction(self, author: events.Author) -> Iterator[None]:
-        """The transaction may pause while 100,000 rows are computed."""
-        with events.recorded_by(author):
-            database.rows(
-                "SELECT set_config('idle_in_transaction_session_timeout', '10min', true)", []
-            )
-            yield
 
 
 def candidates(row: RegisterRow) -> list[str]:

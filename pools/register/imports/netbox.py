@@ -19,8 +19,8 @@ from urllib3 import BaseHTTPResponse, util
 
 from pools.core.register_import import attributes
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE
-from pools.platform.outbound import connection_errors, faults, guard, transport
-from pools.platform.outbound.access import Access
+from pools.platform.outbound import faults, guard, transport
+from pools.platform.outbound.credentials import Access
 from pools.register.imports.files import MOST_ROWS, Reading, SourceRow
 
 PAGE = 1000  # objects of a page; NetBox lowers it to its own MAX_PAGE_SIZE
@@ -121,8 +121,8 @@ class _Client:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 status, wait, body = self._request(path)
-            except connection_errors.NO_ANSWER as error:
-                fault = connection_errors.fault_of(error)
+            except faults.NO_ANSWER as error:
+                fault = faults.fault_of(error)
                 if attempt == _ATTEMPTS or not isinstance(fault, faults.Unreachable):
                     raise fault from error
                 status, wait, body = 0, 0.0, b""
@@ -149,7 +149,7 @@ class _Client:
             response.release_conn()
         wait = response.headers.get("Retry-After", "")
         if location := response.headers.get("Location", ""):
-            shown = connection_errors.printable_message(location, self._secrets)[:200]
+            shown = faults.printable_message(location, self._secrets)[:200]
             raise faults.MalformedResponse(
                 f"NetBox answers {response.status} and refers to {shown}: enter the URL that it refers to"
             )
@@ -188,7 +188,7 @@ def _detail(body: bytes, secrets: list[str]) -> str:
     """Return what NetBox says about an error, such as that the token has expired."""
     detail = ""
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-        detail = connection_errors.printable_message(json.loads(body)["detail"], secrets)[:200]
+        detail = faults.printable_message(json.loads(body)["detail"], secrets)[:200]
     return detail or "it does not say why"
 
 

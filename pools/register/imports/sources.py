@@ -14,7 +14,7 @@ from pools.models.fields import Clock, Now
 from pools.models.register_imports import ImportStatus as Status
 from pools.platform import database, events, versions
 from pools.platform.outbound import secrets, webhook_post
-from pools.platform.outbound.access import Access
+from pools.platform.outbound.credentials import Access
 from pools.register.imports import netbox
 from pools.register.imports.files import Reading
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.db import connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from claims import tasks
 from claims.imports import drafts as import_drafts
 from claims.models import Entry, ImportFile, ImportRow, VMImport
 from pools.models.register_imports import ImportStatus as Status
-from pools.platform.imports import leases, worker
-from pools.platform.leases import LeaseLost
+from pools.platform import advisory_locks
+from pools.platform.imports import worker
 from pools.register.allocator import window
 from tests.claims import worlds
 from tests.claims.imports import drafts, workers
@@ -60,25 +61,36 @@ def blocked() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def lease_ends(of: VMImport) -> None:
-    with connection.cursor() as cursor:
+def has_worker(of: VMImport) -> bool:
+    with transaction.atomic():
+        return not advisory_locks.try_lock(advisory_locks.VM_IMPORT, of.pk)
+
+
+@pytest.fixture
+def other_worker(waiting: VMImport) -> Iterator[BaseDatabaseWrapper]:
+    """The connection of a worker that has the import; closed, it is that of one that died."""
+    connection_of_another = connection.copy()
+    with connection_of_another.cursor() as cursor:
+        cursor.execute("BEGIN")
         cursor.execute(
-            "UPDATE claims_vmimport SET leased_until = now() - interval '1 second' WHERE id = %s",
-            [of.pk],
+            "SELECT pg_advisory_xact_lock(%s, %s)", [advisory_locks.VM_IMPORT, waiting.pk]
         )
+    yield connection_of_another
+    connection_of_another.close()
 
 
 @pytest.mark.exhaustive
 def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
-    assert import_drafts.IMPORTS.leases.due_imports() == [waiting.pk]
+    assert import_drafts.IMPORTS.due_imports() == [waiting.pk]
     assert tasks.process_import(waiting.pk)
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.counts["new"], of.rows_done) == (Status.DRAFTED, COUNT, COUNT)
+    assert of.tries == 0
     assert not ImportFile.objects.exists()
     assert import_drafts.IMPORTS.commit(of.pk, author=BY).status == Status.COMMITTING
     assert tasks.process_import(of.pk)
     assert (status(of), Entry.objects.count()) == (Status.COMMITTED, COUNT)
-    assert import_drafts.IMPORTS.leases.due_imports() == []
+    assert import_drafts.IMPORTS.due_imports() == []
     assert not tasks.process_import(of.pk)
 
 
@@ -93,13 +105,15 @@ def test_committed_in_one_go(waiting: VMImport) -> None:
 def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("LOCK TABLE claims_importrow IN EXCLUSIVE MODE")
+            cursor.execute("LOCK TABLE claims_entry IN ACCESS EXCLUSIVE MODE")
         kill(waiting, blocked)
-    assert status(waiting) == Status.DRAFTING
+    until(lambda: not has_worker(waiting))
+    waiting.refresh_from_db()
+    assert (waiting.status, waiting.rows_done, waiting.tries) == (Status.DRAFTING, COUNT, 1)
     assert not ImportRow.objects.exists()
-    assert import_drafts.IMPORTS.leases.due_imports() == []  # its lease goes on
-    lease_ends(waiting)
-    assert import_drafts.IMPORTS.leases.due_imports() == [waiting.pk]
+    assert import_drafts.IMPORTS.due_imports() == []  # not at once, and not for ever
+    VMImport.objects.update(started_at=waiting.created_at)
+    until(lambda: import_drafts.IMPORTS.due_imports() == [waiting.pk])
     worker.process_import(import_drafts.IMPORTS, waiting.pk)
     assert (status(waiting), ImportRow.objects.count()) == (Status.DRAFTED, COUNT)
 
@@ -112,16 +126,17 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
     with transaction.atomic():
         window.lock(waiting.network.pool_id or 0)
         kill(waiting, blocked)
-    until(lambda: not blocked())
+    until(lambda: not has_worker(waiting))
     assert status(waiting) == Status.COMMITTING
     assert not Entry.objects.exists()
-    lease_ends(waiting)
     worker.process_import(import_drafts.IMPORTS, waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
 @pytest.mark.exhaustive
-def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
+def test_of_two_workers_one_commits_and_a_user_cancels_it_before_it_ends(
+    waiting: VMImport,
+) -> None:
     worker.process_import(import_drafts.IMPORTS, waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
     assert waiting.network is not None
@@ -129,35 +144,52 @@ def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
         window.lock(waiting.network.pool_id or 0)
         process = workers.start(waiting.pk)
         until(blocked)
-        VMImport.objects.filter(pk=waiting.pk).update(cancel_wanted=True)
+        assert not worker.process_import(import_drafts.IMPORTS, waiting.pk)
+        assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.COMMITTING
     assert process.wait(LONG) == 0
     assert status(waiting) == Status.CANCELLED
     assert not Entry.objects.exists()
     assert not ImportRow.objects.exists()
 
 
-def test_what_nobody_works_on_is_cancelled_at_once(waiting: VMImport) -> None:
+@pytest.mark.parametrize("left_in", [Status.QUEUED, Status.DRAFTING])
+def test_what_nobody_works_on_is_cancelled_at_once(waiting: VMImport, left_in: Status) -> None:
+    VMImport.objects.update(status=left_in)
     assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.CANCELLED
     assert not worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    assert not ImportFile.objects.exists()
 
 
-def test_a_worker_that_lost_its_lease_writes_nothing(waiting: VMImport) -> None:
-    work = import_drafts.IMPORTS.leases.take(waiting.pk)
-    assert work is not None
-    lease_ends(waiting)
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
-    with pytest.raises(LeaseLost), transaction.atomic():
-        work.end()
+def test_the_import_of_another_worker_is_left_alone_until_that_one_dies(
+    waiting: VMImport, other_worker: BaseDatabaseWrapper
+) -> None:
+    assert not worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    waiting.refresh_from_db()
+    assert (waiting.status, waiting.tries) == (Status.QUEUED, 0)
+    other_worker.close()
+    until(lambda: not has_worker(waiting))
+    assert worker.process_import(import_drafts.IMPORTS, waiting.pk)
     assert status(waiting) == Status.DRAFTED
 
 
+def test_what_was_cancelled_while_its_worker_died_ends_as_cancelled(
+    waiting: VMImport, other_worker: BaseDatabaseWrapper
+) -> None:
+    VMImport.objects.update(status=Status.DRAFTING)
+    assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.DRAFTING
+    other_worker.close()
+    until(lambda: not has_worker(waiting))
+    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    assert status(waiting) == Status.CANCELLED
+    assert not ImportFile.objects.exists()
+
+
 def test_what_ends_every_worker_fails(waiting: VMImport) -> None:
-    for _ in range(leases.TRIES):
-        assert import_drafts.IMPORTS.leases.take(waiting.pk)
-        lease_ends(waiting)
+    VMImport.objects.update(status=Status.DRAFTING, tries=worker.TRIES)
     worker.process_import(import_drafts.IMPORTS, waiting.pk)
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, "5 attempts" in of.error) == (Status.FAILED, True)
+    assert not ImportFile.objects.exists()
 
 
 def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
@@ -176,7 +208,7 @@ def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
     worker.process_import(import_drafts.IMPORTS, waiting.pk)
     assert import_drafts.IMPORTS.undo(waiting.pk, author=BY).undo_wanted
-    assert import_drafts.IMPORTS.leases.due_imports() == [waiting.pk]
+    assert import_drafts.IMPORTS.due_imports() == [waiting.pk]
     assert waiting.network is not None
     worlds.workload(waiting.network, "vm-1", drafts.mac(1), "10.0.1.2")
     worker.process_import(import_drafts.IMPORTS, waiting.pk)

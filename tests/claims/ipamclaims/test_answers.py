@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claims.models import IPAMClaimEvent
-from pools.models import BlockEvent, Drift
+from pools.models import BlockEvent, Drift, Finding
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
 from tests.claims.ipamclaims.world import MAC, SHIPPED, World, manifest
@@ -93,7 +93,9 @@ def test_addresses_that_a_claim_has_are_the_truth(world: World) -> None:
     assert world.passed()["written"] == 0
     assert world.status() == {"ips": ["10.0.0.44/24"]}
     assert world.held()["10.0.0.44"] == "blue/vm1"
-    assert "ipamclaim_differs_from_entry" in world.findings()
+    finding = Finding.objects.get(code="ipamclaim_differs_from_entry")
+    assert "If these are right, change the entry." in finding.message
+    assert "stop the VM, delete the claim, and start the VM" in finding.message
 
 
 @pytest.mark.exhaustive

@@ -318,3 +318,16 @@ def test_nads_of_a_network_that_nobody_watches(api: Api) -> None:
 def test_a_network_goes_with_the_nads_that_were_said_by_hand(api: Api) -> None:
     document = made(api, nads=[{"namespace": "blue", "name": "blue"}])
     assert api("DELETE", f"networks/{document['id']}/").status_code == 204
+
+
+@pytest.mark.parametrize("of", [{}, {"address_space": "prod"}])
+def test_no_address_of_a_network_is_a_free_prefix(api: Api, of: dict[str, str]) -> None:
+    made(api)
+    container = api.create("containers/", {"cidr": "10.0.0.0/15", **of})["id"]
+    free = api("GET", f"containers/{container}/available-prefixes/?prefix_length=16").json()
+    assert free["results"] == ["10.1.0.0/16"]
+    body = {"prefix_length": 17, "purpose": "container"}
+    for expected in ("10.1.0.0/17", "10.1.128.0/17"):
+        created = api.create(f"containers/{container}/next-prefix/", body)
+        assert created["cidr"] == expected
+    assert api("POST", f"containers/{container}/next-prefix/", body).status_code == 409

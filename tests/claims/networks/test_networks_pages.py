@@ -114,8 +114,15 @@ def test_one_network(browser: Client) -> None:
     assert "10.0.0.0/26" in text(browser, place, map="10.0.0.0/16")
     for name in ("edit", "delete"):
         text(browser, reverse(f"admin:claims_network_{name}", args=[blue.pk]))
-    Network.objects.filter(pk=blue.pk).update(lifecycle="", topology="layer3")
+    kept = {
+        "infrastructure_subnets": ["10.0.2.0/28"],
+        "exclude_subnets": ["10.0.3.0/28"],
+        "join_subnets": ["100.99.0.0/16"],
+    }
+    Network.objects.filter(pk=blue.pk).update(lifecycle="", topology="layer3", **kept)
     page = text(browser, place)
+    for words in ("Infrastructure", "10.0.2.0/28", "Excluded", "10.0.3.0/28", "100.99.0.0/16"):
+        assert words in page
     assert "Static addresses for VMs are not supported" in page
     assert "layer2 is required" in page
     unknown = networks.get_or_create(worlds.cluster().pk, "mentioned")
