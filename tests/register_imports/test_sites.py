@@ -81,6 +81,11 @@ def test_what_rest_answers_is_sent_back(sites: dict[str, Cluster]) -> None:
     mapping = api("GET", path).json()["mapping"]
     assert mapping == {"site": {site: sites[site].name for site in ("Berlin", "Madrid")}}
     assert api("PATCH", path, {"mapping": mapping}).json()["mapping"] == mapping
+    assert api("PATCH", path, {"mapping": {"vrf": {}}}).json()["mapping"]["site"] == mapping["site"]
+    assert api("PATCH", path, {"mapping": {"site": {}}}).json()["mapping"] == {
+        "vrf": {},
+        "site": {},
+    }
     wrong = api("PATCH", path, {"mapping": {"site": {"Berlin": 4}}})
     assert apis.refused(wrong, 400, "wrong_type")["errors"][0]["field"] == "mapping.site.Berlin"
     body = {"name": "dc", "url": "https://n.example", "token": "t" * 40, "cluster": sites[""].name}

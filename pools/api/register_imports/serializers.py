@@ -39,11 +39,12 @@ def parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
     for kind, names in value.items():
         if not isinstance(names, dict):
             raise errors.InvalidInput.for_field(path, "wrong_type", message, names)
+        mapping[kind] = {}
         for name, cluster in names.items():
             with report.collect():
                 place = ".".join(filter(None, (path, kind, errors.display_value(name))))
                 found = lookups.cluster(parsing.text(cluster, place), place)
-                mapping.setdefault(kind, {})[name] = found.pk
+                mapping[kind][name] = found.pk
     report.raise_any()
     return mapping
 

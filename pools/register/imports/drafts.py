@@ -155,9 +155,9 @@ def _new_reading() -> files.Reading:
 def change_mapping(
     import_id: int, mapping: Mapping[str, Mapping[str, int]], *, author: events.Author
 ) -> RegisterImport:
-    """Send VRFs and sites of a draft to other clusters, and resolve all its rows again. Raises ImportState."""
+    """Send VRFs or sites of a draft to other clusters, and resolve all its rows again. Raises ImportState."""
     with IMPORTS.changing(import_id, author=author) as register_import:
-        register_import.mapping = {kind: dict(names) for kind, names in mapping.items()}
+        register_import.mapping |= {kind: dict(names) for kind, names in mapping.items()}
         register_import.save(update_fields=["mapping"])
         IMPORTS.revalidate_rows(register_import)
     return IMPORTS.get(import_id)
