@@ -18,6 +18,7 @@ from claims.access import quota
 from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
+from claims.imports import rows as import_rows
 from claims.imports import validation
 from claims.ipamclaims import ingest, ipamclaims
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
@@ -51,6 +52,8 @@ def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[st
         for network in networks:
             ipamclaims.require_fit(network)
     ippool_ids = _take_locks(vm_import, networks, author)
+    if vm_import.rows.filter(problems__contains=[{"code": validation.KEPT}]).exists():
+        import_rows.reread_rows(vm_import)  # what their entries have may have changed since
     validation.validate(vm_import)
     counts = states.count_rows(vm_import)
     states.check_rows(vm_import, counts)

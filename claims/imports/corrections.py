@@ -17,6 +17,7 @@ from claims.imports import validation
 from claims.ipamclaims.ingest import readable_subnets
 from claims.models import ImportRow, Network, VMImport
 from pools.core import errors
+from pools.core.register_import import parsing
 from pools.models.register_imports import RowStatus
 from pools.platform import database
 from pools.platform.imports import states
@@ -196,6 +197,12 @@ def _used_hosts(
     }
     for (text,) in database.rows(_USED, values, prepare=False):
         yield int(ip_address(text))
+    # Rows that cannot be parsed or have no network: what their texts name.
+    others = vm_import.rows.filter(ips=[]).exclude(source_ips=[]).exclude(number=excluded_number)
+    for texts in others.values_list("source_ips", flat=True):
+        for version, first, _last in parsing.find_spans("address", {"address": " ".join(texts)}):
+            if version == subnet.version:
+                yield first
 
 
 _USED = statements.read("claims/used_addresses_of_subnet")

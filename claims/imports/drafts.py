@@ -104,6 +104,7 @@ _LEFT_OUT = {
     "template": "Templates",
     "srm_placeholder": "Placeholders of Site Recovery Manager",
     "vcls": "VMs of vSphere Cluster Services",
+    "floating_address": "Floating addresses, which belong to no interface, of the VMs",
     "guest_only_interface": "Interfaces that only the guest has, of the VMs",
 }
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from claims.access import namespaces
 from claims.imports import rows
-from claims.models import NAD, Network, PortGroup, VMImport
+from claims.models import NAD, ImportRow, Network, PortGroup, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools.core import addresses, errors, holders
 from pools.models import Cluster
+from pools.models.register_imports import RowStatus
 from pools.platform import database
 
 if TYPE_CHECKING:
@@ -144,6 +145,16 @@ _PORT_GROUPS = """
     SELECT port_group, count(*) FROM claims_importrow WHERE vm_import_id = %s
     GROUP BY port_group ORDER BY port_group LIMIT 1000
 """
+
+
+def without_namespace(vm_import: VMImport) -> int:
+    """Return the number of rows to write, or refused for it, that have no namespace and would get that of the import."""
+    rows = ImportRow.objects.filter(vm_import=vm_import, namespace="", source_namespace="")
+    return (
+        rows.exclude(network=None)
+        .exclude(status__in=[RowStatus.SKIPPED, RowStatus.UNCHANGED])
+        .count()
+    )
 
 
 MOST_ROWS_READ = 2_000  # later rows are validated in the draft

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
@@ -13,6 +12,7 @@ from typing import Any
 from django.db import connection
 
 from claims.access import namespaces
+from claims.core.networks import udn
 from claims.core.vm_import import resolving
 from claims.core.vm_import.resolving import Destination, Plan, Reason, ResolvedRow
 from claims.core.vm_import.vm_interface import VMInterface
@@ -25,7 +25,6 @@ from pools.core import errors
 from pools.platform import database
 
 BATCH = 5000
-_PLAIN = re.compile("[0-9a-fA-F.:/]+")
 LONGEST = 300
 _LONGEST_NOTE = 500
 # Formats of VMs that MTV migrates; MTV changes their names.
@@ -45,6 +44,9 @@ class Destinations:
         scope = validation.scope(vm_import)
         rows = namespaces.visible(Network.objects.filter(cluster=vm_import.cluster_id), scope)
         self._networks: dict[int, Network] = {row.pk: row for row in rows}
+        self._subnets = tuple(
+            subnet for row in rows for subnet in udn.readable_networks(row.subnets)
+        )
         self._default = vm_import.network_id
         self._namespace = vm_import.namespace
         self._mapped: dict[str, tuple[int | None, str]] = {}
@@ -81,6 +83,7 @@ class Destinations:
             tuple(network.subnets),
             namespace or self._namespace or self._only_namespace(network),
             self._vm_networks.get(network.pk, {}),
+            self._subnets,
         )
 
     def _only_namespace(self, network: Network) -> str:
@@ -151,7 +154,7 @@ def _line(
         clean(source.sheet, 64) if source.sheet else "",
         source.vm,
         source.mac,
-        _array(source.ips),
+        list(source.ips),
         source.namespace,
         source.port_group,
         source.note,
@@ -182,7 +185,7 @@ def _cleaned(source: VMInterface) -> VMInterface:
 def _resolved(row: ResolvedRow) -> tuple[object, ...]:
     """Return the columns _RESOLVED for COPY."""
     status, reasons = "new" if row.usable else "refused", _json(row.reasons)
-    values = (row.network_id, row.vm, row.namespace, row.mac, _array(row.ips), row.claim_name)
+    values = (row.network_id, row.vm, row.namespace, row.mac, list(row.ips), row.claim_name)
     return (*values, row.usable, reasons, status, reasons)
 
 
@@ -192,19 +195,6 @@ def clean(text: str, longest: int = LONGEST) -> str:
         return text.strip()
     printable = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
     return " ".join(printable.split())[:longest]
-
-
-def _array(texts: tuple[str, ...]) -> str:
-    """Return a PostgreSQL array literal; COPY writes a list one element at a time, which is slower."""
-    if not texts:
-        return "{}"
-    if len(texts) == 1 and texts[0].isascii() and _PLAIN.fullmatch(texts[0]):
-        return f"{{{texts[0]}}}"
-    return (
-        "{"
-        + ",".join('"' + text.replace("\\", r"\\").replace('"', r"\"") + '"' for text in texts)
-        + "}"
-    )
 
 
 @lru_cache(4096)
@@ -244,7 +234,7 @@ def row_values(row: ResolvedRow) -> dict[str, Any]:
     """Return the columns of a resolved row."""
     reasons = json.loads(_json(row.reasons))
     values = dict(zip(_RESOLVED, _resolved(row), strict=True))
-    return values | {"ips": list(row.ips), "problems": reasons, "reasons": reasons}
+    return values | {"problems": reasons, "reasons": reasons}
 
 
 def reread_rows(vm_import: VMImport) -> None:

@@ -14,20 +14,29 @@ from collections.abc import Collection
 
 from claims.access import namespaces
 from claims.address_index import own_addresses
+from claims.core import address_requests
 from claims.core.vm_import import resolving
 from claims.models import ImportRow, IPPool, Network, VMImport
 from claims.models.imports import ImportTarget
 from pools.platform import database
 from pools.sql import statements
 
+KEPT = "kept_address"  # the row lacks an address that its entry or claim has
 _FEW = 200  # rows up to which the planner chooses the join method
 
 
 def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> None:
     """Update the status of all usable rows, or of those with these numbers."""
     networks = _networks(vm_import.pk)
+    claims, user_scope = vm_import.target == ImportTarget.IPAMCLAIMS, scope(vm_import)
+    visible = {
+        "everything": user_scope.everything,
+        "namespaces": sorted(user_scope.namespaces.get(vm_import.cluster_id, ())),
+    }
+    lacking = [address_requests.MISSING, *([] if claims else [resolving.NO_ADDRESS])]
+    kept = {"import": vm_import.pk, "lacking": lacking, "claims": claims, "kept": KEPT}
+    database.fetch(_COMPLETE, {**kept, **visible})
     ippools = IPPool.objects.filter(network__in=networks).values_list("pk", flat=True)
-    user_scope = scope(vm_import)
     values = {
         "import": vm_import.pk,
         "cluster": vm_import.cluster_id,
@@ -36,14 +45,16 @@ def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> Non
         "networks": list(networks),
         "spaces": [n.pool.space_id for n in networks.values() if n.pool],
         "ippools": list(ippools),
-        "claims": vm_import.target == ImportTarget.IPAMCLAIMS,
-        "declined": list(resolving.DECLINED),
-        "everything": user_scope.everything,
-        "namespaces": sorted(user_scope.namespaces.get(vm_import.cluster_id, ())),
+        "claims": claims,
+        "declined": [*resolving.DECLINED, *lacking],
+        **visible,
         **_own_address_values(networks),
     }
     with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
         database.fetch(_VALIDATE, values)
+
+
+_COMPLETE = statements.read("claims/complete_import_rows")
 
 
 def scope(vm_import: VMImport) -> namespaces.Scope:

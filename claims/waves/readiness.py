@@ -13,7 +13,7 @@ from claims.core import address_requests, migration_settings
 from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.core.migration_settings import Setting
-from claims.core.networks import kept_addresses
+from claims.core.networks import kept_addresses, udn
 from claims.models import NAD, Network, Wave
 from claims.networks import networks
 from pools.core import spreadsheet_cells
@@ -28,6 +28,7 @@ _HARD = {
     "duplicate_ip",
     "network_unfit",
     "no_nad",
+    "several_primary_interfaces",
     "claim_refused",
     "no_address",
     "too_many_addresses",
@@ -193,6 +194,7 @@ def _check_networks(
     nads = NAD.objects.filter(network__in=network_readiness).values_list("network_id", "namespace")
     served = set(nads)
     for machine in machines.values():
+        _check_primary(machine, network_readiness)
         for network_id in dict.fromkeys(interface.network_id for interface in machine.interfaces):
             fit = network_readiness[network_id]
             if fit.reasons:
@@ -213,6 +215,20 @@ def _check_networks(
             if machine.namespace and (network_id, machine.namespace) not in served:
                 message = f"The namespace {machine.namespace} has no network attachment definition of {fit.network.name}."
                 machine.reasons.append(("no_nad", message))
+
+
+def _check_primary(machine: WaveMachine, network_readiness: dict[int, NetworkReadiness]) -> None:
+    """Add a reason if the VM has several interfaces on primary networks, of which a pod has one."""
+    primary = [
+        interface
+        for interface in machine.interfaces
+        if network_readiness[interface.network_id].network.role == udn.PRIMARY
+    ]
+    macs = {interface.mac for interface in primary if interface.mac}
+    if len(macs) > 1 or len({interface.network_id for interface in primary}) > 1:
+        names = ", ".join(dict.fromkeys(interface.network for interface in primary))
+        message = f"It has several interfaces on primary networks ({names}), and a VM has one."
+        machine.reasons.append(("several_primary_interfaces", message))
 
 
 def _address_problem(interface: WaveInterface, network: Network) -> Reason | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 MAX_COLUMNS = 16_384
@@ -42,6 +43,14 @@ def escape(text: str) -> str:
     return f"'{text}" if text.startswith(_COMPUTED) else text
 
 
+_QUOTED = re.compile('="([^"]*)"')
+_PLACE = re.compile(r"'(?=[0-9a-fA-F.:/]+$)")
+
+
 def unescape(text: str) -> str:
-    """Return the original of an escaped string."""
+    """Return the original of an escaped string, and of a text that a spreadsheet quotes: `="10.0.0.1"`, `'10.0.0.1`."""
+    if match := _QUOTED.fullmatch(text):
+        return match[1]
+    if _PLACE.match(text):
+        return text[1:]
     return text[1:] if text[:1] == "'" and escape(text[1:]) == text else text

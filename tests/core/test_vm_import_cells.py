@@ -91,7 +91,7 @@ def test_nothing_is_set_aside_of_what_a_program_wrote() -> None:
         ("24.10.2026", "spreadsheet_mangled"),
         ("24-Oct", "spreadsheet_mangled"),
         ("Oct-24", "spreadsheet_mangled"),
-        ('="10.0.0.1"', "formula"),
+        ('="10.0.0.1', "formula"),
         (cells.Number("10.2"), "spreadsheet_mangled"),
         (cells.Date("2026-10-24"), "spreadsheet_mangled"),
         (cells.Formula("10.0.0.1"), "formula"),

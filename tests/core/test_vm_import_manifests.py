@@ -75,7 +75,7 @@ def test_a_claim_may_do_without_mac_and_addresses() -> None:
     given = _claim() | {"status": {"ips": ["10.0.0.7/24"]}}
     with_status, bare = manifests.rows([given, _claim()])
     assert with_status.ips == ("10.0.0.7/24",)
-    assert [problem.code for problem in bare.problems] == ["mac_missing", "no_address"]
+    assert [problem.code for problem in bare.problems] == ["no_address"]
     assert not bare.refused
 
 

@@ -43,7 +43,10 @@ KINDS = {
     "Note,IP addresses,VM,MAC address": columns.TEMPLATE,
     "MAC,IP": columns.LIST,
     "Mac;IP": None,
-    "Nom,Adresse MAC,Adresse IP": None,
+    "VM-Name;Netzwerk;MAC-Adresse;IP-Adresse;Notiz".replace(";", ","): columns.POWERCLI,
+    "Nom,Adresse MAC,Adresse IP": columns.LIST,
+    "仮想マシン名,ネットワーク,MACアドレス,IPアドレス": columns.POWERCLI,
+    "名前,ネットワーク": None,
     "Host,CPU,Memory": None,
     "": None,
 }

@@ -70,7 +70,7 @@ def test_a_pool_has_the_parts_that_hold_addresses() -> None:
     parts = [row for row in rows_of(draft) if row.texts.get("part_of")]
     assert [(row.target, row.pool_name, str(row.cidr)) for row in parts] == [
         ("pool", "10.0.0.0-16", "10.0.0.0/24"),
-        ("reserved", "", "10.0.0.0/32"),
+        ("reserved", "10.0.0.0-16", "10.0.0.0/32"),
         ("pool", "10.0.0.0-16", "10.0.200.0/24"),
     ]
     assert parts[0].reasons[0]["code"] == "part"

@@ -34,6 +34,7 @@ def free(pool: str = "10.0.1.0-29") -> list[str]:
 LONG = "x" * 300
 REFUSED = {
     "a field that is too long": ("address,tenant", f"10.0.1.2,{LONG}"),
+    "an unknown cluster": ("address,cluster", "10.0.1.2,nowhere"),
     "leading zero": ("address,holder", "10.0.1.02,a"),
     "two addresses in a cell": ("address,holder", '"10.0.1.2 (mgmt) / 10.0.1.2",a'),
     "a range, of which the status is odd": ("start address,end address,tenant", f"10.0.1.2,10.0.1.2,{LONG}"),
@@ -119,9 +120,11 @@ def test_what_is_free_or_no_host_can_have_is_not_withheld() -> None:
 SPANS = {
     "prefix with host bits": ("prefix", {"prefix": "10.0.17.5/24"}, ["10.0.17.0/24"]),
     "prefix and mask": ("prefix", {"prefix": "10.0.17.0", "mask": "255.255.255.0"}, ["10.0.17.0/24"]),
+    "prefix and a wildcard": ("prefix", {"prefix": "10.0.17.0 0.0.0.255"}, ["10.0.17.0/24"]),
     "bullets": ("prefix", {"prefix": "●● 10.0.17.0/24"}, ["10.0.17.0/24"]),
     "two prefixes": ("prefix", {"prefix": "10.0.1.0/24, 10.0.3.0/24"}, ["10.0.1.0/24", "10.0.3.0/24"]),
     "addresses": ("address", {"address": "10.0.0.1/24 10.0.0.9 fd00::1"}, ["10.0.0.1/32", "10.0.0.9/32", "fd00::1/128"]),
+    "a port": ("address", {"address": "10.0.0.1:8080"}, ["10.0.0.1/32"]),
     "half a range": ("range", {"first": "10.0.0.1", "last": "x"}, ["10.0.0.1/32"]),
     "a range backwards": ("range", {"first": "10.0.0.3", "last": "10.0.0.2"}, ["10.0.0.2/31"]),
     "none": ("address", {"address": "total: 3.5"}, []),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import openpyxl
 import pytest
 
+from claims.imports.files import formats
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.sources import codes, counts, rows_of, table
@@ -56,10 +58,76 @@ def test_several_prefixes_in_a_cell_are_rows() -> None:
     assert [str(row.cidr) for row in rows_of(draft)] == ["10.105.0.0/16", "10.106.0.0/16"]
 
 
-@pytest.mark.parametrize("mask", ["255.255.255.0", "0.0.0.255"])
-def test_a_mask_behind_an_address_is_no_address(mask: str) -> None:
+@pytest.mark.parametrize(("mask", "status"), [("255.255.255.0", "new"), ("0.0.0.255", "refused")])
+def test_a_mask_behind_an_address_is_no_address(mask: str, status: str) -> None:
     draft = sources.draft(table(("prefix",), [(f"10.77.0.0 {mask}",)]), cluster=factories.cluster())
-    assert len(rows_of(draft)) == 1
+    assert [row.status for row in rows_of(draft)] == [status]
+
+
+QUOTED = {
+    "a remark": "10.77.0.5 (mgmt)",
+    "Excel's quotes": '="10.77.0.5"',
+    "an apostrophe": "'10.77.0.5",
+}
+
+
+@pytest.mark.parametrize("cell", QUOTED.values(), ids=QUOTED)
+def test_what_stands_around_one_address(cell: str) -> None:
+    files = table(("prefix",), [("10.77.0.0/24",)]), table(("address", "holder"), [(cell, "web1")])
+    draft = sources.draft(*files, cluster=factories.cluster())
+    assert (counts(draft), str(rows_of(draft)[1].first)) == ({"new": 2}, "10.77.0.5")
+
+
+OTHERS = {
+    "AWS": (
+        ("Name", "Subnet ID", "IPv4 CIDR", "IPv6 CIDR"),
+        ("web", "subnet-1", "10.71.0.0/24", "2001:db8:71::/64"),
+        [("10.71.0.0/24", "pool"), ("2001:db8:71::/64", "pool")],
+    ),
+    "Azure": (
+        ("Virtual network", "Address space", "Subnet", "Address range"),
+        ("hub", "10.72.0.0/16", "default", "10.72.1.0/24"),
+        [("10.72.1.0/24", "pool")],
+    ),
+    "Nautobot": (
+        ("prefix", "type", "status__name", "namespace__name", "tenant__name"),
+        ("10.0.0.0/8", "Container", "Active", "Global", "Acme"),
+        [("10.0.0.0/8", "container")],
+    ),
+    "both families of a host": (
+        ("Host", "IPv4", "IPv6"),
+        ("web", "10.0.0.1", "2001:db8::1"),
+        [("10.0.0.1/32", "address"), ("2001:db8::1/128", "address")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("header", "cells", "found"), OTHERS.values(), ids=OTHERS)
+def test_tables_of_clouds_and_other_registers(header: Any, cells: Any, found: Any) -> None:
+    draft = sources.draft(table(header, [cells]), cluster=factories.cluster())
+    assert [(str(row.cidr), row.target) for row in rows_of(draft)] == found
+
+
+def test_merged_cells_are_named_in_both_kinds_of_drafts() -> None:
+    """Only the first of them has the value."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (
+        ("Addresses", ""),
+        ("VM", "MAC", "IP"),
+        ("web", "00:50:56:00:00:01", "10.0.0.5"),
+        ("", "00:50:56:00:00:02", "10.0.0.6"),
+    ):
+        sheet.append(row)
+    sheet.merge_cells("A1:C1")
+    sheet.merge_cells("A3:A4")
+    stream = io.BytesIO()
+    book.save(stream)
+    draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
+    assert {note["code"]: note["message"][-4:] for note in draft.notes}["merged_cells"] == "3:A4"
+    reading = formats.open_file("vms.xlsx", stream.getvalue())
+    assert [note.code for note in reading.notes] == ["merged_cells"]
 
 
 def test_a_number_is_no_address_unless_phpipam_wrote_it() -> None:

@@ -21,7 +21,8 @@ from claims.admin import scoped, tables
 from claims.admin.imports import display, mapping
 from claims.core import address_requests
 from claims.entries import ippools
-from claims.imports import corrections, drafts, manifests
+from claims.imports import corrections, drafts, manifests, validation
+from claims.imports import mapping as import_mapping
 from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import ImportTarget
 from claims.networks import networks
@@ -34,7 +35,9 @@ from pools.platform.admin import display as admin_display
 from pools.platform.admin import imports, lists, pages
 
 # Reasons that do not make a row invalid.
-_NOTE_CODES = frozenset({"prefix_added", "repeated_row", "reserved_subnet", "no_nad"})
+_NOTE_CODES = frozenset(
+    {"prefix_added", "repeated_row", "reserved_subnet", "no_nad", validation.KEPT}
+)
 _RENAMED = "vm_name_changed"  # shown by the name itself
 # The texts of a row that can be corrected.
 _CORRECTED = {
@@ -57,6 +60,9 @@ _SKIPPED_LABELS: dict[str, Any] = {
     ),
     "vcls": ngettext_lazy(
         "%(number)s vSphere Cluster Services VM", "%(number)s vSphere Cluster Services VMs", "count"
+    ),
+    "floating_address": ngettext_lazy(
+        "%(number)s floating address", "%(number)s floating addresses", "count"
     ),
     "guest_only_interface": ngettext_lazy(
         "%(number)s interface without a virtual NIC",
@@ -106,6 +112,7 @@ class VMImportPages(imports.ImportPages[VMImport]):
             if drafted and may_change
             else 0,
             "groups": mapping.mapping_context(request, row) if drafted else None,
+            "without_namespace": import_mapping.without_namespace(row) if drafted else 0,
             "waves": _available_waves(request, row),
             "vm_statuses": _vm_statuses(row),
             "follows": _is_written_to_cluster(row),
@@ -275,20 +282,11 @@ def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
 
 
 def _reasons(row: ImportRow) -> list[dict[str, Any]]:
-    """Return the reasons of a row, errors before notes; equal reasons of file and network appear once."""
-    reasons_by_message = {
-        reason["message"]: reason
-        for reason in reversed(row.reasons)
-        if reason["code"] not in {"differs", _RENAMED}
-    }
-    distinct_reasons = [
-        reason
-        for message, reason in reversed(reasons_by_message.items())
-        if not any(other != message and other.endswith(message) for other in reasons_by_message)
-    ]
+    """Return the reasons of a row, errors before notes."""
     reason_rows = [
         reason | {"note": reason["code"] in _NOTE_CODES or reason["code"].endswith("_set_aside")}
-        for reason in distinct_reasons
+        for reason in row.reasons
+        if reason["code"] not in {"differs", _RENAMED}
     ]
     return sorted(reason_rows, key=lambda reason: bool(reason["note"]))
 

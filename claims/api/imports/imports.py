@@ -149,6 +149,7 @@ class ImportView(_ImportView, generics.DetailView):
         for vm_import in rows:
             is_committed = vm_import.status == ImportStatus.COMMITTED
             vm_import.port_groups = mapping.port_groups(vm_import)
+            vm_import.without_namespace = mapping.without_namespace(vm_import)
             vm_import.vm_status_counts = (
                 manifests.status_counts(vm_import) if is_committed else None
             )

@@ -104,6 +104,7 @@ class VMImportDetailSerializer(VMImportSerializer):
     """An import of VMs with its port groups and, once it is committed, the status of its VMs."""
 
     port_groups = fields.ListField(child=ImportPortGroupSerializer())
+    without_namespace = fields.IntegerField()
     vm_status_counts = VMStatusCountsSerializer(allow_null=True)
 
 

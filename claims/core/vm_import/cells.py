@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from claims.core import macs
 from claims.core.vm_import.vm_interface import problem
-from pools.core import addresses, errors
+from pools.core import addresses, errors, spreadsheet_cells
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Date, Failure, Formula, Number, unescape
 
@@ -30,6 +30,10 @@ _CLEAN_IPV4 = re.compile(
 _LINK_LOCAL = re.compile("fe80:(?::[0-9a-f]{1,4}){1,4}").fullmatch
 _BLANKS = " \t\xa0"
 _BETWEEN = re.compile(r"[,;|\s]+")
+# Around addresses: what PowerShell and people write, bullets of lists, and remarks: {10.0.0.1}, 10.0.0.2 (management).
+_DECORATION = re.compile(r"""[{}"'•●◦○▪]|\([^()]*\)""")
+_LIST_TYPE = re.compile(r"System\.(?:\w+\[\]|Collections\..*|Object.*)")
+_ENCODED = re.compile("%(2f|5c|25)", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,][0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _DATE = re.compile(
     r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{2,4}(?:[ T][0-9:.]+)?"
@@ -79,6 +83,9 @@ def find_mangled(field: str, text: str) -> FieldProblem | None:
         return _mangled(field, text, "a date" if isinstance(text, Date) else "a number")
     if text.startswith("="):
         return problem(field, "formula", "is a formula; replace it by its value", text)
+    if _LIST_TYPE.fullmatch(text):
+        message = "PowerShell wrote the type of a list; export its values with -join ','"
+        return problem(field, "list_type", message, text)
     return None
 
 
@@ -125,12 +132,13 @@ def parse_addresses(*texts: str, prefixes: Sequence[str] = (), aside: bool = Tru
 def _parse_several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> Addresses:
     problems: list[FieldProblem] = []
     strings: list[str] = []
-    for text in texts:
+    for cell in texts:
+        text = spreadsheet_cells.unescape(cell) if type(cell) is str else cell
         if mangled_problem := find_mangled("ips", text) if text else None:
             problems.append(mangled_problem)
             strings.append(str(text))
         else:
-            strings += split_cell(text)
+            strings += split_cell(_DECORATION.sub(" ", text))
     if problems:
         return Addresses(tuple(strings), tuple(problems), unread=True)
     if len(strings) > MAX_IN_A_CELL:
@@ -287,6 +295,11 @@ def parse_text(field: str, text: str) -> tuple[str, FieldProblem | None]:
         message = f"longer than {MAX_NAME_LENGTH} characters"
         return text[:MAX_NAME_LENGTH], problem(field, "too_long", message, text)
     return text, None
+
+
+def decode_name(text: str) -> str:
+    """Return a name as people see it; vSphere's API and its exports write `/`, `\\` and `%` as %2f, %5c and %25."""
+    return _ENCODED.sub(lambda match: chr(int(match[1], 16)), text) if "%" in text else text
 
 
 def is_true(text: str) -> bool:

@@ -24,7 +24,8 @@ LIST = "two-column"
 TEMPLATE_HEADER = ("VM", "MAC address", "IP addresses", "Network", "Namespace", "Note")
 
 _Names = dict[str, tuple[str, ...]]
-# Names of the column of each role, the best first; blanks and punctuation are ignored.
+# Names of the column of each role, the best first, in English, German, French and Japanese; blanks and punctuation are
+# ignored.
 _VNETWORK_NAMES: _Names = {
     "vm": ("vm", "vnetworkvmname"),
     "template": ("template", "vnetworktemplate"),
@@ -42,24 +43,37 @@ _VINFO_NAMES: _Names = {
     "network": ("network1", "vinfonetwork1"),
 }
 _OTHER_NAMES: _Names = {
-    "vm": ("vm", "vmname", "virtualmachine", "virtualmachinename", "parent", "name"),
+    "vm": (
+        *("vm", "vmname", "virtualmachine", "virtualmachinename", "parent", "name"),
+        *("virtuellemaschine", "machinevirtuelle", "nom", "仮想マシン", "仮想マシン名"),
+    ),
     "template": ("template", "istemplate"),
-    "mac": ("macaddress", "mac", "macaddresses", "macs", "macaddr", "hwaddress"),
+    "mac": (
+        *("macaddress", "mac", "macaddresses", "macs", "macaddr", "hwaddress"),
+        *("macadresse", "adressemac", "macアドレス"),
+    ),
     "ip": (
         *("ipaddress", "ipaddresses", "ip", "ips", "ipv4address", "ipv4addresses", "ipv4"),
         *("address", "addresses", "guestipaddress", "guestip", "primaryipaddress"),
+        *("ipadresse", "ipadressen", "adresseip", "adressesip", "ipアドレス"),
     ),
     "ip6": ("ipv6address", "ipv6addresses", "ipv6"),
-    "prefix": ("prefixlength", "prefix", "prefixlen", "subnetmask", "netmask", "mask"),
+    "prefix": (
+        *("prefixlength", "prefix", "prefixlen", "subnetmask", "netmask", "mask"),
+        *("subnetzmaske", "netzmaske", "masque"),
+    ),
     # The last one is used in the export of entries.
-    "network": ("networkname", "network", "portgroup", "portgroupname", "ippoolnetworkname"),
-    "namespace": ("namespace", "targetnamespace"),
-    "note": ("note",),
+    "network": (
+        *("networkname", "network", "portgroup", "portgroupname", "ippoolnetworkname"),
+        *("netzwerk", "portgruppe", "réseau", "reseau", "groupedeports", "ネットワーク"),
+    ),
+    "namespace": ("namespace", "targetnamespace", "namensraum"),
+    "note": ("note", "notiz", "bemerkung", "remarque"),
     "origin": ("origin",),
 }
 _VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio", "ipv4address"}
 _TEMPLATE_KEYS = {"vm", "macaddress", "ipaddresses"}
-_NO_SIGNS = re.compile(r"[^a-z0-9]")
+_NO_SIGNS = re.compile(r"[\W_]+")
 _ARROWS = re.compile("->|=>|=")
 
 
@@ -84,6 +98,17 @@ class ColumnLayout:
     placeholder: int = -1
     width: int = 0
     names: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def unread(self) -> list[str]:
+        """The names of the columns that are not read; of RVTools, which has dozens that say nothing of addresses, none."""
+        if self.kind in (VNETWORK, VINFO):
+            return []
+        return [
+            name.strip()
+            for column, name in enumerate(self.names)
+            if name.strip() and column not in self.used_columns
+        ]
 
     @property
     def used_columns(self) -> frozenset[int]:

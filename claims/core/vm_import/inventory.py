@@ -36,8 +36,8 @@ def is_plan(value: object) -> bool:
 def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[VMInterface]:
     """Yield the interfaces of the VMs; `row` is the position of the VM, from 1.
 
-    `skipped` counts templates, vCLS machines and interfaces that only the guest reports
-    (guest_only_interface).
+    `skipped` counts templates, vCLS machines, interfaces that only the guest reports (guest_only_interface) and
+    floating addresses.
     """
     for row, vm in enumerate(listed, start=1):
         if not isinstance(vm, Mapping):
@@ -70,7 +70,7 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
         namespace = _word(vm.get("namespace"))
         interfaces = list(_openshift(vm))
     elif isinstance(vm.get("addresses"), Mapping):
-        interfaces = list(_openstack(vm["addresses"]))
+        interfaces = list(_openstack(vm["addresses"], name, skipped))
     else:
         interfaces = list(_nics(vm, skipped))
     if not interfaces:
@@ -85,7 +85,10 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
             mac, ips.ips, (*vm_problems, *wrong, *ips.problems)
         )
         refused = bool(name_problems or wrong or ips.unread or no_mac)
-        yield VMInterface(row, name, mac, ips.ips, network, namespace, "", note, problems, refused)
+        interface = VMInterface(
+            row, name, mac, ips.ips, network, namespace, "", note, problems, refused
+        )
+        yield vm_interface.tell_address(interface, _word(vm.get("ipAddress")))
 
 
 # MAC, addresses, network, note, problems of addresses that MTV does not preserve
@@ -109,6 +112,7 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
             ("index", _device(nic.get("deviceIndex"))),
         )
         nic_guests = [guest for key in keys if key[1] for guest in guests.pop(key, ())]
+        nic_guests, left_out = _prefer_origins(nic_guests)
         listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in nic_guests]
         listed += list(_own_addresses(nic))
         network = next(
@@ -119,10 +123,35 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
             listed,
             network or _network(nic),
             _origins(nic_guests),
-            tuple(_lost(vm, nic_guests)),
+            (*left_out, *_lost(vm, nic_guests)),
         )
     for _ in guests:
         skipped.add("guest_only_interface", _word(vm.get("name")))
+
+
+# By vSphere's origin of an address: the first that an interface has is its address; `linklayer` is SLAAC's, `random` the
+# temporary one of RFC 8981.
+_ORIGINS = ("manual", "dhcp", "linklayer", "random")
+
+
+def _prefer_origins(guests: Sequence[Json]) -> tuple[list[Json], list[FieldProblem]]:
+    """Return the addresses of an interface without those of a less lasting origin than another of their family has."""
+    best: dict[bool, int] = {}
+    for guest in guests:
+        ip, origin = _word(guest.get("ip")), _word(guest.get("origin")).lower()
+        if origin in _ORIGINS and not _is_link_local(ip):
+            rank = _ORIGINS.index(origin)
+            best[":" in ip] = min(best.get(":" in ip, rank), rank)
+    kept, left_out = [], []
+    for guest in guests:
+        ip, origin = _word(guest.get("ip")), _word(guest.get("origin")).lower()
+        lasting = _ORIGINS[best.get(":" in ip, -1)]
+        if origin in _ORIGINS and not _is_link_local(ip) and origin != lasting:
+            message = f"{ip} was left out: its origin is {origin}, and the interface has one of the origin {lasting}"
+            left_out.append(problem("ips", "origin_set_aside", message, ip))
+        else:
+            kept.append(guest)
+    return kept, left_out
 
 
 Key = tuple[str, str]
@@ -171,15 +200,17 @@ def _network(nic: Json) -> str:
     return ""
 
 
-def _openstack(addresses: Json) -> Iterator[Interface]:
+def _openstack(addresses: Json, vm: str, skipped: Skipped) -> Iterator[Interface]:
     """Yield interfaces from Nova's `{network: [{"addr", "version", "OS-EXT-IPS-MAC:mac_addr", …}]}`.
 
-    Floating addresses belong to no interface and are left out.
+    Floating addresses belong to no interface and are left out, counted in `skipped`.
     """
     for network, listed in addresses.items():
         by_mac: dict[str, list[str]] = {}
         for address in _mappings(listed):
-            if address.get("OS-EXT-IPS:type") != "floating":
+            if address.get("OS-EXT-IPS:type") == "floating":
+                skipped.add("floating_address", f"{vm} ({_word(address.get('addr'))})")
+            else:
                 mac = _word(address.get("OS-EXT-IPS-MAC:mac_addr"))
                 by_mac.setdefault(mac, []).append(_word(address.get("addr")))
         for mac, ips in by_mac.items():

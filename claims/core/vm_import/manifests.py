@@ -98,8 +98,6 @@ def _claim(row: int, claim: ipamclaim.Claim) -> VMInterface:
     """Return the row of a claim, with the requested or else the granted addresses; the MAC is optional."""
     ips = claim.ips_requested or claim.ips
     problems = claim.problems
-    if not claim.mac:
-        problems = (*problems, vm_interface.MAC_MISSING)
     if not ips:
         problems = (*problems, vm_interface.NO_ADDRESS)
     return VMInterface(

@@ -1,23 +1,23 @@
 """Resolves import rows for their target network: VM, MAC and addresses as the register stores them.
 
 Rows are parsed leniently, with the rules of all entry points (claims/core/entries.py): blanks are
-trimmed, and a missing prefix length is taken from the network's subnet, with a remark. Most addresses
-of a file are plain addresses in a subnet; a fast path recognises them by integer comparison.
+trimmed, and a missing prefix length is taken from the network's subnet, with a remark.
 """
 
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from ipaddress import ip_address
 
 from claims.core import address_requests, entries
 from claims.core.ipamclaims import names
 from claims.core.vm_import import vm_interface
 from claims.core.vm_import.vm_interface import VMInterface
 from pools.core import errors, holders
+from pools.core.addresses import Network
 
 Reason = tuple[str, str]  # code, message
 
@@ -26,9 +26,9 @@ _PLAIN_MAC = re.compile("[0-9a-f][02468ace](:[0-9a-f]{2}){5}")
 _ZERO = "00:00:00:00:00:00"
 _LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-UNMAPPED = "unmapped_port_group"
+UNMAPPED, NO_ADDRESS = "unmapped_port_group", "no_address"
 _HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # do not make a row unusable
-# For an existing entry these are remarks; a new entry with them is not written.
+# For an existing entry these, and NO_ADDRESS, are remarks; a new entry with them is not written.
 DECLINED = {
     address_requests.TOO_MANY: "Keep one of them.",
     address_requests.MISSING: "Enter an address, or take the next free one.",
@@ -53,7 +53,8 @@ class ResolvedRow:
 class Destination:
     """The target network of a port group's rows; `namespace` is for rows that name none.
 
-    `vm_networks` are the names that existing VMs (namespace, name) give to the network.
+    `vm_networks` are the names that existing VMs (namespace, name) give to the network, `others` the subnets of all
+    networks that the user may see.
     """
 
     network_id: int
@@ -61,44 +62,14 @@ class Destination:
     subnets: Sequence[str]
     namespace: str = ""
     vm_networks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    others: Sequence[Network] = ()
     rules: entries.Rules = field(init=False)
     families: frozenset[int] = field(init=False)
-    _spans: tuple[tuple[int, int, int, str], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", entries.rules(self.subnets, lenient=True))
         families = frozenset(subnet.version for subnet in self.rules.subnets)
         object.__setattr__(self, "families", families)
-        spans = []
-        for subnet in self.rules.subnets:
-            few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
-            first = int(subnet.network_address) + (not few)
-            last = int(subnet.broadcast_address) - (not few and subnet.version == 4)
-            spans.append((subnet.version, first, last, str(subnet.prefixlen)))
-        object.__setattr__(self, "_spans", tuple(spans))
-
-    def resolve_plain(self, text: str) -> tuple[str, str] | None:
-        """Return a plain host address of a subnet with its prefix length, and the length if it was added.
-
-        Returns None for strings that need the full parser.
-        """
-        bare, slash, size = text.partition("/")
-        version = 6 if ":" in bare else 4
-        try:
-            packed = socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, bare)
-        except (OSError, ValueError):
-            return None
-        number = int.from_bytes(packed)
-        for family, first, last, prefix_length in self._spans:
-            if family == version and first <= number <= last:
-                if slash and size != prefix_length:
-                    return None
-                if version == 6:
-                    if number < 1 << 48:  # may have the notation of an embedded IPv4 address
-                        return None
-                    bare = socket.inet_ntop(socket.AF_INET6, packed)
-                return f"{bare}/{prefix_length}", "" if slash else prefix_length
-        return None
 
 
 @dataclass(frozen=True)
@@ -138,13 +109,14 @@ def resolve(row: VMInterface, to: Destination | None, plan: Plan) -> ResolvedRow
     if namespace and (problem := _namespace_problem(namespace)):
         reasons.append(problem)
         usable, namespace = False, ""
+    row = _set_aside(row, to, reasons) if plan.moved else row
     mac, ips = _mac(row, reasons), _ips(row, to, reasons)
     usable = usable and bool(mac or not row.mac) and bool(ips or not row.ips)
     lacking = [*_lacking(row, plan, namespace), *_foreign(vm, namespace, plan)]
     if lacking:
         existing_codes = {code for code, _ in reasons}
         reasons += [reason for reason in lacking if reason[0] not in existing_codes]
-        usable = False
+        usable = usable and all(code == NO_ADDRESS for code, _ in lacking)
     vm_network = to.vm_networks.get((namespace, vm), to.network)
     name = _claim_name(vm, vm_network) if plan.target == IPAMCLAIMS and vm else ""
     if name is None:
@@ -201,9 +173,14 @@ def _namespace_problem(name: str) -> Reason | None:
     return None
 
 
+def _is_refused(row: VMInterface, name: str) -> bool:
+    """Return True if the reader has said why it refuses the row, and that of this field."""
+    return row.refused and any(problem.field == name for problem in row.problems)
+
+
 def _mac(row: VMInterface, reasons: list[Reason]) -> str | None:
     text = row.mac
-    if not text:
+    if not text or _is_refused(row, "mac"):
         return None
     if _PLAIN_MAC.fullmatch(text) and text != _ZERO:
         return text
@@ -217,25 +194,35 @@ def _mac(row: VMInterface, reasons: list[Reason]) -> str | None:
 _LENIENT = entries.Rules(lenient=True)
 
 
+def _set_aside(row: VMInterface, to: Destination, reasons: list[Reason]) -> VMInterface:
+    """Return the row without addresses that the guest reports beside its own and no known network has."""
+    if len(row.ips) < 2:
+        return row
+    try:
+        found = {text: ip_address(text.partition("/")[0]) for text in row.ips}
+    except ValueError:
+        return row
+    if not any(ip in subnet for ip in found.values() for subnet in to.rules.subnets):
+        return row
+    kept = [
+        text
+        for text, ip in found.items()
+        if any(ip in subnet for subnet in (*to.rules.subnets, *to.others))
+    ]
+    left_out = [text for text in found if text not in kept]
+    reasons += [
+        ("unknown_set_aside", f"{text} was left out: no known network has it") for text in left_out
+    ]
+    return replace(row, ips=tuple(kept)) if left_out else row
+
+
 def _ips(row: VMInterface, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
-    plain_ips, added = [], dict[str, None]()
-    for text in row.ips:
-        plain = to.resolve_plain(text)
-        if plain is None:
-            break
-        plain_ips.append(plain[0])
-        if plain[1]:
-            added[plain[1]] = None
-    else:
-        if len(plain_ips) == 1 or len(set(plain_ips)) == len(plain_ips) <= entries.MAX_ADDRESSES:
-            reasons += [_prefix_added(size, to.network) for size in added]
-            return _declined(tuple(plain_ips), to, reasons)
-    if not row.ips:
+    if not row.ips or _is_refused(row, "ips"):
         return ()
     try:
         parsed = entries.parse_ips(row.ips, to.rules)
     except errors.InvalidInput as error:
-        reasons += [(problem.code, _sentence(problem)) for problem in error.problems]
+        reasons += [_address_reason(problem, row) for problem in error.problems]
         return ()
     lengths = {
         parsed_ip.partition("/")[2]
@@ -244,6 +231,17 @@ def _ips(row: VMInterface, to: Destination, reasons: list[Reason]) -> tuple[str,
     }
     reasons += [_prefix_added(size, to.network) for size in sorted(lengths)]
     return _declined(parsed, to, reasons)
+
+
+def _address_reason(problem: errors.FieldProblem, row: VMInterface) -> Reason:
+    is_host = problem.value.endswith(("/32", "/128"))
+    if problem.code == "prefix_mismatch" and is_host and len(row.ips) > 1:
+        message = (
+            f"{problem.value} is a virtual address beside the interface's own: keep that one here, and reserve the"
+            " virtual one in the network's pool."
+        )
+        return "virtual_address", message
+    return problem.code, _sentence(problem)
 
 
 @lru_cache(1024)
@@ -267,7 +265,7 @@ def _lacking(row: VMInterface, plan: Plan, namespace: str) -> Iterator[Reason]:
         if not row.mac:
             yield "mac_missing", "An entry needs a MAC address."
         if not row.ips:
-            yield "no_address", "An entry needs an address: enter one, or take the next free one."
+            yield NO_ADDRESS, "An entry needs an address: enter one, or take the next free one."
         return
     if not row.vm:
         yield "vm_missing", "An IPAMClaim needs the name of its VM."

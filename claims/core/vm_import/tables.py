@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from claims.core.vm_import import cells, columns, vm_interface
 from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
+from pools.core import spreadsheet_cells
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Row
 
@@ -101,7 +102,7 @@ class _TableReader:
             self.skipped.add(reason, vm.strip())
             return ()
         if type(mac) is str:
-            mac = mac.strip()
+            mac = spreadsheet_cells.unescape(mac.strip())
             if len(mac) > 17 and len(parts := cells.split_cell(mac)) > 1:
                 return self._several(number, row, parts[: cells.MAX_IN_A_CELL], extra)
         address_cells = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
@@ -173,6 +174,8 @@ class _TableReader:
         value, wrong = cells.parse_text(name, text)
         if wrong is not None:
             problems.append(wrong)
+        if name in ("vm", "port_group") and self.layout.kind != columns.TEMPLATE:
+            return cells.decode_name(value)
         return value
 
     def _note(self, row: Sequence[str], ips: Sequence[str], problems: list[FieldProblem]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pools.core import errors
 from pools.core.errors import FieldProblem
@@ -74,6 +74,16 @@ def add_missing_problems(
     if not ips:
         all_problems = (*all_problems, NO_ADDRESS)
     return (all_problems, False) if mac else ((*all_problems, MAC_MISSING), True)
+
+
+def tell_address(row: VMInterface, address: str) -> VMInterface:
+    """Return the row of an interface without an address with the one that the file has of its VM as a proposal."""
+    if not address or NO_ADDRESS not in row.problems:
+        return row
+    message = f"the file has no address for this interface, but {address} for its VM: enter it if it is this one's"
+    told = FieldProblem("ips", NO_ADDRESS.code, message, "")
+    problems = tuple(told if problem == NO_ADDRESS else problem for problem in row.problems)
+    return replace(row, problems=problems)
 
 
 MAX_LENGTH = 63

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, BinaryIO
 
-from claims.core.vm_import import columns, tables
+from claims.core.vm_import import columns, tables, vm_interface
 from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface
 from claims.imports.files import documents, templates, texts
@@ -41,6 +41,7 @@ template_csv = templates.template_csv
 
 _HEADER_WITHIN = 10  # non-blank rows that are searched for the header
 _HEADER_ROW = 1000  # last row that is searched
+_MOST_NAMED = 12  # columns that a note names
 _FAMILIES = {
     columns.VNETWORK: "rvtools",
     columns.VINFO: "rvtools",
@@ -173,10 +174,15 @@ def _reading(
     kind = best[0].layout.kind
     for source_table in best:
         notes += tuple(note for note in source_table.notes if note not in notes)
+    if unread := list(dict.fromkeys(name for table in best for name in table.layout.unread)):
+        more = f" and {len(unread) - _MOST_NAMED} more" if len(unread) > _MOST_NAMED else ""
+        message = f"columns that are not read: {', '.join(unread[:_MOST_NAMED])}{more}"
+        notes += (errors.FieldProblem("file", "ignored_columns", message),)
     if kind == columns.VINFO:
         notes += (VINFO_ONLY,)
+    others = [table for table in source_tables if table.layout.kind == columns.VINFO != kind]
     return FileReading(
-        _format(kind, container), lambda skipped: _read_parts(best, skipped), total, notes
+        _format(kind, container), lambda skipped: _read_parts(best, others, skipped), total, notes
     )
 
 
@@ -186,8 +192,13 @@ def _format(kind: str, container: str) -> str:
     return f"{_FAMILIES[kind]}-{container}" if kind in _FAMILIES else kind
 
 
-def _read_parts(source_tables: Iterable[_SourceTable], skipped: Skipped) -> Iterator[VMInterface]:
+def _read_parts(
+    source_tables: Iterable[_SourceTable], others: Iterable[_SourceTable], skipped: Skipped
+) -> Iterator[VMInterface]:
+    """Yield the interfaces of tables; one without an address is told the address that `others` have of its VM."""
     rows_left = MOST_ROWS
+    vms = (vm for table in others for vm in tables.read(table.layout, table.rows(), Skipped()))
+    addresses = {vm.vm: vm.ips[0] for vm in vms if vm.ips}
 
     def limit_rows(rows: Iterator[Row]) -> Iterator[Row]:
         nonlocal rows_left
@@ -198,9 +209,9 @@ def _read_parts(source_tables: Iterable[_SourceTable], skipped: Skipped) -> Iter
             yield row
 
     for source_table in source_tables:
-        yield from tables.read(
-            source_table.layout, limit_rows(source_table.rows()), skipped, sheet=source_table.sheet
-        )
+        rows = limit_rows(source_table.rows())
+        for row in tables.read(source_table.layout, rows, skipped, sheet=source_table.sheet):
+            yield vm_interface.tell_address(row, addresses.get(row.vm, ""))
 
 
 def _archive(data: bytes) -> FileReading:
@@ -220,9 +231,10 @@ def _workbook(data: bytes) -> FileReading:
         header = _sheet_header(book.rows(sheet, None, last=_HEADER_ROW))
         if header is not None:
             number, layout = header
-            parts.append(
-                _SourceTable(layout, sheet, _rows_below_header(book, sheet, number, layout))
-            )
+            merged = book.merged_cells(sheet, number)
+            note = errors.FieldProblem("file", "merged_cells", f"{sheet}: {merged}")
+            rows = _rows_below_header(book, sheet, number, layout)
+            parts.append(_SourceTable(layout, sheet, rows, (note,) if merged else ()))
             counts.append((layout.rank, (book.declared_rows[sheet] or number) - number))
     reading = _reading(parts, "xlsx")
     best = min(part.layout.rank for part in parts)

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management import base
 
-from claims.imports import drafts
+from claims.imports import drafts, mapping
 from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from claims.models import ImportRow, Network, VMImport
@@ -74,7 +74,7 @@ class Command(base.BaseCommand):
             raise base.CommandError("Rows are in conflict or refused.", returncode=BAD)
 
     def _import(self, options: dict[str, Any]) -> VMImport:
-        mapping = documents.load_json(options["mapping"].encode())
+        port_groups = documents.load_json(options["mapping"].encode())
         network = _network(options["network"], options["cluster"])
         cluster = network.cluster if network else _cluster(options["cluster"])
         import_options = ImportOptions(
@@ -82,7 +82,7 @@ class Command(base.BaseCommand):
             target=options["target"],
             network=network,
             namespace=options["namespace"],
-            mapping=mapping,
+            mapping=port_groups,
             commit=options["commit"],
             skip_bad=options["skip_bad"],
         )
@@ -100,6 +100,8 @@ class Command(base.BaseCommand):
             self.stdout.write(f"  left out   {count:>7}  {reason}")
         for note in vm_import.notes:
             self.stdout.write(f"  {note['message']}.")
+        if count := mapping.without_namespace(vm_import):
+            self.stdout.write(f"  {count} rows have no namespace; --namespace gives them one.")
         if not bad:
             return
         lines = [("row", "VM", "MAC", "addresses", "status", "reasons"), *map(_line, bad[:_SHOWN])]

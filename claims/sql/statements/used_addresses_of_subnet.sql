@@ -1,4 +1,4 @@
--- Return the addresses of a subnet that the register, its cooldowns or other rows of the import use, on the network or
+-- Return the addresses of a subnet that the register, its cooldowns or other rows of the import name, also skipped ones, on the network or
 -- on others of its segment.
 -- $1 network bigint
 -- $2 subnet inet
@@ -14,4 +14,4 @@ UNION
 UNION
   SELECT split_part(ip, '/', 1) FROM claims_importrow r, unnest(r.ips) AS ip
   WHERE r.vm_import_id = $4 AND r.network_id = ANY(ARRAY(SELECT $1 UNION ALL SELECT claims_shared_networks($1))) AND r.number <> $5
-      AND NOT r.skipped AND split_part(ip, '/', 1)::inet <<= $2::inet
+      AND split_part(ip, '/', 1)::inet <<= $2::inet

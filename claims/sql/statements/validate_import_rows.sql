@@ -196,6 +196,21 @@ repeated_addresses AS MATERIALIZED (
           FROM import_rows JOIN segments USING (network_id)) x
     GROUP BY segment, address
     HAVING count(*) > 1 AND count(DISTINCT COALESCE(mac::text, namespace || '/' || vm)) > 1),
+primary_interfaces AS (
+    SELECT namespace, vm, network_id, mac, line FROM import_rows WHERE vm <> ''
+  UNION ALL
+    SELECT e.namespace, e.vm, i.network_id, e.mac, NULL FROM checked_rows j
+    JOIN claims_entry e ON e.vm = j.vm AND e.namespace = j.namespace
+    JOIN claims_ippool i ON i.id = e.ippool_id AND i.cluster_id = $9 WHERE j.vm <> ''
+  UNION ALL
+    SELECT c.namespace, c.vm, c.network_id, c.mac, NULL FROM checked_rows j
+    JOIN claims_ipamclaim c ON c.cluster_id = $9 AND c.vm = j.vm AND c.namespace = j.namespace
+        AND c.gone_at IS NULL AND c.deleted_at IS NULL
+    WHERE j.vm <> '' AND NOT EXISTS (SELECT FROM best_matches k WHERE k.claim_id = c.id)),
+crowded_vms AS MATERIALIZED (
+    SELECT p.namespace, p.vm, array_agg(DISTINCT p.line) FILTER (WHERE p.line IS NOT NULL) AS lines
+    FROM primary_interfaces p JOIN claims_network n ON n.id = p.network_id AND n.role = 'primary'
+    GROUP BY p.namespace, p.vm HAVING count(DISTINCT p.mac) > 1 OR count(DISTINCT p.network_id) > 1),
 name_collisions AS MATERIALIZED (
     SELECT namespace, vm, array_agg(DISTINCT source_vm) AS sources
     FROM import_rows WHERE vm <> '' GROUP BY namespace, vm HAVING count(DISTINCT source_vm) > 1),
@@ -223,7 +238,14 @@ import_reasons AS (
   UNION ALL
     SELECT j.number, true, 'vm_name_collision', 'Several VMs would be named ' || j.vm || ': '
         || array_to_string(t.sources[1:10], ', ') || '.'
-    FROM checked_rows j JOIN name_collisions t ON t.namespace = j.namespace AND t.vm = j.vm),
+    FROM checked_rows j JOIN name_collisions t ON t.namespace = j.namespace AND t.vm = j.vm
+  UNION ALL
+    SELECT j.number, true, 'several_primary_interfaces', 'The VM ' || concat_ws('/', NULLIF(j.namespace, ''), j.vm)
+        || ' would have several interfaces on primary networks (rows ' || array_to_string(t.lines[1:10], ', ')
+        || ', and what is registered); a VM has one: skip the others, or map them to a secondary network.'
+    FROM checked_rows j JOIN crowded_vms t ON t.namespace = j.namespace AND t.vm = j.vm
+    JOIN claims_network n ON n.id = j.network_id AND n.role = 'primary'
+    WHERE NOT EXISTS (SELECT FROM name_collisions x WHERE x.namespace = j.namespace AND x.vm = j.vm)),
 row_reasons AS MATERIALIZED (
     SELECT number, bool_or(bad) AS bad, bool_or(code = 'repeated_row') AS repeated,
         jsonb_agg(DISTINCT jsonb_build_object('code', code, 'message', message)) AS reasons

@@ -51,7 +51,11 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
         clusters = Cluster.objects.in_bulk({line.cluster_id for line in rows if line.cluster_id})
         return {
             "rows": [
-                {**_line(line, pools), "overlaps": list(_new_overlaps(line, clusters))}
+                {
+                    **_line(line, pools),
+                    "cluster": clusters.get(line.cluster_id or 0),
+                    "overlaps": list(_new_overlaps(line, clusters)),
+                }
                 for line in rows
             ]
         }
@@ -99,7 +103,7 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
         values = {
             name: text[: attributes.LONGEST]
             for name, text in request.POST.items()
-            if name in drafts.CORRECTED or attributes.is_attribute(name)
+            if name in {*drafts.CORRECTED, "alike"} or attributes.is_attribute(name)
         }
         line = self.kind.correct_row(
             row.pk, number, values, version=version, **imports.actor(request)
@@ -140,6 +144,7 @@ def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
         "target": row.get_target_display() if row.target else "",
         "space": row.space_name,
         "bad": row.status in imports.BAD,
+        "candidates": drafts.candidates(row),
         "attributes": list(_attributes(row)),
         "differences": list(_differences(row)),
     }

@@ -20,7 +20,7 @@ from pools.api.register_imports.serializers import (
     RegisterRowChangeSerializer,
     RegisterRowSerializer,
 )
-from pools.models import RegisterImport, RegisterRow
+from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.models.register_imports import ImportStatus, RegisterTarget
 from pools.platform.rest import filters, generics, imports, parsing, views
 from pools.register.imports import drafts, files
@@ -108,6 +108,12 @@ class _RowView(imports.ImportRowView):
     kind = drafts.IMPORTS
     import_kwarg = "register_import_id"
     import_absent = "There is no such import."
+
+    def load(self, rows: list[Any]) -> None:
+        clusters = Cluster.objects.filter(pk__in={row.cluster_id for row in rows})
+        names = dict(clusters.values_list("pk", "name"))
+        for row in rows:
+            row.cluster_name, row.candidates = names.get(row.cluster_id), drafts.candidates(row)
 
 
 class RegisterRows(_RowView, generics.ListView):

@@ -20,7 +20,6 @@ from pools.platform.rest.serializers import Serializer
 from pools.register.imports import exports, sources
 
 _VIEW = ("pools.view_netboxsource",)
-_MAPPING = serializers.MAPPING
 
 
 def _parse_token(value: object, path: str) -> str:
@@ -50,7 +49,7 @@ class NetBoxSourceSerializer(Serializer):
     token = fields.TextField(_parse_token, write_only=True)
     ca = fields.TextField(_parse_ca, required=False)
     cluster = fields.TextField(lookups.cluster_by_name)
-    mapping = fields.ParsedField(serializers.parse_mapping, required=False, schema=_MAPPING)
+    mapping = serializers.MappingField(required=False)
     holder_kind = fields.TextField(holders.parse_label, required=False)
     cooldown_seconds = fields.ParsedField(
         serializers.parse_cooldown, required=False, schema={"type": "integer"}

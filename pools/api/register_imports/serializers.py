@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import UploadedFile
 
 from pools.api import lookups
 from pools.core import errors, holders, object_reader
+from pools.models import Cluster
 from pools.models.register_imports import ImportStatus as Status
 from pools.models.register_imports import RegisterTarget, RowStatus
 from pools.platform import documents
@@ -24,6 +25,43 @@ MAPPING = {
     },
     "example": {"vrf": {"blue": "prod"}},
 }
+
+
+def parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
+    """Return `{"vrf": {name: cluster id}, "site": {…}}` of names of clusters, an object or its JSON text."""
+    if isinstance(value, str):
+        value = documents.load_json_value(value.encode())
+    message = 'an object {"vrf": {"name": "cluster"}, "site": {"name": "cluster"}} is expected'
+    if not isinstance(value, dict) or not value.keys() <= {"vrf", "site"}:
+        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
+    report = object_reader.ProblemReport()
+    mapping: dict[str, dict[str, int]] = {}
+    for kind, names in value.items():
+        if not isinstance(names, dict):
+            raise errors.InvalidInput.for_field(path, "wrong_type", message, names)
+        mapping[kind] = {}
+        for name, cluster in names.items():
+            with report.collect():
+                place = ".".join(filter(None, (path, kind, errors.display_value(name))))
+                found = lookups.cluster(parsing.text(cluster, place), place)
+                mapping[kind][name] = found.pk
+    report.raise_any()
+    return mapping
+
+
+class MappingField(fields.ParsedField):
+    """The clusters of VRFs and sites by name, read and answered alike."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(parse_mapping, schema=MAPPING, **options)
+
+    def to_representation(self, value: Mapping[str, Mapping[str, int]]) -> Any:
+        ids = {pk for clusters in value.values() for pk in clusters.values()}
+        names = dict(Cluster.objects.filter(pk__in=ids).values_list("pk", "name"))
+        return {
+            kind: {name: names[pk] for name, pk in clusters.items() if pk in names}
+            for kind, clusters in value.items()
+        }
 
 
 class RegisterCountsSerializer(Representation):
@@ -63,7 +101,7 @@ class RegisterImportSerializer(Representation):
     netbox_source = fields.IntegerField(source="netbox_source_id", allow_null=True)
     mirror = fields.FlagField()
     cluster = fields.TextField(source="cluster.name")
-    mapping = fields.ParsedField(schema=MAPPING)
+    mapping = MappingField()
     holder_kind = fields.TextField()
     cooldown_seconds = fields.IntegerField()
     file = fields.TextField(source="file_name")
@@ -90,6 +128,7 @@ class RegisterRowSerializer(Representation):
         schema={"type": "object", "additionalProperties": {"type": "string"}}
     )
     target = fields.ChoiceField(["", *RegisterTarget.values])
+    cluster = fields.TextField(source="cluster_name", allow_null=True)
     cidr = fields.TextField(allow_null=True)
     first = fields.TextField(allow_null=True)
     last = fields.TextField(allow_null=True)
@@ -99,32 +138,12 @@ class RegisterRowSerializer(Representation):
     description = fields.TextField()
     status = fields.ChoiceField(RowStatus.values)
     reasons = fields.ListField(child=RegisterReasonSerializer())
+    candidates = fields.ListField(child=fields.TextField())
     before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
     corrected = fields.FlagField()
 
 
 # --- requests -------------------------------------------------------------------------------------
-
-
-def parse_mapping(value: object, path: str) -> dict[str, dict[str, int]]:
-    """Return `{"vrf": {name: cluster id}, "site": {…}}` of names of clusters, an object or its JSON text."""
-    if isinstance(value, str):
-        value = documents.load_json_value(value.encode())
-    message = 'an object {"vrf": {"name": "cluster"}, "site": {"name": "cluster"}} is expected'
-    if not isinstance(value, dict) or not value.keys() <= {"vrf", "site"}:
-        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
-    report = object_reader.ProblemReport()
-    mapping: dict[str, dict[str, int]] = {}
-    for kind, names in value.items():
-        if not isinstance(names, dict):
-            raise errors.InvalidInput.for_field(path, "wrong_type", message, names)
-        for name, cluster in names.items():
-            with report.collect():
-                place = f"{path}.{kind}.{errors.display_value(name)}"
-                found = lookups.cluster(parsing.text(cluster, place), place)
-                mapping.setdefault(kind, {})[name] = found.pk
-    report.raise_any()
-    return mapping
 
 
 def parse_cooldown(value: object, path: str) -> int:
@@ -144,7 +163,7 @@ class RegisterOptionsSerializer(Serializer):
     """Where an import goes, and what is done with it."""
 
     cluster = fields.TextField(lookups.cluster_by_name)
-    mapping = fields.ParsedField(parse_mapping, required=False, schema=MAPPING)
+    mapping = MappingField(required=False)
     holder_kind = fields.TextField(holders.parse_label, required=False)
     cooldown_seconds = fields.ParsedField(
         parse_cooldown, required=False, schema={"type": "integer"}
@@ -175,7 +194,7 @@ class RegisterImportBodySerializer(RegisterOptionsSerializer):
 class RegisterImportChangeSerializer(Serializer):
     """Other clusters for the VRFs and sites of a draft."""
 
-    mapping = fields.ParsedField(parse_mapping, schema=MAPPING)
+    mapping = MappingField()
 
 
 class RegisterCommitSerializer(Serializer):
@@ -187,11 +206,12 @@ class RegisterCommitSerializer(Serializer):
 
 
 class RegisterRowChangeSerializer(Serializer):
-    """Corrected texts of a row, or `skip`."""
+    """Corrected texts of a row, with `alike` of all rows with the same `candidates`, or `skip`."""
 
     example = {"status": "active"}
 
     skip = imports.flag_field()
+    alike = imports.flag_field()
     custom_fields = attributes.CustomFieldsField(required=False)
 
     def get_fields(self) -> dict[str, Any]:

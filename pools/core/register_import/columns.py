@@ -26,7 +26,8 @@ def _words(text: str) -> list[str]:
 _NAMES = {
     "prefix": (
         "prefix, cidr, subnet, network, aggregate, network address, network prefix, ip range, "
-        "range, ip block, ip network, ip subnet, präfix, subnetz, netzwerk, netz, netzadresse, "
+        "range, ip block, ip network, ip subnet, ipv4 cidr, ipv6 cidr, address range, ipv4 address range, "
+        "ipv6 address range, address prefix, address space, präfix, subnetz, netzwerk, netz, netzadresse, "
         "préfixe, réseau, reseau, sous réseau, sous reseau, adresse réseau, adresse reseau"
     ),
     "mask": (
@@ -45,11 +46,11 @@ _NAMES = {
         "end address, end ip, range end, last address, last ip, end, to, bis, endadresse, "
         "letzte adresse, letzte ip, adresse de fin, dernière adresse, dernière ip, fin"
     ),
-    "status": "status, ip state, state, ip status, tag, zustand, statut, état, etat",
+    "status": "status, status name, ip state, state, ip status, tag, zustand, statut, état, etat",
     "role": "role, rolle, rôle",
-    "vrf": "vrf, vrf name, network view",
+    "vrf": "vrf, vrf name, network view, namespace name",
     "tenant": (
-        "tenant, customer, organization, organisation, org, company, department, kunde, "
+        "tenant, tenant name, customer, organization, organisation, org, company, department, kunde, "
         "mandant, firma, abteilung, client, entreprise, société"
     ),
     "site": "site, location, scope, scope name, section, standort, geltungsbereich, emplacement, lieu",
@@ -107,6 +108,7 @@ _VAGUE = {"start", "end", "from", "to", "von", "bis", "début", "fin"}
 # Around a text: blanks, and the bullets and lines of a tree, as NetBox 3 exports it.
 _DECORATION = string.whitespace + "\xa0●•◦○▪└├─│"
 _CLEAN = re.compile(r"(?:[^\w()]|_)+")
+_PLACE = re.compile(r"(?=.*[.:])[0-9a-fA-F.:]+(?:/[0-9.]+)?")
 
 
 @dataclass(frozen=True)
@@ -129,12 +131,15 @@ class Layout:
 
     def values(self, cells: Sequence[str]) -> dict[str, str]:
         """Return the texts of a row by field, without the empty ones."""
-        texts = {}
+        texts: dict[str, str] = {}
         for name, numbers in self.columns.items():
-            for column in numbers:
-                if column < len(cells) and (text := cells[column].strip(_DECORATION)):
-                    texts[name] = text
-                    break
+            found = [
+                text for n in numbers if n < len(cells) and (text := cells[n].strip(_DECORATION))
+            ]
+            if len(found) > 1 and name in {PREFIX, ADDRESS}:
+                found = _places(found)
+            if found:
+                texts[name] = found[0]
         return texts
 
     def with_custom_fields(self, names: Mapping[str, str]) -> Layout:
@@ -145,6 +150,17 @@ class Layout:
         }
         others = {header: column for header, column in self.ignored.items() if header not in read}
         return replace(self, columns={**added, **self.columns}, ignored=others) if read else self
+
+
+def _places(texts: Sequence[str]) -> list[str]:
+    """Return the first address or prefix of each family in one text, if columns of the field have any; else the texts.
+
+    Clouds have a column for each family, and a column *Subnet* of names beside that of prefixes.
+    """
+    by_family: dict[bool, str] = {}
+    for text in filter(_PLACE.fullmatch, texts):
+        by_family.setdefault(":" in text, text)
+    return [", ".join(by_family.values())] if by_family else [*texts]
 
 
 def clean(name: str) -> str:
@@ -160,7 +176,9 @@ def recognise(header: Sequence[str]) -> Layout | None:
     ranked: dict[str, list[tuple[int, int]]] = defaultdict(list)
     ignored = {}
     for column, name in enumerate(names):
-        if name in _FIELDS and not (has_place and name in _VAGUE):
+        if name == "type" and "namespace name" in names:  # of Nautobot's prefixes
+            ranked[name].append((0, column))
+        elif name in _FIELDS and not (has_place and name in _VAGUE):
             field, rank = _FIELDS[name]
             ranked[field].append((rank, column))
         elif header[column].strip().lower().startswith(attributes.PREFIX):

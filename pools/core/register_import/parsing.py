@@ -33,6 +33,7 @@ _BLANKS = re.compile(r"\s+")
 _ODD_BLANK = re.compile(r"[^\S ]")
 # Soft hyphens, marks of width, direction and byte order, which come with texts of web pages.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_MASK_BEHIND = re.compile(r"(?<=[0-9])\s+(?=(?:255|0)\.)")  # 10.0.0.0 255.255.255.0
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 # IPv4 addresses that any host may have, with or without a prefix length.
 _PLAIN_IPV4 = re.compile(
@@ -95,7 +96,11 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
         except errors.InvalidInput as error:
             row.problems += error.problems
     if kind == PREFIX:
-        is_container = status == "container" or "rir" in values or _is_yes(values.get("folder", ""))
+        is_container = (
+            "container" in {status, values.get("type", "").lower()}
+            or "rir" in values
+            or _is_yes(values.get("folder", ""))
+        )
         row.target = CONTAINER if is_container else ""
     elif kind == ADDRESS:
         _parse_holder(row, status, values)
@@ -146,8 +151,9 @@ def _is_yes(text: str) -> bool:
 
 
 def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
+    place = _MASK_BEHIND.sub("/", values.get(kind, ""))
     if kind == PREFIX:
-        address, slash, length = values.get("prefix", "").partition("/")
+        address, slash, length = place.partition("/")
         text = f"{address.rstrip(' ')}{slash}{length.lstrip(' ')}"
         mask = values.get("mask", "").removeprefix("/")
         row.cidr = addresses.parse_cidr(
@@ -157,7 +163,7 @@ def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
         )
         row.first, row.last = row.cidr.network_address, row.cidr.broadcast_address
     elif kind == ADDRESS:
-        row.first = row.last = _address(values.get("address", ""), "address")
+        row.first = row.last = _address(place, "address")
         row.cidr = ip_network(row.first)
     else:
         first = _address(values.get("first", ""), "first")
@@ -197,15 +203,17 @@ def find_spans(kind: str, values: Mapping[str, str]) -> list[tuple[int, int, int
 
 # It begins where a row of digits does: tried at each of them, many without a point would take the square of the time.
 _ANY_ADDRESS = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]*[.:][0-9a-fA-F.:]*(?:\s*/\s*[0-9.]+)?")
+_WITH_PORT = re.compile(r"^([0-9]+(?:\.[0-9]+){3}):[0-9]*$")
 _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
 
 
 def _find_networks(text: str, mask: str = "", *, whole: bool = False) -> list[Network]:
     """Return each address in a text, or each prefix if `whole`."""
     networks = []
-    for written in _ANY_ADDRESS.findall(text):
+    for written in _ANY_ADDRESS.findall(_MASK_BEHIND.sub("/", text)):
         head, _slash, length = "".join(written.split()).partition("/")
         length = length or mask.removeprefix("/")
+        head = _WITH_PORT.sub(r"\1", head)
         head = head if ":" in head else _LEADING_ZEROS.sub("", head)
         try:
             networks.append(

@@ -61,7 +61,7 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
 def split_row(row: Row) -> list[Row]:
     """Return a row for each address or prefix of one whose cell has several: `10.0.0.1, 10.0.0.2 (management)`."""
     parts = [part for part in _BETWEEN.split(row.texts.get(row.kind, "")) if part]
-    if len(parts) < 2 or not all(map(_is_one_of_several, parts)):
+    if not parts or not all(map(_is_one_of_several, parts)):
         return [row]
     return [Row(row.kind, {**row.texts, row.kind: part}) for part in parts]
 

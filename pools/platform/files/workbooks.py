@@ -25,6 +25,8 @@ from pools.platform.files.archives import file_error
 LAST_ROW = 1_048_576
 LONGEST_CELL = 131_072  # characters, as for CSV; the limit of Excel is 32,767
 _ESCAPED = re.compile("_x(0009|000[aAdD])_")
+_CHUNK, _LONGEST_TAG, _MOST_NAMED = 1 << 20, 100, 12
+_MERGED = re.compile(rb'mergeCell ref="([A-Z]+([0-9]+):[A-Z]+([0-9]+))"')
 _LARGEST_WHOLE = 10**15
 _Sheet = Any  # openpyxl's ReadOnlyWorksheet
 
@@ -66,6 +68,29 @@ class Workbook:
                     texts = list(map(_with_value, texts, values))
                 if any(texts):
                     yield number, texts
+
+    def merged_cells(self, name: str, header: int) -> str:
+        """Return which cells below the header are merged over several rows, as a sentence; "" without any.
+
+        Only the first of merged cells has the value, and openpyxl does not say so of a sheet that it reads row by row.
+        """
+        found: list[bytes] = []
+        end = b""
+        with (
+            zipfile.ZipFile(io.BytesIO(self._content)) as archive,
+            archive.open(self._sheets[name]._worksheet_path) as stream,
+        ):
+            while chunk := stream.read(_CHUNK):
+                for match in _MERGED.finditer(end + chunk):
+                    first, last = int(match[2]), int(match[3])
+                    if header < first < last and match[1] not in found:
+                        found.append(match[1])
+                end = chunk[-_LONGEST_TAG:]
+        listed = ", ".join(ref.decode() for ref in found[:_MOST_NAMED])
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        return (
+            f"merged cells, of which only the first has the value: {listed}{more}" if found else ""
+        )
 
     def _computed(self, name: str, width: int | None) -> Iterator[tuple[int, tuple[object, ...]]]:
         """Yield each row with the values that its formulas had when the workbook was saved."""

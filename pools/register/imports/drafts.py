@@ -17,7 +17,7 @@ from pools.models import Cluster, RegisterFile, RegisterImport, RegisterRow
 from pools.models.pools import DAY
 from pools.platform import advisory_locks, events
 from pools.platform.imports import lifecycle, states
-from pools.register.imports import attributes, commit, files, sources, undo, validation
+from pools.register.imports import attributes, commit, files, sources, topology, undo, validation
 from pools.register.imports import rows as import_rows
 
 LARGE_FILE = 256 * 1024  # bytes from which a worker reads the files
@@ -90,13 +90,26 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         validation.validate(row)
         states.mark_drafted(row, "fingerprint", "rows_total")
 
-    def correct(self, row: RegisterImport, number: int, values: Mapping[str, str]) -> None:
-        """Change texts of a row (CORRECTED), and resolve it and the rows that depend on it again."""
-        texts = {name: text.strip() for name, text in values.items()}
-        _revise(row, [number], texts=texts)
+    def correct(self, row: RegisterImport, number: int, values: Mapping[str, Any]) -> None:
+        """Change texts of a row (CORRECTED), and resolve it and the rows that depend on it again.
+
+        With `alike` also those of all rows that have the same clusters to choose from.
+        """
+        texts = {name: text.strip() for name, text in values.items() if name != "alike"}
+        numbers = {number}
+        chosen = row.rows.filter(number=number).first()
+        if values.get("alike") and chosen is not None and (names := candidates(chosen)):
+            alike = [{"code": topology.AMBIGUOUS, "candidates": names}]
+            numbers |= {*row.rows.filter(found__contains=alike).values_list("number", flat=True)}
+        _revise(row, numbers, texts=texts)
 
     def skip(self, row: RegisterImport, numbers: Collection[int], *, skipped: bool) -> None:
         _revise(row, numbers, skipped=skipped)
+
+
+def candidates(row: RegisterRow) -> list[str]:
+    """Return the clusters of which one has to be chosen for a row; [] for other rows."""
+    return [name for reason in row.found for name in reason.get("candidates", ())]
 
 
 def _revise(
@@ -142,9 +155,9 @@ def _new_reading() -> files.Reading:
 def change_mapping(
     import_id: int, mapping: Mapping[str, Mapping[str, int]], *, author: events.Author
 ) -> RegisterImport:
-    """Send VRFs and sites of a draft to other clusters, and resolve all its rows again. Raises ImportState."""
+    """Send VRFs or sites of a draft to other clusters, and resolve all its rows again. Raises ImportState."""
     with IMPORTS.changing(import_id, author=author) as register_import:
-        register_import.mapping = {kind: dict(names) for kind, names in mapping.items()}
+        register_import.mapping |= {kind: dict(names) for kind, names in mapping.items()}
         register_import.save(update_fields=["mapping"])
         IMPORTS.revalidate_rows(register_import)
     return IMPORTS.get(import_id)

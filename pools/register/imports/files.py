@@ -113,6 +113,8 @@ def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
         rows = ((number, list(row)) for number, row in book.rows(sheet, None))
         above = list(islice(rows, header))
         _read_records(place, rows, layout, reading, above)
+        if merged := book.merged_cells(sheet, header):
+            reading.note("merged_cells", f"{place}: {merged}")
     if not sheets:
         raise _no_header_error()
 

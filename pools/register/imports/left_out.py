@@ -191,6 +191,7 @@ def _row(use: Use, place: Place, first: int, last: int) -> RegisterRow:
     )
     message = f"row {source.line} has it in use and is left out: nobody gets it"
     row.found = [{"code": "left_out", "message": message}]
+    row.pool_name = place.pool_name
     row.pool_cidr_id = place.cidr.pk if place.cidr else None
     row.pool_row = place.row.number if place.row and place.cidr is None else None
     return row

@@ -41,6 +41,11 @@ class Place:
         return str(self.row.cidr if self.row else self.cidr)
 
     @property
+    def pool_name(self) -> str:
+        """The name of the pool that has the place, or will have it."""
+        return self.cidr.pool.name if self.cidr else self.row.pool_name if self.row else ""
+
+    @property
     def is_pool(self) -> bool:
         is_new = self.row is not None and self.row.target == POOL and not self.left_out
         return self.cidr is not None or is_new
@@ -97,7 +102,7 @@ def edge_name(place: Place, number: int, version: int) -> str:
     return "network address" if version == 4 else "subnet-router anycast address"
 
 
-def judge(row: RegisterRow, verdict: str, code: str, message: str) -> None:
+def judge(row: RegisterRow, verdict: str, code: str, message: str, **more: object) -> None:
     if not row.verdict:
         row.verdict = verdict
-        row.found = [*row.found, {"code": code, "message": message}]
+        row.found = [*row.found, {"code": code, "message": message, **more}]

@@ -48,9 +48,16 @@ class Destinations:
         return self._ids.values()
 
     @property
-    def of_sites(self) -> list[int]:
+    def clusters(self) -> topology.Clusters:
         """The clusters of sites, in which an address lies that does not say its site itself."""
-        return sorted(set(self._sites.values()))
+        others = sorted(set(self._sites.values()))
+        names = {pk: name for name, pk in self._ids.items()}
+        return topology.Clusters(others, names, self._is_decided)
+
+    def _is_decided(self, row: RegisterRow) -> bool:
+        """Return True if the VRF or the site of a row says its cluster; the site "" stands for rows without one."""
+        site, vrf = row.texts.get("site", ""), parsing.read_vrf(row.texts.get("vrf", ""))
+        return bool(site) or site in self._sites or vrf in self._vrfs
 
     def locate(self, row: parsing.ParsedRow) -> tuple[int, str]:
         """Return the id of the cluster and the name of the address space. Raises InvalidInput."""
@@ -83,7 +90,7 @@ def read_rows(
         )
         interpret(row, destinations)
         rows.append(row)
-    added = topology.resolve(rows, destinations.of_sites, register_import=register_import)
+    added = topology.resolve(rows, destinations.clusters, register_import=register_import)
     _check_attributes(rows)
     return rows + added
 
@@ -167,7 +174,7 @@ def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list
         interpret(row, destinations)
     stored = {row.number: row for row in rows if follows(row)}
     skipped = {_place(row) for row in stored.values() if row.skipped}
-    added = topology.resolve(of_source, destinations.of_sites, register_import=register_import)
+    added = topology.resolve(of_source, destinations.clusters, register_import=register_import)
     _check_attributes(of_source)
     for row in added:
         row.pk = stored.pop(row.number).pk if row.number in stored else None

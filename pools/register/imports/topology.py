@@ -10,8 +10,8 @@ register has already: it is arithmetic on sorted spans, in memory.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pools.core.addresses import LONGEST_PREFIX
@@ -23,26 +23,37 @@ from pools.register.imports import left_out, parts
 from pools.register.imports.places import Level, Place, Space, edge_name, edges, judge
 from pools.sql import statements
 
+AMBIGUOUS = "ambiguous_cluster"
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The clusters in which addresses are looked for beside their own, the names of clusters by id, and which rows say theirs."""
+
+    others: Sequence[int] = ()
+    names: Mapping[int, str] = field(default_factory=dict)
+    decided: Callable[[RegisterRow], bool] = bool
+
 
 def resolve(
     rows: Sequence[RegisterRow],
-    other_clusters: Sequence[int] = (),
+    clusters: Clusters = Clusters(),
     *,
     register_import: RegisterImport | None = None,
 ) -> list[RegisterRow]:
     """Set target, pool and the problems of position of all rows that could be parsed and are not skipped.
 
-    An address that its own cluster has no prefix for is looked for in `other_clusters`. Returns the rows that follow
-    from those of `register_import`: parts, and ranges that withhold what rows that are left out have in use.
+    An address that its own cluster has no prefix for is looked for in the others. Returns the rows that follow from
+    those of `register_import`: parts, and ranges that withhold what rows that are left out have in use.
     """
     prefixes, others, in_use = _sort_rows(rows)
     spaces = {*prefixes, *map(_space, others), *(use.space for use in in_use)}
-    spaces |= {(cluster, *space[1:]) for cluster in other_clusters for space in spaces}
+    spaces |= {(cluster, *space[1:]) for cluster in clusters.others for space in spaces}
     for space, place in _registered(spaces):
         prefixes[space].append(place)
     containers = _registered_containers(spaces)
     levels = {space: _build(places, containers[space]) for space, places in prefixes.items()}
-    located = [(row, _level_of(row, levels, other_clusters)) for row in others]
+    located = [(row, _level_of(row, levels, clusters)) for row in others]
     added: list[RegisterRow] = []
     number = max((row.number for row in rows), default=0) + 1
     if register_import is not None:
@@ -55,10 +66,10 @@ def resolve(
             _refuse_duplicate(seen, (*_space(row), row.first), row)
     _compare_ranges([row for row, _ in located if row.target == RESERVED and not row.verdict])
     if register_import is not None:
-        in_use = [_follow_cluster(use, levels, other_clusters) for use in in_use]
         inside = (row for level in levels.values() for row in level.inside)
         bad = (row for row, _ in located if row.verdict in _BAD)
         in_use += [use for row in (*inside, *bad) for use in left_out.uses(row)]
+        in_use = [place for use in in_use for place in _in_clusters(use, levels, clusters)]
         in_use += left_out.of_other_holders(located, register_import)
         added += left_out.withhold(in_use, levels, located, number + len(added))
     return added
@@ -88,36 +99,49 @@ def _sort_rows(
 _BAD = {"refused", "conflict"}
 
 
-def _follow_cluster(
-    use: left_out.Use, levels: Mapping[Space, Level], other_clusters: Sequence[int]
-) -> left_out.Use:
-    """Return the use in the cluster that would have the address if the row were imported."""
-    if use.row.texts.get("cluster"):
-        return use
+def _in_clusters(
+    use: left_out.Use, levels: Mapping[Space, Level], clusters: Clusters
+) -> Iterator[left_out.Use]:
+    """Yield the use in each cluster that might have the address if the row were imported."""
     own, name, version = use.space
-    for cluster in (own, *other_clusters):
-        level = levels.get((cluster, name, version))
-        if level is not None and level.pools_between(use.first, use.last):
-            return replace(use, space=(cluster, name, version))
-    return use
+    # A row that names an unknown cluster may be of any.
+    others = clusters.others if own else {cluster for cluster, _name, _version in levels}
+    spaces = [(cluster, name, version) for cluster in dict.fromkeys((own, *others))]
+    found = [
+        space
+        for space in spaces
+        if space in levels and levels[space].pools_between(use.first, use.last)
+    ]
+    if (own and use.row.texts.get("cluster")) or (use.space in found and clusters.decided(use.row)):
+        found = [use.space]
+    yield from (replace(use, space=space) for space in found or [use.space])
 
 
-def _level_of(
-    row: RegisterRow, levels: Mapping[Space, Level], other_clusters: Sequence[int]
-) -> Level:
-    """Return the level of the row's address space, or move the row to another cluster that has its prefix."""
+def _level_of(row: RegisterRow, levels: Mapping[Space, Level], clusters: Clusters) -> Level:
+    """Return the level of the row's address space, or move the row to the other cluster that has its prefix.
+
+    A row that does not say its cluster and lies in prefixes of several is in conflict, which names them.
+    """
     own = levels.get(_space(row)) or Level()
-    if row.texts.get("cluster") or not other_clusters:
+    if row.texts.get("cluster") or not clusters.others:
         return own
     space = _space(row)[1:]
-    options = [(row.cluster_id, own)]
-    options += [(pk, levels[pk, *space]) for pk in other_clusters if (pk, *space) in levels]
-    places = [(pk, level, level.innermost(int(row.first))) for pk, level in options]
+    options = {row.cluster_id: own}
+    options |= {pk: levels[pk, *space] for pk in clusters.others if (pk, *space) in levels}
+    places = {pk: level.innermost(int(row.first)) for pk, level in options.items()}
     for kind in ("is_pool", "divided"):
-        for pk, level, place in places:
-            if place is not None and getattr(place, kind):
-                row.cluster_id = pk
-                return level
+        found = [pk for pk, place in places.items() if place is not None and getattr(place, kind)]
+        if not found:
+            continue
+        if len(found) > 1 and not (row.cluster_id in found and clusters.decided(row)):
+            names = sorted(clusters.names[pk or 0] for pk in found)
+            message = (
+                f"prefixes of several clusters have {_span(row)}, and the row does not say which:"
+                f" choose {' or '.join(names)}"
+            )
+            judge(row, "conflict", AMBIGUOUS, message, candidates=names)
+        row.cluster_id = row.cluster_id if row.cluster_id in found else found[0]
+        return options[row.cluster_id]
     return own
 
 
@@ -273,6 +297,7 @@ def _locate(row: RegisterRow, level: Level) -> None:
     else:
         row.pool_row = place.row.number if place.row and place.cidr is None else None
         row.pool_cidr_id = place.cidr.pk if place.cidr else None
+        row.pool_name = place.pool_name
         _check_pool(row, place)
         if row.target == HELD:
             _check_edges(row, place)
@@ -320,13 +345,21 @@ def _check_edges(row: RegisterRow, leaf: Place) -> None:
         judge(row, "refused", "broadcast_address", message)
 
 
+# NetBox's roles of addresses that several interfaces have.
+_SHARED_ROLES = {"anycast", "vip", "vrrp", "hsrp", "glbp", "carp"}
+
+
 def _refuse_duplicate(
     seen: dict[tuple[Any, ...], RegisterRow], key: tuple[Any, ...], row: RegisterRow
 ) -> None:
     if row.verdict:
         return
     earlier = seen.setdefault(key, row)
-    if earlier is not row:
+    roles = {earlier.details.get("role", ""), row.details.get("role", "")}
+    if earlier is not row and roles <= _SHARED_ROLES:
+        message = f"several have {row.first} as {row.details['role']}: it is held once, for {earlier.holder_id}"
+        judge(row, "unchanged", "shared_address", message)
+    elif earlier is not row:
         where = f"line {earlier.line}" + (f" of {earlier.file}" if earlier.file else "")
         message = f"{row.first} is in the import already, in {where}"
         judge(row, "conflict", "duplicate_in_file", message)

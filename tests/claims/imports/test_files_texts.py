@@ -102,7 +102,7 @@ def test_lines_before_the_header(preamble: str) -> None:
     [
         (b"", "empty"),
         (b"\xef\xbb\xbf \r\n", "empty"),
-        (b"Nom;Adresse MAC;Adresse IP\r\na;b;c\r\n", "header"),
+        (b"Nome;Indirizzo MAC;Indirizzo IP\r\na;b;c\r\n", "header"),
         (b"just some words", "header"),
         (b"VM,MAC,IP,Mac\r\na,b,c,d\r\n", "duplicate_header"),
         (b'VM,MAC,IP\r\na,"00:50', "csv_syntax"),
