@@ -20,7 +20,7 @@ from claims.core.workloads import attachments, running
 from claims.core.workloads.attachments import Instance, Machine, Pod
 from claims.core.workloads.running import ClusterNetworks, Net, Running
 from claims.models import NAD, Workload
-from pools.core import errors, redaction
+from pools.core import errors
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.sql import statements
@@ -247,8 +247,6 @@ def _parse_timestamp(text: str) -> datetime | None:
 def summarize_problems(field_problems: Iterable[errors.FieldProblem]) -> tuple[str, str]:
     """Return the code of the first problem of an object and the text of all; ("", "") without any."""
     problems = list(field_problems)
-    text = redaction.redact(
-        "; ".join(f"{problem.field}: {problem.message}" for problem in problems)
-    )
+    text = "; ".join(f"{problem.field}: {problem.message}" for problem in problems)
     printable = "".join(char if char.isprintable() else " " for char in text)
     return (problems[0].code[:63], printable[:1000]) if problems else ("", "")

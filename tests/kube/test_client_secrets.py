@@ -11,12 +11,10 @@ from urllib import parse
 
 import pytest
 
-from claims.workloads import running
 from pools.cluster_api import listing
 from pools.clusters import other_writers
 from pools.clusters.client import api_client
 from pools.clusters.reconcile import apply, differences, handler, sync_runs, writes
-from pools.core import errors
 from pools.core.kubernetes.differences import FieldDifference
 from pools.models import Cluster, Drift, Finding, ObservedObject
 from pools.platform.outbound import faults
@@ -144,11 +142,3 @@ def test_the_condition_of_a_claim_of_cluster_api_is_shown_without_it(db: None) -
     )
     (shown,) = listing.describe([row])
     assert (shown.reason, shown.message) == ("No", "Bearer [redacted]")
-
-
-def test_the_problems_of_a_workload_are_stored_without_it() -> None:
-    problem = errors.FieldProblem("annotations", "wrong_type", f"not a MAC: token={JWT}")
-    assert running.summarize_problems([problem]) == (
-        "wrong_type",
-        "annotations: not a MAC: token=[redacted]",
-    )

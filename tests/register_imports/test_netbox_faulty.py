@@ -119,7 +119,7 @@ def test_a_token_that_netbox_repeats_is_stored_and_logged_nowhere(
     def repeat(handler: BaseHTTPRequestHandler) -> None:
         sent = handler.headers["Authorization"]
         body = json.dumps({"detail": f"no access with {sent!r} or {token}"}).encode()
-        location = f"https://ipam.example/?{sent.replace(' ', '%20')}"
+        location = f"https://ipam.example/{token}/?{sent.replace(chr(32), chr(43))}"
         (answer(body, 403) if fault == "detail" else answer(b"", 302, Location=location))(handler)
 
     server.raw = repeat
