@@ -140,8 +140,8 @@ def follow_bindings(connection: Connection, kind: str) -> list[tuple[ClusterOwne
     return ingest.isolate_failures(new_rows, create)
 
 
-def follow_groups(connection: Connection, kind: str) -> None:
-    """Sync the members of the cluster's groups that a RoleBinding names."""
+def follow_groups(connection: Connection, kind: str) -> list[tuple[ClusterGroupMember, Exception]]:
+    """Sync the members of the cluster's groups that a RoleBinding names; return those that failed alone."""
     group_owners = ClusterOwner.objects.filter(
         connection=connection, subject_kind=SubjectKind.GROUP
     )
@@ -157,10 +157,15 @@ def follow_groups(connection: Connection, kind: str) -> None:
     rows.filter(
         pk__in=[pk for key, pk in existing_ids.items() if key not in desired_members]
     ).delete()
-    ClusterGroupMember.objects.bulk_create(
+    new_rows = [
         ClusterGroupMember(connection=connection, group=group, username=user)
         for group, user in sorted(desired_members - existing_ids.keys())
-    )
+    ]
+
+    def create(batch: Sequence[ClusterGroupMember]) -> None:
+        ClusterGroupMember.objects.bulk_create(batch)
+
+    return ingest.isolate_failures(new_rows, create)
 
 
 def _observed_manifests(
@@ -213,5 +218,6 @@ class Groups(Handler):
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
         with context.transaction():
-            follow_groups(context.connection, self.kind)
+            for member, error in follow_groups(context.connection, self.kind):
+                ingest.record_failure(context, self.kind, member.group, error)
         return ()

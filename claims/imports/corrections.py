@@ -21,6 +21,7 @@ from pools.core.register_import import parsing
 from pools.models.register_imports import RowStatus
 from pools.platform import database
 from pools.platform.imports import states
+from pools.register.allocator import batches
 from pools.sql import statements
 
 # The fields that can be corrected, and the columns that store their source values.
@@ -162,7 +163,10 @@ def _unused_addresses(
             address = subnet.network_address + (number - int(subnet.network_address))
             yield f"{address}/{subnet.prefixlen}"
         candidate = max(candidate, last + 1)
-    raise errors.PoolExhausted(f"{network.name} has no free IPv{subnet.version} address.")
+    message = f"{network.name} has no free IPv{subnet.version} address."
+    if network.pool is None:
+        raise errors.PoolExhausted(message)
+    raise batches.exhausted(network.pool, subnet.version, message)
 
 
 def _get_row(vm_import: VMImport, number: int) -> ImportRow:

@@ -93,12 +93,14 @@ def _store_results(
     changed, granted = [], []
     for claim in claims:
         result = results[claim.pk]
+        before = dialects.outcome_of(dialects.allocation_condition(claim.conditions))
         is_changed = _apply_result(claim, result, dialect, now)
         if result.ips:
             granted.append(claim)
         if is_changed:
             changed.append(claim)
-            if not result.ips:
+            # While a pool stays exhausted, only what cools changes: that is no other refusal.
+            if not result.ips and not before is result.outcome is ClaimOutcome.EXHAUSTED:
                 _record_failure(pool, claim, result, author)
     ingest.store(changed, "ips", "conditions")
     if granted:

@@ -42,7 +42,7 @@ class ClaimAllocator:
         self._author = author
         self._contenders = contenders
         self._families = batches.families(pool)
-        self._full: set[int] = set()
+        self._full: dict[int, AllocationResult] = {}  # the refusal, by exhausted family
 
     def allocate(
         self, claims: Sequence[IPAMClaim], problems_by_uid: Mapping[str, str]
@@ -187,7 +187,7 @@ class ClaimAllocator:
         """Draw an address of each family or none; a family that is exhausted is not tried again."""
         full_family = next((family for family in families if family in self._full), None)
         if full_family is not None:
-            return self._exhausted_result(full_family)
+            return self._full[full_family]
         holder, ips = _holder(claim), list[str]()
         family = 0
         try:
@@ -195,13 +195,12 @@ class ClaimAllocator:
                 for family in families:
                     ips += self._allocate_blocks([holder], (family,))[holder]
         except errors.PoolExhausted:
-            self._full.add(family)
-            return self._exhausted_result(family)
+            error = batches.exhausted(self._pool, family, dialects.exhausted_message(family))
+            self._full[family] = AllocationResult(
+                ClaimOutcome.EXHAUSTED, error.message, code=error.code
+            )
+            return self._full[family]
         return ips
-
-    def _exhausted_result(self, family: int) -> AllocationResult:
-        message = dialects.exhausted_message(family)
-        return AllocationResult(ClaimOutcome.EXHAUSTED, message, code=errors.PoolExhausted.code)
 
     def _allocate_blocks(
         self, holders: Sequence[Holder], families: tuple[int, ...]

@@ -116,7 +116,7 @@ IGNORED = "requested_addresses_ignored"
 
 
 def _ignored_requests(context: SyncContext) -> Iterator[ReconcileFinding]:
-    """Report pods that asked for addresses and run with others; after a watch event, as the last full sync did."""
+    """Report pods that asked for addresses or a MAC and got others; after a watch event, as the last full sync did."""
     if context.from_watch:
         for row in Finding.objects.filter(cluster=context.cluster, kind=Pods.kind, code=IGNORED):
             yield ReconcileFinding(

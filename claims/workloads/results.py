@@ -26,6 +26,7 @@ from claims.models import (
     WorkloadCounts,
 )
 from claims.models.workloads import ComparisonResult, WorkloadKind
+from pools.core import redaction
 from pools.core.block_fields import format_time
 from pools.models.fields import Now
 from pools.platform import database
@@ -244,7 +245,7 @@ def _vm_statuses(
         "kind": VM_KIND,
     }
     return {
-        (row["network_id"], row["namespace"], row["name"]): row["status"]
+        (row["network_id"], row["namespace"], row["name"]): redaction.redact(row["status"])
         for row in database.fetch(_VM_STATUSES, values)
     }
 

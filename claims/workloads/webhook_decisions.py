@@ -9,6 +9,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 
 from claims.models import Decision
+from pools.core import redaction
 from pools.models.fields import Now
 
 log = logging.getLogger(__name__)
@@ -20,7 +21,10 @@ _AT_ONCE = 10_000
 
 def record(cluster_id: int, **values: Any) -> None:
     """Record one decision; `values` are the fields of a Decision. A failure is only logged."""
-    truncated_values = {key: _truncate(value, _LONGEST.get(key)) for key, value in values.items()}
+    shown_values = redaction.redact_values(values)
+    truncated_values = {
+        key: _truncate(value, _LONGEST.get(key)) for key, value in shown_values.items()
+    }
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pools.cilium import node_status
 from pools.cilium.node_status import FAMILIES, NodeStatus
 from pools.cilium.pod_pools import PodPools
-from pools.core import addresses, errors
+from pools.core import addresses, errors, redaction
 from pools.core.cilium import ciliumnode
 from pools.models import ObservedObject
 
@@ -75,7 +75,7 @@ def _node_addresses(status: NodeStatus) -> NodeAddresses:
             (overlap.pool, overlap.cidr, " ".join(overlap.holder)) for overlap in status.overlaps
         ),
         waiting=tuple(row.cidr for row in status.unpublished),
-        error=demand.operator_error,
+        error=redaction.redact(demand.operator_error),
         problem="",
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
+from pools.core import redaction
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Reason
 from pools.core.cluster_api.contract import HOLDER_KIND, PoolKey
@@ -61,5 +62,6 @@ def describe(rows: Iterable[ObservedObject]) -> list[ListedClaim]:
     for row in chosen:
         reason, message = conditions.current_reason(row.manifest) or ("", "")
         key = contract.pool_key(row.manifest)
-        claims.append(ListedClaim(row, key, by_uid.get(row.uid), reason, message))
+        block = by_uid.get(row.uid)
+        claims.append(ListedClaim(row, key, block, reason, redaction.redact(message)))
     return claims

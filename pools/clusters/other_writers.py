@@ -15,7 +15,7 @@ from typing import Any
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import sync_runs
 from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncContext
-from pools.core import errors
+from pools.core import errors, redaction
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Connection, ObservedObject
 from pools.models.connections import ManagedResource
@@ -117,10 +117,10 @@ class Leases(Handler):
 
 
 def lease_holder(manifest: Manifest) -> str:
-    """Return who holds a Lease; "" for nobody."""
+    """Return who holds a Lease, without secrets; "" for nobody."""
     spec = manifest.get("spec")
     holder: Any = spec.get("holderIdentity") if isinstance(spec, dict) else None
-    return holder if isinstance(holder, str) else ""
+    return redaction.redact(holder) if isinstance(holder, str) else ""
 
 
 def report(writer: OtherWriter, read: Reader, *, live: bool) -> WriterReport:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GistIndex, OpClass
@@ -10,6 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
+from pools.core import redaction
 from pools.core.observed.uses import Role
 from pools.models.clusters import AddressSpace, Cluster
 
@@ -62,6 +65,11 @@ class ObservedObject(models.Model):
     def __str__(self) -> str:
         prefix = f"{self.namespace}/" if self.namespace else ""
         return f"{self.kind} {prefix}{self.name}"
+
+    @property
+    def shown_manifest(self) -> Any:
+        """The manifest without secrets; `manifest` keeps them, because whole objects are written back."""
+        return redaction.redact_values(self.manifest)
 
     @property
     def coded_problem(self) -> dict[str, str] | None:

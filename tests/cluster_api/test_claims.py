@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from pools.core.cluster_api import contract
+from pools.core.cluster_api.conditions import Reason
 from tests.cluster_api.world import BLUE, GREEN, World
+from tests.kube.fake import FakeCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NET = "10.0.0.0/24"
@@ -170,6 +172,25 @@ def test_two_pools_of_one_name_in_two_namespaces(world: World) -> None:
     world.sync()
     assert world.address_text("test-1") == "10.0.0.50"
     assert world.address_text("test-2", GREEN) == "10.0.1.50"
+
+
+def test_a_claim_with_a_uid_that_is_too_long_is_refused_alone(world: World) -> None:
+    if not isinstance(world.server, FakeCluster):
+        pytest.skip("an API server makes uids of 36 characters")
+    world.pool(NET)
+    world.put_pool("pool")
+    for name in ("a", "long", "z"):
+        world.put_claim(name)
+    claims = world.server.known("ipaddressclaims.ipam.cluster.x-k8s.io")
+    claim = world.claim("long")
+    assert claim is not None
+    claim["metadata"]["uid"] = "u" * 65
+    world.server.store.write(claims, claim)
+    world.sync()
+    assert world.ready("long") == ("False", Reason.ALLOCATION_FAILED.value)
+    assert world.address("long") is None
+    assert world.ready("a") == world.ready("z") == ("True", "Ready")
+    assert set(world.held()) == {f"{BLUE}/a", f"{BLUE}/z"}
 
 
 @pytest.mark.exhaustive

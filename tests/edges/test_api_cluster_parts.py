@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from pools.api.clusters import observed
 from pools.api.clusters.drift import NodeSerializer
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
 from pools.models.fields import Now
+from tests import people
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +84,28 @@ def test_one_object_has_its_manifest_and_belongs_to_its_cluster(api: apis.Api) -
     answer = api("GET", f"clusters/prod/objects/{result['id']}/").json()
     assert answer == {**result, "manifest": {"kind": "CiliumPodIPPool"}}
     apis.refused(api("GET", f"clusters/other/objects/{result['id']}/"), 404, "not_found")
+
+
+def test_an_object_is_shown_without_secrets(api: apis.Api) -> None:
+    row = ObservedObject.objects.filter(cluster__name="prod", name="green").get()
+    row.manifest = {
+        "metadata": {"annotations": {"note": "password: hunter2-of-the-team"}},
+        "status": {"failures": ["token=abcdef0123456789"]},
+    }
+    row.save()
+    rest = api("GET", f"clusters/prod/objects/{row.pk}/").json()["manifest"]
+    assert rest == {
+        "metadata": {"annotations": {"note": "password: [redacted]"}},
+        "status": {"failures": ["token=[redacted]"]},
+    }
+    browser = people.browser()
+    page = browser.get(reverse("admin:pools_observedobject_change", args=[row.pk]))
+    assert page.status_code == 200
+    shown = page.content.decode()
+    assert "hunter2" not in shown
+    assert "abcdef0123456789" not in shown
+    row.refresh_from_db()
+    assert "hunter2" in str(row.manifest)  # what is written back is what was read
 
 
 def test_pages_of_objects(api: apis.Api) -> None:

@@ -40,7 +40,14 @@ def test_the_same_host_three_times(api: apis.Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("category", "mask", "kind"), [("pod", 28, "node"), ("vm", 32, "vm"), ("ipv4", 32, "env")]
+    ("category", "mask", "kind"),
+    [
+        ("pod", 28, "node"),
+        ("vm", 32, "vm"),
+        ("ipv4", 32, "env"),
+        ("node", 32, "node"),
+        ("instance", 32, "instance"),
+    ],
 )
 def test_in_each_category(api: apis.Api, category: str, mask: int, kind: str) -> None:
     part = {"mask_size": mask, "cidrs": ["198.51.100.0/24"]}

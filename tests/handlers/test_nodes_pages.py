@@ -54,6 +54,15 @@ def test_overlaps_errors_and_blocks_that_wait(world: World) -> None:
     assert node.error == "pool empty"
 
 
+def test_an_error_of_the_operator_is_shown_without_secrets(world: World) -> None:
+    node = world.node("n1")
+    node["status"] = {"ipam": {"operator-status": {"error": "refused: token=abcdef0123456789"}}}
+    world.fake.put(node)
+    world.passed()
+    (shown,) = pod_cidrs.list_nodes(world.cluster.pk)
+    assert shown.error == "refused: token=[redacted]"
+
+
 def test_pages_of_nodes(world: World) -> None:
     for number in range(5):
         world.node(f"n{number}")

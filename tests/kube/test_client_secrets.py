@@ -11,8 +11,12 @@ from urllib import parse
 
 import pytest
 
+from pools.cluster_api import listing
+from pools.clusters import other_writers
 from pools.clusters.client import api_client
-from pools.clusters.reconcile import differences, handler
+from pools.clusters.reconcile import apply, differences, handler, sync_runs, writes
+from pools.core.kubernetes.differences import FieldDifference
+from pools.models import Cluster, Drift, Finding, ObservedObject
 from pools.platform.outbound import faults
 from tests.kube import gateways, raw_server
 from tests.kube.gateways import POOLS
@@ -82,8 +86,6 @@ def test_an_error_event_of_a_watch_and_a_version() -> None:
 
 
 def test_conditions_and_findings_are_stored_without_it(db: None) -> None:
-    from pools.models import Cluster, Finding
-
     class Pools(handler.Handler):
         kind, resources = POOLS.kind, (POOLS,)
 
@@ -104,3 +106,39 @@ def test_conditions_and_findings_are_stored_without_it(db: None) -> None:
     differences.store_findings(cluster.pk, POOLS.kind, [finding])
     row = Finding.objects.get()
     assert JWT not in f"{row.message} {row.details}"
+
+
+def test_a_difference_is_stored_and_planned_without_it(db: None) -> None:
+    error = FieldDifference("status.error", None, {"text": f"token={JWT}"}, ("operator",))
+    cluster = Cluster.objects.create(name="east")
+    drifted = differences.DriftedField(("", "a"), error, "", "")
+    differences.store_drift(cluster.pk, POOLS.kind, [drifted], None)
+    row = Drift.objects.get()
+    assert row.observed == {"text": "token=[redacted]"}
+    counts = sync_runs.KindCounts()
+    write = handler.Write(POOLS, "a", lambda current: current)
+    apply._count(counts, writes.WriteResult(write, field_differences=(error,)), dry_run=True)
+    assert JWT not in str(counts.plan)
+    assert "token=[redacted]" in str(counts.plan)
+
+
+def test_the_holder_of_a_lease_is_shown_without_it() -> None:
+    lease = {
+        "metadata": {"namespace": "kube-system", "name": "operator"},
+        "spec": {"holderIdentity": f"operator token={JWT}"},
+    }
+    (writer, *_) = other_writers.WRITERS
+    report = other_writers.report(writer, lambda _: [lease], live=True)
+    assert report.evidence.endswith("is held by operator token=[redacted]")
+    stored = handler.projection_for(other_writers.Leases(writer))(lease)
+    assert stored is not None
+    assert JWT not in str(stored)
+
+
+def test_the_condition_of_a_claim_of_cluster_api_is_shown_without_it(db: None) -> None:
+    condition = {"type": "Ready", "status": "False", "reason": "No", "message": f"Bearer {JWT}"}
+    row = ObservedObject(
+        namespace="blue", name="a", manifest={"status": {"v1beta2": {"conditions": [condition]}}}
+    )
+    (shown,) = listing.describe([row])
+    assert (shown.reason, shown.message) == ("No", "Bearer [redacted]")

@@ -11,7 +11,7 @@ from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import SyncContext, Write
 from pools.core import errors
 from pools.core.kubernetes.resources import Manifest
-from pools.models import Connection, Finding
+from pools.models import Connection, Finding, ObservedObject
 from pools.models.connections import ManagedResource
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
@@ -96,3 +96,17 @@ def test_an_object_that_breaks_ingest_is_named_by_a_finding(
     nodes.trouble = trouble
     small.reconcile(connection, nodes)
     assert Finding.objects.get(code="object_failed").subject == "bad"
+
+
+def test_what_a_handler_quotes_of_an_object_is_stored_without_secrets(
+    fleet: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    def trouble(_: SyncContext, one: object) -> None:
+        one.row.problem_code = "odd"  # type: ignore[attr-defined]
+        one.row.problem = "no MAC: token=abcdef0123456789"  # type: ignore[attr-defined]
+
+    nodes.trouble = trouble
+    for _ in range(2):
+        small.reconcile(connection, nodes)
+        problems = set(ObservedObject.objects.values_list("problem_code", "problem"))
+        assert problems == {("odd", "no MAC: token=[redacted]")}

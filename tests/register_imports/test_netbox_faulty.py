@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from pools.platform.outbound import faults
 from pools.platform.outbound.credentials import Access
 from pools.register.imports import netbox
+from tests import people
 from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox
 from tests.register_imports.sources import counts, rows_of
@@ -106,6 +109,30 @@ def test_a_faulty_answer_fails_with_its_reason(
         netbox.read(access, sleep=lambda _: None)
     failed = run(source(server)) if case.startswith("unstorable") else None
     assert failed is None or (failed.status, failed.error_code) == ("failed", "cluster_forbidden")
+
+
+@pytest.mark.parametrize("token", [netbox_server.TOKEN, netbox_server.TOKEN_V2])
+@pytest.mark.parametrize("fault", ["detail", "redirect"])
+def test_a_token_that_netbox_repeats_is_stored_and_logged_nowhere(
+    server: NetBox, fault: str, token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def repeat(handler: BaseHTTPRequestHandler) -> None:
+        sent = handler.headers["Authorization"]
+        body = json.dumps({"detail": f"no access with {sent!r} or {token}"}).encode()
+        location = f"https://ipam.example/{token}/?{sent.replace(chr(32), chr(43))}"
+        (answer(body, 403) if fault == "detail" else answer(b"", 302, Location=location))(handler)
+
+    server.raw = repeat
+    with caplog.at_level(logging.INFO):
+        failed = run(source(server, token=token))
+    assert token in server.requests[0][1]
+    assert failed.status == "failed"
+    assert ("no access with" if fault == "detail" else "https://ipam.example/") in failed.error
+    assert "[redacted]" in failed.error
+    assert token[-12:] not in f"{failed.error} {caplog.text}"
+    page = people.browser().get(reverse("admin:pools_registerimport_change", args=[failed.pk]))
+    assert page.status_code == 200
+    assert token[-12:] not in page.content.decode()
 
 
 def test_compressed_answers_are_read(server: NetBox) -> None:

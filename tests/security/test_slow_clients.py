@@ -105,6 +105,9 @@ REFUSED = {
     "a huger one": (BODY.replace(b"100000", b"9" * 30), 413),
     "two lengths": (BODY.replace(b"\r\n\r\n", b"\r\nContent-Length: 3\r\n\r\n"), 400),
     "no length": (BODY.replace(b"100000", b"-5"), 400),
+    "two content types": (API_BODY.replace(b"\r\n\r\n", b"\r\nContent-Type: text/csv\r\n\r\n"), 400),
+    "two hosts": (API_BODY.replace(b"\r\n\r\n", b"\r\nHost: localhost\r\n\r\n"), 400),
+    "a target in UTF-8": ("GET /api/v1/pools/?name=grün HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), 400),
     "no HTTP": (b"\x00\x01\x02\r\n\r\n", 400),
 }  # fmt: skip
 

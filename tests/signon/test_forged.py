@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import logging
+import urllib.parse
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +24,10 @@ pytestmark = pytest.mark.django_db
 
 def _encode(octets: bytes) -> str:
     return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()
+
+
+def _encode_text(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
 def refused(client: Client, begun: str) -> bool:
@@ -170,6 +177,24 @@ def test_a_provider_that_breaks_on_the_way(client: Client, issuer: Issuer) -> No
     begun = begin(client)
     issuer.is_broken = True
     assert come_back(client, begun).status_code == 503
+
+
+@pytest.mark.parametrize(
+    "write", [str, _encode_text, urllib.parse.quote], ids=["plain", "base64", "percent"]
+)
+def test_a_client_secret_that_the_provider_repeats_is_logged_nowhere(
+    client: Client, issuer: Issuer, write: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = begin(client)
+    issuer.documents["/token"] = {"error": "bad client", "repeated": write(SECRET)}
+    with caplog.at_level(logging.INFO):
+        response = come_back(client, begun)
+    assert response.status_code == 403
+    assert "bad client" in caplog.text
+    assert "[redacted]" in caplog.text
+    shown = f"{caplog.text} {response.content.decode()}"
+    assert SECRET not in shown
+    assert write(SECRET) not in shown
 
 
 @pytest.mark.parametrize("subject", ["u1", "u2"])

@@ -97,18 +97,18 @@ def default_network(text: object) -> Element:
 def ignored_request(
     annotations: Mapping[str, Any], pod_networks: object
 ) -> tuple[list[str], list[str]] | None:
-    """Return the addresses that a pod asked for on its primary network and the others that it got, or None.
+    """Return what a pod asked for on its primary network (addresses, MAC) and what it got instead, or None.
 
     `pod_networks` is the value of OVN-Kubernetes' annotation. None, too, where one of both is absent or invalid.
     """
     try:
-        requested = [
-            ip_interface(ip).ip for ip in default_network(annotations[DEFAULT_NETWORK]).ips
-        ]
+        element = default_network(annotations[DEFAULT_NETWORK])
         networks = json.loads(str(pod_networks))
         (primary,) = [value for value in networks.values() if value.get("role") == "primary"]
-        listed = primary.get("ip_addresses") or [primary["ip_address"]]
-        got = [ip_interface(str(ip)).ip for ip in listed]
+        listed = primary.get("ip_addresses") or [primary.get("ip_address")]
+        ips = [ip_interface(str(ip)).ip for ip in listed if ip] if element.ips else []
+        listed_mac = element.mac and primary.get("mac_address")
+        mac = macs.parse_mac(listed_mac) if listed_mac else None
     except (
         errors.InvalidInput,
         ValueError,
@@ -118,8 +118,12 @@ def ignored_request(
         RecursionError,
     ):
         return None
-    missing = set(requested) - set(got)
-    return ([*map(str, requested)], [*map(str, got)]) if missing and got else None
+    requested_ips = [ip_interface(ip).ip for ip in element.ips]
+    has_other_ips = bool(ips) and not set(requested_ips) <= set(ips)
+    if not has_other_ips and mac in {None, element.mac}:
+        return None
+    requested, got = [str(ip) for ip in requested_ips], [str(ip) for ip in ips]
+    return (requested, got) if mac is None else ([*requested, str(element.mac)], [*got, mac])
 
 
 def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:

@@ -61,7 +61,7 @@ def _page(request: HttpRequest, row: ObservedObject) -> HttpResponse:
         row,
         title=str(row),
         drift=drift.first(),
-        manifest=json.dumps(row.manifest, indent=2, ensure_ascii=False),
+        manifest=json.dumps(row.shown_manifest, indent=2, ensure_ascii=False),
         call=f"clusters/{row.cluster.name}/objects/{row.pk}/",
     )
 

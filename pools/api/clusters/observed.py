@@ -60,7 +60,7 @@ class ObservedObjectSerializer(Representation):
 class ObservedManifestSerializer(ObservedObjectSerializer):
     """An object of a cluster as last observed."""
 
-    manifest = fields.ObjectField()
+    manifest = fields.ObjectField(source="shown_manifest")
 
 
 class FindingSerializer(Representation):

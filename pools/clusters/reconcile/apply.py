@@ -15,6 +15,7 @@ from pools.clusters.reconcile.handler import (
 )
 from pools.clusters.reconcile.sync_runs import LONGEST_PLAN, KindCounts
 from pools.clusters.reconcile.writes import WriteResult
+from pools.core import redaction
 from pools.core.kubernetes.differences import FieldDifference
 from pools.core.kubernetes.resources import Manifest
 from pools.models import Finding, ObservedObject
@@ -181,7 +182,11 @@ def _count(counts: KindCounts, result: WriteResult, *, dry_run: bool) -> None:
 
 
 def _field_as_json(difference: FieldDifference) -> dict[str, Any]:
-    return {"path": difference.path, "desired": difference.desired, "observed": difference.observed}
+    return {
+        "path": difference.path,
+        "desired": redaction.redact_values(difference.desired),
+        "observed": redaction.redact_values(difference.observed),
+    }
 
 
 def _drifted_fields(results: Sequence[WriteResult]) -> list[differences.DriftedField]:

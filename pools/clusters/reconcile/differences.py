@@ -66,8 +66,8 @@ def store_drift(
 
 def _values(drift: DriftedField) -> dict[str, Any]:
     return {
-        "desired": _json(drift.difference.desired),
-        "observed": _json(drift.difference.observed),
+        "desired": _json(redaction.redact_values(drift.difference.desired)),
+        "observed": _json(redaction.redact_values(drift.difference.observed)),
         "managers": list(drift.difference.managers),
         "conflict": _text(redaction.redact(drift.conflict))[:1000],
         "conflict_code": drift.code[:63],

@@ -144,6 +144,8 @@ def _ingest_rows(
             error, f"{handler.kind} {culprit.row.namespace}/{culprit.row.name}"
         )
         culprit.row.problem_code, culprit.row.problem = problem.code, problem.text
+    for row in rows:
+        row.problem = redaction.redact(row.problem)  # handlers quote what they read
     changed = [
         row
         for row, before, waited in zip(rows, stored, pending, strict=True)

@@ -191,7 +191,7 @@ def exhausted(pool: Pool, family: int, message: str) -> errors.PoolExhausted:
     cooling = "block is" if count == 1 else "blocks are"
     when = block_fields.format_time(until)
     return errors.PoolExhausted(
-        f"{message} {number} {cooling} in cooldown; the next one becomes free at {when}."
+        f"{message.removesuffix('.')}. {number} {cooling} in cooldown; the next one becomes free at {when}."
     )
 
 

@@ -8,7 +8,10 @@ import pytest
 
 from claims.imports import drafts as import_drafts
 from claims.models import Entry, ImportRow
+from pools.core import errors
 from pools.models.register_imports import ImportStatus as Status
+from pools.register import pools
+from tests import factories
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
@@ -122,6 +125,19 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
         "10.0.0.4/24",
         "fd00::7/64",
     ]
+
+
+def test_a_full_network_says_what_cools() -> None:
+    network = worlds.network(subnets=("10.0.0.0/29",), reserved_subnets=["10.0.0.4/30"])
+    of = drafts.draft(network, row("one", mac(1), "10.0.0.5"))
+    assert network.pool is not None
+    pools.change(network.pool.pk, pools.PoolChange(cooldown_seconds=3600), author=worlds.BY)
+    factories.give_back(factories.take(network.pool, factories.holder("x"), cidr="10.0.0.3/32"))
+    with pytest.raises(errors.PoolExhausted) as refusal:
+        import_drafts.assign_free_addresses(of.pk, 1, author=worlds.BY)
+    assert refusal.value.message.startswith(
+        f"{network.name} has no free IPv4 address. 1 block is in cooldown; the next one becomes free at 20"
+    )
 
 
 def test_rows_against_each_other() -> None:

@@ -154,6 +154,30 @@ def test_a_full_subnet_and_space_that_frees(world: World) -> None:
     assert set(world.held().values()) == {"blue/vm2", "blue/vm3"}
 
 
+@both
+def test_a_full_subnet_says_what_cools(world: World, definition: str) -> None:
+    """The history has the refusal once, though what cools changes."""
+    world.network("10.0.0.0/24", "fd00::/125", reserved_subnets=TWO_LEFT, cooldown=3600)
+    for number in (1, 2):
+        world.claim(f"vm{number}")
+    world.passed()
+    for number, cooling in ((3, "1 block is"), (4, "2 blocks are")):
+        name = f"vm{number - 2}.podnet"
+        gone = world.there(name)
+        world.server.remove("ipamclaims", name, "blue")
+        world.tell(("DELETED", gone))
+        world.claim(f"vm{number}")
+        world.passed()
+        for waiting in range(3, number + 1):
+            status, reason, message = world.condition(f"vm{waiting}.podnet")[1:]
+            assert (status, reason) == ("False", "SubnetExhausted")
+            assert message.startswith(
+                f"The network has no free IPv6 address. {cooling} in cooldown; the next one becomes free at 20"
+            )
+        assert world.passed()["written"] == 0
+    assert FailureEvent.objects.count() == 2
+
+
 @pytest.mark.exhaustive
 @decentralized
 def test_a_requested_address_is_not_kept_when_the_other_family_is_full(world: World) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection as database
 
 from claims.access import cluster_owners as access_handlers
 from claims.access import namespaces
@@ -193,3 +194,55 @@ def test_without_the_right_all_else_goes_on_and_what_was_known_stays(ovn: Ovn) -
     assert ovn.connection.error_code == ""
     passed(ovn)
     assert (sees(ovn), Finding.objects.exists()) == (False, False)
+
+
+def _run_with_failures(ovn: Ovn) -> list[tuple[str, str]]:
+    """Kind and subject of the objects that failed alone in a sync run."""
+    lease = leases.take(ovn.connection.pk, "test")
+    assert lease is not None
+    handlers = [
+        NetworkAttachmentDefinitions(),
+        access_handlers.RoleBindings(),
+        access_handlers.Groups(),
+    ]
+    with gateways.to(ovn.server) as gateway:
+        run = sync.run(lease, handlers, open_client=lambda _: gateway)
+    assert not run.error_code, (run.error_code, run.error)
+    assert not [kind for kind in run.kinds.values() if kind.get("code")], run.kinds
+    findings = Finding.objects.filter(code="object_failed")
+    return list(findings.order_by("kind").values_list("kind", "subject"))
+
+
+def test_a_binding_that_cannot_be_stored_fails_alone(ovn: Ovn, settings: Any) -> None:
+    """RBAC has no limit for the name of a role; the column has one of 253 characters."""
+    settings.IPAM_VM_OWNER_ROLES = ["kubevirt.io:edit", "r" * 300]
+    ovn.put(nad())
+    ovn.put(binding("a", ("User", "otto")))
+    ovn.put(binding("bad", ("User", "vera"), role="r" * 300))
+    ovn.put(binding("z", ("User", "vera")))
+    assert _run_with_failures(ovn) == [("RoleBinding", "default/bad")]
+    assert [item[:3] for item in told()] == [("a", "User", "otto"), ("z", "User", "vera")]
+    ovn.remove("rolebindings", "bad", "default")
+    assert _run_with_failures(ovn) == []
+
+
+def test_a_group_that_cannot_be_stored_fails_alone(ovn: Ovn) -> None:
+    """Each name that is read can be stored, so that a rule of the database refuses one here."""
+    with database.cursor() as cursor:
+        cursor.execute(
+            "ALTER TABLE claims_clustergroupmember ADD CONSTRAINT refused CHECK (username <> 'bad')"
+        )
+    ovn.put(nad())
+    ovn.put(binding("edit", ("Group", "a"), ("Group", "bad"), ("Group", "z")))
+    ovn.put(group("a", "otto"))
+    ovn.put(group("bad", "bad"))
+    ovn.put(group("z", "vera"))
+    assert _run_with_failures(ovn) == [("Group", "bad")]
+    assert [str(member) for member in ClusterGroupMember.objects.all()] == [
+        "otto in a",
+        "vera in z",
+    ]
+    assert sees(ovn)
+    ovn.put(group("bad", "good"))
+    assert _run_with_failures(ovn) == []
+    assert ClusterGroupMember.objects.filter(group="bad", username="good").exists()

@@ -62,6 +62,17 @@ def test_long_names_are_cut(door: Door) -> None:
     assert len(Decision.objects.get().message) == 1000
 
 
+def test_what_an_annotation_said_is_recorded_without_secrets(door: Door) -> None:
+    secret = "token=abcdef0123456789"
+    patch = [{"op": "add", "path": "/metadata", "value": f"a {secret}"}]
+    webhook_decisions.record(
+        door.cluster.pk, path="mutate-pods", code="x", message=f"no MAC: {secret}", patch=patch
+    )
+    decision = Decision.objects.get()
+    assert decision.message == "no MAC: token=[redacted]"
+    assert decision.patch == [patch[0] | {"value": "a token=[redacted]"}]
+
+
 def test_old_ones_are_deleted(door: Door, settings: Any) -> None:
     for _ in range(3):
         door.ask(pod())

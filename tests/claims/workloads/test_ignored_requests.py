@@ -13,10 +13,12 @@ from pools.models import Finding
 from tests.claims.workloads import kubevirt
 
 ELEMENT = {"name": "default", "namespace": "ovn-kubernetes"}
+OTHER_MAC = "02:00:00:00:00:99"
 
 
-def annotations(*ips: str) -> dict[str, str]:
-    return {DEFAULT_NETWORK: json.dumps([ELEMENT | {"ips": list(ips)}])}
+def annotations(*ips: str, mac: str = "") -> dict[str, str]:
+    requested = {"ips": list(ips), **({"mac": mac} if mac else {})}
+    return {DEFAULT_NETWORK: json.dumps([ELEMENT | requested])}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,39 @@ def test_request_and_answer(requested: list[str], got: list[Any], ignored: bool)
     networks = json.dumps(kubevirt.attachment(*got))
     result = network_selection.ignored_request(annotations(*requested), networks)
     assert (result is not None) == ignored
+
+
+@pytest.mark.parametrize(
+    ("requested", "ips", "got", "ignored"),
+    [
+        (kubevirt.MAC, [], [], None),
+        (kubevirt.MAC.upper().replace(":", "-"), [], ["10.0.0.3/24"], None),
+        (OTHER_MAC, [], [], ([OTHER_MAC], [kubevirt.MAC])),
+        (OTHER_MAC, [], ["10.0.0.3/24"], ([OTHER_MAC], [kubevirt.MAC])),
+        (
+            OTHER_MAC,
+            ["10.0.0.5/24"],
+            ["10.0.0.5/24"],
+            (["10.0.0.5", OTHER_MAC], ["10.0.0.5", kubevirt.MAC]),
+        ),
+        (
+            kubevirt.MAC,
+            ["10.0.0.5/24"],
+            ["10.0.0.3/24"],
+            (["10.0.0.5", kubevirt.MAC], ["10.0.0.3", kubevirt.MAC]),
+        ),
+    ],
+)
+def test_a_mac_that_was_asked_for(
+    requested: str, ips: list[str], got: list[str], ignored: Any
+) -> None:
+    networks = kubevirt.attachment(*got)
+    annotated = annotations(*ips, mac=requested)
+    assert network_selection.ignored_request(annotated, json.dumps(networks)) == ignored
+    for value in (None, "", 7, "no MAC"):
+        networks["default/prod"]["mac_address"] = value
+        result = network_selection.ignored_request(annotated, json.dumps(networks))
+        assert result is None or kubevirt.MAC not in result[1]
 
 
 @pytest.mark.parametrize(
