@@ -127,7 +127,8 @@ def write_rows(register_import: RegisterImport, step: Step) -> None:
             step(done)
     database.analyze("pools_block")
     _change([row for row in rows if row.status == RowStatus.CHANGED], definitions)
-    database.fetch(_RECORD, {"import": register_import.pk})
+    with database.hash_joins_only(many=len(rows) > BATCH):
+        database.fetch(_RECORD, {"import": register_import.pk})
     database.fetch(_MARK_WRITTEN, {"import": register_import.pk})
 
 
