@@ -203,7 +203,7 @@ def find_spans(kind: str, values: Mapping[str, str]) -> list[tuple[int, int, int
 
 # It begins where a row of digits does: tried at each of them, many without a point would take the square of the time.
 _ANY_ADDRESS = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]*[.:][0-9a-fA-F.:]*(?:\s*/\s*[0-9.]+)?")
-_WITH_PORT = re.compile(r"^([0-9]+(?:\.[0-9]+){3}):[0-9]*$")
+_ADDRESS_AND_PORT = re.compile(r"^([0-9]+(?:\.[0-9]+){3}):[0-9]*$")
 _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
 
 
@@ -213,7 +213,7 @@ def _find_networks(text: str, mask: str = "", *, whole: bool = False) -> list[Ne
     for written in _ANY_ADDRESS.findall(_MASK_BEHIND.sub("/", text)):
         head, _slash, length = "".join(written.split()).partition("/")
         length = length or mask.removeprefix("/")
-        head = _WITH_PORT.sub(r"\1", head)
+        head = _ADDRESS_AND_PORT.sub(r"\1", head)
         head = head if ":" in head else _LEADING_ZEROS.sub("", head)
         try:
             networks.append(
