@@ -136,22 +136,29 @@ _ORIGINS = ("manual", "dhcp", "linklayer", "random")
 
 def _prefer_origins(guests: Sequence[Json]) -> tuple[list[Json], list[FieldProblem]]:
     """Return the addresses of an interface without those of a less lasting origin than another of their family has."""
+    ranked = [(guest, _word(guest.get("ip")), _origin_rank(guest)) for guest in guests]
     best: dict[bool, int] = {}
-    for guest in guests:
-        ip, origin = _word(guest.get("ip")), _word(guest.get("origin")).lower()
-        if origin in _ORIGINS and not _is_link_local(ip):
-            rank = _ORIGINS.index(origin)
+    for _, ip, rank in ranked:
+        if rank is not None:
             best[":" in ip] = min(best.get(":" in ip, rank), rank)
     kept, left_out = [], []
-    for guest in guests:
-        ip, origin = _word(guest.get("ip")), _word(guest.get("origin")).lower()
-        lasting = _ORIGINS[best.get(":" in ip, -1)]
-        if origin in _ORIGINS and not _is_link_local(ip) and origin != lasting:
-            message = f"{ip} was left out: its origin is {origin}, and the interface has one of the origin {lasting}"
-            left_out.append(problem("ips", "origin_set_aside", message, ip))
-        else:
+    for guest, ip, rank in ranked:
+        if rank is None or rank == (first := best[":" in ip]):
             kept.append(guest)
+            continue
+        message = (
+            f"{ip} was left out: its origin is {_ORIGINS[rank]},"
+            f" and the interface has one of the origin {_ORIGINS[first]}"
+        )
+        left_out.append(problem("ips", "origin_set_aside", message, ip))
     return kept, left_out
+
+
+def _origin_rank(guest: Json) -> int | None:
+    """Return the place of an address among the origins; None if it has none of them, or is link-local."""
+    origin = _word(guest.get("origin")).lower()
+    is_ranked = origin in _ORIGINS and not _is_link_local(_word(guest.get("ip")))
+    return _ORIGINS.index(origin) if is_ranked else None
 
 
 Key = tuple[str, str]
