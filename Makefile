@@ -117,7 +117,7 @@ tests: $(DEV)
 
 test: check tests
 
-# What `make test` leaves out, and its properties once more with 300 examples each.
+# What `make test` leaves out, and its properties once more with 100 examples each.
 test-exhaustive: $(DEV) $(HELM_PROGRAMS)
 	$(PY) -m pytest -n 4 $(SHARED) -m "$(REST)" --hypothesis-profile=thorough --ignore=tests/concurrent $(WITHOUT) $(ARGS)
 	$(PY) -m pytest tests/concurrent -m "$(REST)" $(ARGS)

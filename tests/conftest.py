@@ -59,7 +59,7 @@ if not _POOLER:
     )
 
 # Before any test is collected: `@settings(…)` takes what it does not say from the profile of then.
-for _name, _examples in {"suite": 25, "thorough": 300}.items():
+for _name, _examples in {"suite": 25, "thorough": 100}.items():
     hypothesis.settings.register_profile(
         _name, deadline=None, max_examples=_examples, derandomize=True, database=None
     )
