@@ -32,7 +32,7 @@ _NOTHING = "zz-no-such-text"
 _STATEMENTS = Path(__file__).with_suffix(".sql")
 _TABLES = (
     "pools_blockevent", "pools_failureevent", "pools_observedobject", "pools_drift", "pools_finding",
-    "claims_entryevent", "claims_importrow", "claims_vmimport", "claims_decision", "claims_indexentry", "claims_workload",
+    "claims_entryevent", "claims_importrow", "pools_import", "claims_decision", "claims_indexentry", "claims_workload",
     "claims_entry", "claims_ipamclaim", "claims_ippool", "claims_network", "pools_block", "pools_environment",
     "pools_allocationrequest",
 )  # fmt: skip
@@ -158,7 +158,7 @@ def _overview_urls() -> Iterator[str]:
     yield reverse("admin:pools_pool_change", args=[pool.pk])
     yield reverse("admin:pools_cluster_change", args=[network.cluster_id])
     for url in (
-        reverse("admin:claims_vmimport_change", args=[vm_import.pk]),
+        reverse("admin:pools_import_change", args=[vm_import.pk]),
         reverse("admin:claims_ippool_change", args=[ippool.pk]),
         reverse("admin:claims_ippool_entries", args=[ippool.pk]),
     ):

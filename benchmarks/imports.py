@@ -24,7 +24,7 @@ from claims.imports.files import formats
 from claims.imports.mapping import ImportOptions
 from claims.models import Entry, Network, VMImport
 from claims.networks import pools
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import ImportStatus as Status
 from pools.platform import events
 from pools.platform.imports import worker
 
@@ -115,7 +115,7 @@ def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, flo
     upload = Upload("file", io.BytesIO(content), name)
     options = ImportOptions(network.cluster, network=network, namespace="bench")
     made = drafts.create(upload, options, author=registers.BY)
-    worker.process_import(drafts.IMPORTS, made.pk)
+    worker.process_import(made.pk)
     took = time.perf_counter() - began
     found = drafts.IMPORTS.get(made.pk)
     if found.status != Status.DRAFTED or sum(found.counts.values()) != ROWS:
@@ -128,7 +128,7 @@ def _written(of: VMImport) -> dict[str, Any]:
         trace = Path(folder) / "trace"
         began = time.perf_counter()
         drafts.IMPORTS.commit(of.pk, author=registers.BY)
-        round_trips = _round_trips(trace, lambda: worker.process_import(drafts.IMPORTS, of.pk))
+        round_trips = _round_trips(trace, lambda: worker.process_import(of.pk))
         took = time.perf_counter() - began
     if Entry.objects.count() != ROWS:
         raise RuntimeError(drafts.IMPORTS.get(of.pk).error)
@@ -141,7 +141,7 @@ def _written(of: VMImport) -> dict[str, Any]:
 
 def _undo(of: VMImport) -> None:
     drafts.IMPORTS.undo(of.pk, author=registers.BY)
-    worker.process_import(drafts.IMPORTS, of.pk)
+    worker.process_import(of.pk)
 
 
 def _round_trips(trace: Path, work: Callable[[], object]) -> int:

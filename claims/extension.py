@@ -12,9 +12,10 @@ from claims.admin import find, start
 from claims.core import resources
 from claims.entries import ippools
 from claims.entries.ippool_handler import IPPoolHandler
+from claims.imports import drafts as import_drafts
 from claims.ipamclaims import handler
 from claims.ipamclaims.handler import IPAMClaimHandler
-from claims.models import Network
+from claims.models import Network, VMImport
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.route_advertisements import RouteAdvertisements
 from claims.networks.udn_handler import UserDefinedNetworks
@@ -60,7 +61,6 @@ VM_NETWORKS = Extension(
         "entry": _("MAC entries"),
         "ipamclaim": _("claims"),
         "membership": _("memberships"),
-        "import": _("imports"),
         "wave": _("migration waves"),
         "network_settings": _("settings of VM networks"),
     },
@@ -73,6 +73,7 @@ VM_NETWORKS = Extension(
     sql_packages=("claims.sql",),
     conditions=conditions.ALL,
     metrics=(conditions.values,),
+    imports={VMImport.KIND: import_drafts.IMPORTS},
     journal_subjects=(
         journal.Subject(
             Network, lambda rows, user: namespaces.visible(rows, namespaces.scope(user))

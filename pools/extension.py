@@ -34,6 +34,7 @@ from pools.models import (
     Container,
     Pool,
     PoolCIDR,
+    RegisterImport,
 )
 from pools.observed import cidrs as observed_metrics
 from pools.observed import handlers as observed_kinds
@@ -44,6 +45,8 @@ from pools.platform.attributes import values as attribute_values
 from pools.platform.conditions import registry as condition_registry
 from pools.platform.conditions.registry import Condition
 from pools.platform.history import search
+from pools.platform.imports import lifecycle
+from pools.platform.imports.lifecycle import Imports
 from pools.platform.metrics import registry as metric_registry
 from pools.platform.metrics import totals
 from pools.register import checks as register_checks
@@ -56,6 +59,7 @@ from pools.register.conditions import register as register_conditions
 from pools.register.demo import demo, labels, samples
 from pools.register.history import holders as history_holders
 from pools.register.history import searchers
+from pools.register.imports import drafts as import_drafts
 from pools.register.leaks import detection
 from pools.webhooks import configuration
 
@@ -99,6 +103,7 @@ class Extension:
     sql_packages: Sequence[str] = _part(schema_checks.SQL_PACKAGES)
     conditions: Sequence[Condition] = _part(condition_registry.CONDITIONS)
     metrics: Sequence[metric_registry.Source] = _part(metric_registry.SOURCES)
+    imports: Mapping[str, Imports[Any]] = _part(lifecycle.KINDS)
     # Pages
     journal_subjects: Sequence[journal.Subject] = _part(journal.SUBJECTS)
     start_pages: Sequence[overview.StartPage] = _part(overview.START_PAGES)
@@ -144,7 +149,7 @@ ADDRESS_SPACE = Extension(
         "container": _("network containers"),
         "custom_field": _("custom fields"),
         "dns_name": _("DNS names"),
-        "register_import": _("imports of registers"),
+        "import": _("imports"),
         "netbox_source": _("NetBox sources"),
         "environment": _("environments"),
         "journal": _("journal"),
@@ -175,6 +180,7 @@ ADDRESS_SPACE = Extension(
     ),
     finders=(address_claims_admin.finder,),
     find_permissions=("pools.view_block",),
+    imports={RegisterImport.KIND: import_drafts.IMPORTS},
     journal_subjects=(
         journal.Subject(Cluster),
         journal.Subject(Pool),

@@ -17,12 +17,12 @@ from pools.clusters.reconcile import leases, registry, sync
 from pools.platform import idempotency, login_limits, process_metrics, sessions
 from pools.platform.audit import sealing
 from pools.platform.conditions import evaluation
+from pools.platform.imports import lifecycle
 from pools.platform.imports import worker as import_worker
 from pools.platform.metrics import event_counts, totals
 from pools.register import dns, retention, usage
 from pools.register.allocator import requests
 from pools.register.conditions import register as register_conditions
-from pools.register.imports import drafts as import_drafts
 from pools.register.imports import sources as import_sources
 from pools.register.leaks import detection
 from pools.register.utilization import forecasts, samples
@@ -169,17 +169,17 @@ def reconcile(connection_id: int) -> bool:
 
 
 @shared_task
-def process_register_imports() -> int:
-    """Send a message for each import of a register that waits for a worker or has lost its worker."""
-    due = import_drafts.IMPORTS.due_imports()
+def process_imports() -> int:
+    """Send a message for each import that waits for a worker or has lost its worker."""
+    due = lifecycle.due_imports()
     for import_id in due:
-        process_register_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
+        process_import.apply_async((import_id,), expires=_EXPIRY_SECONDS)
     return len(due)
 
 
 @shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)
-def process_register_import(import_id: int) -> bool:
-    return import_worker.process_import(import_drafts.IMPORTS, import_id)
+def process_import(import_id: int) -> bool:
+    return import_worker.process_import(import_id)
 
 
 @shared_task
@@ -187,13 +187,13 @@ def queue_mirrors() -> int:
     """Queue a run of each NetBox mirror that is due."""
     due = import_sources.queue_due()
     for import_id in due:
-        notify_register_worker(import_id)
+        notify_import_worker(import_id)
     return len(due)
 
 
-def notify_register_worker(import_id: int) -> None:
+def notify_import_worker(import_id: int) -> None:
     """Have a worker start the import now instead of at the next tick; call it after the transaction."""
     try:
-        process_register_import.delay(import_id)
+        process_import.delay(import_id)
     except OperationalError:
-        log.warning("broker unavailable; register import %s waits for the next tick", import_id)
+        log.warning("broker unavailable; import %s waits for the next tick", import_id)

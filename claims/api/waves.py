@@ -17,7 +17,7 @@ from claims.imports import drafts
 from claims.models import Wave, WaveVM
 from claims.waves import readiness, waves
 from pools.core import errors
-from pools.models.register_imports import RowStatus
+from pools.models.imports import RowStatus
 from pools.platform.rest import fields, generics, query
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.platform.rest.views import endpoints

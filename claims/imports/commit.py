@@ -25,7 +25,7 @@ from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
 from claims.models.imports import ImportTarget
 from claims.models.ippools import EntrySource
 from pools.clusters.reconcile import leases
-from pools.models.register_imports import RowStatus
+from pools.models.imports import RowStatus
 from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step

@@ -18,7 +18,7 @@ from claims.ipamclaims.ingest import readable_subnets
 from claims.models import ImportRow, Network, VMImport
 from pools.core import errors
 from pools.core.register_import import parsing
-from pools.models.register_imports import RowStatus
+from pools.models.imports import RowStatus
 from pools.platform import database
 from pools.platform.imports import states
 from pools.register.allocator import batches

@@ -23,10 +23,10 @@ from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped, VMInterface
 from claims.imports import commit, corrections, mapping, undo, validation
 from claims.imports import rows as import_rows
 from claims.imports.files import formats
-from claims.models import ImportFile, ImportRow, VMImport
+from claims.models import ImportRow, VMImport
 from claims.models.imports import ImportTarget
 from pools.core import errors
-from pools.platform import advisory_locks, database, events, versions
+from pools.platform import database, events, versions
 from pools.platform.imports import lifecycle, states
 
 
@@ -69,13 +69,14 @@ def store(upload: Upload, vm_import: VMImport) -> None:
 
 # Bytes are sent in binary: as text they would take twice the size.
 _KEEP = """
-    INSERT INTO claims_importfile (vm_import_id, kind, content) VALUES (%s, %s, %b) RETURNING id
+    INSERT INTO pools_importfile (source_import_id, name, kind, content) VALUES (%s, '', %s, %b)
+    RETURNING id
 """
 
 
 def load(vm_import: VMImport) -> Upload:
     """Return the stored upload of an import."""
-    file, name = ImportFile.objects.get(vm_import=vm_import), vm_import.file_name
+    file, name = vm_import.files.get(), vm_import.file_name
     content = bytes(file.content)
     if file.kind == "rows":
         return Upload("rows", json.loads(content))
@@ -125,14 +126,12 @@ class VMImports(lifecycle.Imports[VMImport]):
     """Imports of VMs."""
 
     model = VMImport
-    related = ("cluster", "network", "user")
     refusals = (
         errors.ImportHasBadRows,
         errors.ClusterDecides,
         errors.InvalidInput,
         errors.QuotaExceeded,
     )
-    lock_class = advisory_locks.VM_IMPORT
     correct = staticmethod(corrections.correct_row)
     skip = staticmethod(corrections.skip_rows)
     write = staticmethod(commit.write)
@@ -166,10 +165,6 @@ class VMImports(lifecycle.Imports[VMImport]):
             row.limited, row.user = True, user
             row.save(update_fields=["limited", "user"])
 
-    def discard(self, import_id: int) -> None:
-        ImportRow.objects.filter(vm_import=import_id).delete()
-        ImportFile.objects.filter(vm_import=import_id).delete()
-
     def read(self, row: VMImport) -> formats.FileReading:
         return load(row).open(already_counted=True)
 
@@ -189,7 +184,7 @@ class VMImports(lifecycle.Imports[VMImport]):
         row.left_out = dict(reading.skipped)
         row.notes += [{"code": note.code, "message": note.message} for note in reading.notes]
         row.notes += _left_out_notes(reading.skipped)
-        ImportFile.objects.filter(vm_import=row).delete()
+        row.files.all().delete()
         states.mark_drafted(row, "rows_total", "rows_done", "left_out", "notes")
 
     def revalidate_rows(self, row: VMImport) -> None:
@@ -232,9 +227,11 @@ def _new_import(
 ) -> VMImport:
     return VMImport(
         cluster=options.cluster,
-        target=options.target,
-        network=options.network,
-        namespace=options.namespace,
+        options={
+            "target": options.target,
+            "network": options.network.pk if options.network else None,
+            "namespace": options.namespace,
+        },
         mapping=mapping.parse(options),
         notes=list(options.notes),
         format=reading.format,
@@ -276,7 +273,7 @@ def change_mapping(
             limited=vm_import.limited,
         )
         vm_import.mapping = vm_import.mapping | mapping.parse(options)
-        vm_import.save(update_fields=["network", "namespace", "mapping"])
+        vm_import.save(update_fields=["options", "mapping"])
         mapping.remember_port_groups(vm_import, options)
         import_rows.reread_rows(vm_import)
         IMPORTS.revalidate_rows(vm_import)
@@ -292,7 +289,8 @@ def assign_free_addresses(
     """
     with IMPORTS.changing(import_id, author=author, user=user) as vm_import:
         corrections.assign_free_addresses(vm_import, number)
-    return vm_import.rows.get(number=number)
+        row: ImportRow = vm_import.rows.get(number=number)
+    return row
 
 
 def assign_missing_families(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:

@@ -19,7 +19,7 @@ from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools.core import addresses, errors, holders
 from pools.models import Cluster
-from pools.models.register_imports import RowStatus
+from pools.models.imports import RowStatus
 from pools.platform import database
 
 if TYPE_CHECKING:

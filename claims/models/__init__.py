@@ -8,10 +8,9 @@ from claims.models.history import (
     MembershipEvent,
     NetworkEvent,
     NetworkSettingsEvent,
-    VMImportEvent,
     WaveEvent,
 )
-from claims.models.imports import ImportFile, ImportRow, PortGroup, VMImport, Wave, WaveVM
+from claims.models.imports import ImportRow, PortGroup, VMImport, Wave, WaveVM
 from claims.models.index_entries import IndexEntry
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pghistory
-import pgtrigger
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 from claims.models.cluster_owners import Membership
-from claims.models.imports import VMImport, Wave
+from claims.models.imports import Wave
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network, NetworkSettings
@@ -85,21 +84,6 @@ MembershipEvent = _whole_life(Membership, ["user", "group", "cluster", "namespac
 
 NetworkSettingsEvent = _whole_life(
     NetworkSettings, ["cluster", "annotation", "default_nad_namespace", "default_nad_name"]
-)
-
-VMImportEvent = create_event_model(
-    VMImport,
-    # One event for each outcome of an import; its rows hold the details.
-    pghistory.InsertEvent("created"),
-    pghistory.UpdateEvent(
-        "changed",
-        condition=pgtrigger.Q(
-            old__status__df=pgtrigger.F("new__status"),
-            new__status__in=["drafted", "committed", "undone", "cancelled", "failed"],
-        ),
-    ),
-    fields=["cluster", "network", "target", "format", "file_name", "status", "counts"],
-    indexes=[models.Index(fields=["pgh_obj", "pgh_id"], name="vm_import_event_object")],
 )
 
 WaveEvent = _whole_life(Wave, ["cluster", "name", "planned_at", "note"])

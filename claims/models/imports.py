@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from claims.models.fields import MACField
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry
 from claims.models.networks import Network
 from pools.models import Cluster
-from pools.models.register_imports import WAITING, Import, RowStatus
+from pools.models.imports import Import, ImportManager, RowStatus, option
 
 
 class ImportTarget(models.TextChoices):
@@ -33,46 +33,37 @@ class VMImport(Import):
     """An import of a file, list or form of VMs.
 
     `network` and `namespace` apply to rows whose port group is not in `mapping` (`{port group:
-    {"network": id, "namespace"}}`). `left_out` is the number of items of the file that are no rows, by
-    reason.
+    {"network": id, "namespace"}}`).
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="vm_imports")
-    target = models.CharField(max_length=10, choices=ImportTarget, default=ImportTarget.IPPOOL)
-    network = models.ForeignKey(
-        Network, on_delete=models.SET_NULL, null=True, blank=True, related_name="vm_imports"
-    )
-    namespace = models.CharField(max_length=63, blank=True, default="")
-    left_out = models.JSONField(default=dict, blank=True)
-    undo_wanted = models.BooleanField(default=False, db_default=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="vm_imports",
-    )
-    # Limited to the namespaces of the user's memberships; nothing of other namespaces is shown.
-    limited = models.BooleanField(default=False)
+    KIND: ClassVar[str] = "vm"
+    target = option("target", ImportTarget.IPPOOL.value)
+    network_id = option("network")
+    namespace = option("namespace", "")
+    objects: ClassVar[ImportManager] = ImportManager()
+
+    _network: Network | None = None  # as it was read
 
     class Meta:
-        verbose_name = _("import")
-        ordering = ["-id"]
-        indexes = [models.Index(fields=["id"], condition=WAITING, name="vm_import_waiting")]
+        proxy = True
+        verbose_name = _("VM import")
+        verbose_name_plural = _("VM imports")
+        default_permissions = ("add", "change", "view")
 
-    def __str__(self) -> str:
-        return f"import {self.pk}"
+    def get_target_display(self) -> StrOrPromise:
+        return ImportTarget(self.target).label
 
+    @property
+    def network(self) -> Network | None:
+        """The network; None without one, and if it was deleted since."""
+        if self._network is None or self._network.pk != self.network_id:
+            networks = Network.objects.select_related("cluster").filter(pk=self.network_id or 0)
+            self._network = networks.first()
+        return self._network
 
-class ImportFile(models.Model):
-    """An upload that has not been read yet; `kind` is `file`, `rows` or `text`."""
-
-    vm_import = models.OneToOneField(VMImport, on_delete=models.CASCADE, related_name="file")
-    kind = models.CharField(max_length=4, default="file")
-    content = models.BinaryField()
-
-    def __str__(self) -> str:
-        return f"{self.kind} of import {self.vm_import_id}"
+    @network.setter
+    def network(self, network: Network | None) -> None:
+        self._network, self.network_id = network, None if network is None else network.pk
 
 
 class ImportRow(models.Model):
@@ -88,7 +79,7 @@ class ImportRow(models.Model):
     # Without a constraint, which would be checked for each of a hundred thousand rows. Only the worker
     # with the import's lock writes rows.
     vm_import = models.ForeignKey(
-        VMImport, models.CASCADE, related_name="rows", db_constraint=False, db_index=False
+        VMImport, models.CASCADE, related_name="vm_rows", db_constraint=False, db_index=False
     )
     number = models.PositiveIntegerField()  # counts from 1 in the import
     row = models.PositiveIntegerField()  # its position in the file

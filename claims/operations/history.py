@@ -21,7 +21,6 @@ from claims.models import (
     Network,
     NetworkEvent,
     NetworkSettingsEvent,
-    VMImportEvent,
     WaveEvent,
 )
 from pools.core import addresses, errors
@@ -163,7 +162,6 @@ SEARCHERS: tuple[Searcher, ...] = (
     Searcher(IPAMClaimEvent, "ipamclaim", _claim_query, _visible_claims),
     _name_searcher(NetworkEvent, "network"),
     _name_searcher(IPPoolEvent, "ippool"),
-    _name_searcher(VMImportEvent, "import", "file_name"),
     _name_searcher(WaveEvent, "wave"),
     _name_searcher(MembershipEvent, "membership", ""),
     _name_searcher(NetworkSettingsEvent, "network_settings", ""),

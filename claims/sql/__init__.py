@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pools import sql
 
-_NAMES = ("memberships", "contradictions", "launchers", "workload_comparison", "storage")
+_NAMES = ("memberships", "contradictions", "launchers", "workload_comparison")
 
 
 def after_tables() -> str:

@@ -43,16 +43,6 @@ UNION ALL
   FROM claims_membershipevent e LEFT JOIN auth_user u ON u.id = e.user_id
     LEFT JOIN auth_group g ON g.id = e.group_id
 UNION ALL
-  SELECT e.pgh_id, e.pgh_created_at,
-    'import.' || CASE e.pgh_label WHEN 'created' THEN 'created' ELSE e.status END,
-    'vmimportevent', e.pgh_obj_id, e.cluster_id, n.pool_id, '', '', '', '', '',
-    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''),
-    concat_ws(', ', NULLIF(e.file_name, ''),
-        (SELECT string_agg(c.value || ' ' || c.key, ', ' ORDER BY c.key)
-         FROM jsonb_each_text(e.counts) c WHERE c.value <> '0'))
-  FROM claims_vmimportevent e LEFT JOIN claims_network n ON n.id = e.network_id
-UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'wave.' || e.pgh_label, 'waveevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name::text

@@ -10,7 +10,7 @@ from claims.core import entries
 from claims.models import VMImport, Wave, WaveVM
 from pools.core import errors, holders
 from pools.models import Cluster
-from pools.models.register_imports import RowStatus
+from pools.models.imports import RowStatus
 from pools.platform import database, events, versions
 
 MOST_VMS = 10_000

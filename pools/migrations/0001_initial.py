@@ -264,7 +264,6 @@ class Migration(migrations.Migration):
                         'verbose_name': 'custom field',
                         'verbose_name_plural': 'custom fields',
                         'ordering': ['name'],
-                        'constraints': [models.UniqueConstraint(fields=('name',), name='custom_field_name_unique', violation_error_code='already_exists', violation_error_message='There is a custom field with this name.')],
                     },
                 ),
                 migrations.CreateModel(
@@ -432,6 +431,21 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name='FactorEvent',
+                    fields=[
+                        ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                        ('pgh_label', models.TextField(help_text='The event label.')),
+                        ('owner', models.CharField(max_length=150)),
+                        ('kind', models.CharField(max_length=20)),
+                        ('name', models.CharField(max_length=100)),
+                        ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                        ('pgh_context', pghistory.utils.JSONField(null=True)),
+                    ],
+                    options={
+                        'abstract': False,
+                    },
+                ),
+                migrations.CreateModel(
                     name='FailureEvent',
                     fields=[
                         ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
@@ -489,6 +503,76 @@ class Migration(migrations.Migration):
                         ('answer', models.JSONField(null=True)),
                         ('created_at', models.DateTimeField()),
                     ],
+                ),
+                migrations.CreateModel(
+                    name='Import',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('kind', models.CharField(editable=False, max_length=8)),
+                        ('options', models.JSONField(blank=True, default=dict)),
+                        ('mapping', models.JSONField(blank=True, default=dict)),
+                        ('mirror', models.BooleanField(default=False)),
+                        ('limited', models.BooleanField(default=False)),
+                        ('format', models.CharField(blank=True, default='', max_length=32)),
+                        ('file_name', models.CharField(blank=True, default='', max_length=255)),
+                        ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'reading'), ('drafted', 'ready for review'), ('committing', 'committing'), ('committed', 'committed'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
+                        ('counts', models.JSONField(blank=True, default=dict)),
+                        ('left_out', models.JSONField(blank=True, default=dict)),
+                        ('notes', models.JSONField(blank=True, default=list)),
+                        ('fingerprint', models.CharField(blank=True, default='', editable=False, max_length=32)),
+                        ('rows_total', models.PositiveIntegerField(blank=True, null=True)),
+                        ('rows_done', models.PositiveIntegerField(default=0)),
+                        ('commit_wanted', models.BooleanField(default=False)),
+                        ('skip_bad', models.BooleanField(default=False)),
+                        ('cancel_wanted', models.BooleanField(default=False)),
+                        ('undo_wanted', models.BooleanField(default=False)),
+                        ('error_code', models.CharField(blank=True, default='', max_length=63)),
+                        ('error', models.CharField(blank=True, default='', max_length=1000)),
+                        ('actor', models.CharField(blank=True, default='', max_length=150)),
+                        ('source', models.CharField(blank=True, default='', max_length=8)),
+                        ('request_id', models.CharField(blank=True, default='', max_length=64)),
+                        ('tries', models.PositiveSmallIntegerField(default=0, editable=False)),
+                        ('created_at', models.DateTimeField(auto_now_add=True)),
+                        ('started_at', models.DateTimeField(blank=True, null=True)),
+                        ('drafted_at', models.DateTimeField(blank=True, null=True)),
+                        ('committed_at', models.DateTimeField(blank=True, null=True)),
+                        ('undone_at', models.DateTimeField(blank=True, null=True)),
+                    ],
+                    options={
+                        'verbose_name': 'import',
+                        'ordering': ['-id'],
+                        'default_permissions': (),
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ImportEvent',
+                    fields=[
+                        ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
+                        ('pgh_label', models.TextField(help_text='The event label.')),
+                        ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
+                        ('pgh_context', pghistory.utils.JSONField(null=True)),
+                        ('kind', models.CharField(editable=False, max_length=8)),
+                        ('format', models.CharField(blank=True, default='', max_length=32)),
+                        ('file_name', models.CharField(blank=True, default='', max_length=255)),
+                        ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'reading'), ('drafted', 'ready for review'), ('committing', 'committing'), ('committed', 'committed'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
+                        ('counts', models.JSONField(blank=True, default=dict)),
+                    ],
+                    options={
+                        'abstract': False,
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ImportFile',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('name', models.CharField(blank=True, default='', max_length=255)),
+                        ('kind', models.CharField(default='file', max_length=4)),
+                        ('content', models.BinaryField()),
+                    ],
+                    options={
+                        'ordering': ['id'],
+                        'default_permissions': (),
+                    },
                 ),
                 migrations.CreateModel(
                     name='JournalEntry',
@@ -820,73 +904,6 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
-                    name='RegisterFile',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('name', models.CharField(blank=True, default='', max_length=255)),
-                        ('content', models.BinaryField()),
-                    ],
-                    options={
-                        'ordering': ['id'],
-                        'default_permissions': (),
-                    },
-                ),
-                migrations.CreateModel(
-                    name='RegisterImport',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('mapping', models.JSONField(blank=True, default=dict)),
-                        ('format', models.CharField(blank=True, default='', max_length=32)),
-                        ('file_name', models.CharField(blank=True, default='', max_length=255)),
-                        ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'reading'), ('drafted', 'ready for review'), ('committing', 'committing'), ('committed', 'committed'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
-                        ('counts', models.JSONField(blank=True, default=dict)),
-                        ('notes', models.JSONField(blank=True, default=list)),
-                        ('rows_total', models.PositiveIntegerField(blank=True, null=True)),
-                        ('rows_done', models.PositiveIntegerField(default=0)),
-                        ('commit_wanted', models.BooleanField(default=False)),
-                        ('skip_bad', models.BooleanField(default=False)),
-                        ('cancel_wanted', models.BooleanField(default=False)),
-                        ('undo_wanted', models.BooleanField(default=False)),
-                        ('error_code', models.CharField(blank=True, default='', max_length=63)),
-                        ('error', models.CharField(blank=True, default='', max_length=1000)),
-                        ('actor', models.CharField(blank=True, default='', max_length=150)),
-                        ('source', models.CharField(blank=True, default='', max_length=8)),
-                        ('request_id', models.CharField(blank=True, default='', max_length=64)),
-                        ('tries', models.PositiveSmallIntegerField(default=0, editable=False)),
-                        ('created_at', models.DateTimeField(auto_now_add=True)),
-                        ('started_at', models.DateTimeField(blank=True, null=True)),
-                        ('drafted_at', models.DateTimeField(blank=True, null=True)),
-                        ('committed_at', models.DateTimeField(blank=True, null=True)),
-                        ('undone_at', models.DateTimeField(blank=True, null=True)),
-                        ('mirror', models.BooleanField(default=False)),
-                        ('holder_kind', models.CharField(default='host', max_length=63)),
-                        ('cooldown_seconds', models.BigIntegerField(default=86400)),
-                        ('fingerprint', models.CharField(blank=True, default='', editable=False, max_length=32)),
-                    ],
-                    options={
-                        'verbose_name': 'register import',
-                        'verbose_name_plural': 'register imports',
-                        'ordering': ['-id'],
-                        'default_permissions': ('add', 'change', 'view'),
-                    },
-                ),
-                migrations.CreateModel(
-                    name='RegisterImportEvent',
-                    fields=[
-                        ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
-                        ('pgh_label', models.TextField(help_text='The event label.')),
-                        ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
-                        ('pgh_context', pghistory.utils.JSONField(null=True)),
-                        ('format', models.CharField(blank=True, default='', max_length=32)),
-                        ('file_name', models.CharField(blank=True, default='', max_length=255)),
-                        ('status', models.CharField(choices=[('queued', 'queued'), ('drafting', 'reading'), ('drafted', 'ready for review'), ('committing', 'committing'), ('committed', 'committed'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='queued', max_length=10)),
-                        ('counts', models.JSONField(blank=True, default=dict)),
-                    ],
-                    options={
-                        'abstract': False,
-                    },
-                ),
-                migrations.CreateModel(
                     name='RegisterRecord',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -1182,22 +1199,6 @@ class Migration(migrations.Migration):
                     ],
                 ),
                 migrations.CreateModel(
-                    name='FactorEvent',
-                    fields=[
-                        ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
-                        ('pgh_label', models.TextField(help_text='The event label.')),
-                        ('owner', models.CharField(max_length=150)),
-                        ('kind', models.CharField(max_length=20)),
-                        ('name', models.CharField(max_length=100)),
-                        ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
-                        ('pgh_context', pghistory.utils.JSONField(null=True)),
-                        ('pgh_obj', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.factorowner')),
-                    ],
-                    options={
-                        'abstract': False,
-                    },
-                ),
-                migrations.CreateModel(
                     name='Alert',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -1387,6 +1388,10 @@ class Migration(migrations.Migration):
                     name='space',
                     field=models.ForeignKey(blank=True, db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.addressspace'),
                 ),
+                migrations.AddConstraint(
+                    model_name='customfield',
+                    constraint=models.UniqueConstraint(fields=('name',), name='custom_field_name_unique', violation_error_code='already_exists', violation_error_message='There is a custom field with this name.'),
+                ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='customfield',
                     trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_customfieldevent" ("choices", "description", "label", "name", "object_types", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "required", "type") VALUES (NEW."choices", NEW."description", NEW."label", NEW."name", NEW."object_types", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."required", NEW."type"); RETURN NULL;', hash='131208db994a0a602693f4c86e5bfbd9dc690c40', operation='INSERT', pgid='pgtrigger_created_insert_6a5b0', table='pools_customfield', when='AFTER')),
@@ -1454,18 +1459,6 @@ class Migration(migrations.Migration):
                     name='pgh_obj',
                     field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.environment'),
                 ),
-                migrations.AddIndex(
-                    model_name='environmentevent',
-                    index=models.Index(django.db.models.fields.json.KeyTransform('actor', 'pgh_context'), models.F('pgh_id'), name='environment_event_actor'),
-                ),
-                migrations.AddIndex(
-                    model_name='environmentevent',
-                    index=models.Index(condition=models.Q(('org', ''), _negated=True), fields=['org', 'pgh_id'], name='environment_event_org'),
-                ),
-                migrations.AddIndex(
-                    model_name='environmentevent',
-                    index=models.Index(condition=models.Q(('env', ''), _negated=True), fields=['env', 'pgh_id'], name='environment_event_env'),
-                ),
                 migrations.AddField(
                     model_name='finding',
                     name='cluster',
@@ -1475,6 +1468,45 @@ class Migration(migrations.Migration):
                     model_name='idempotencykey',
                     name='user',
                     field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+                ),
+                migrations.AddField(
+                    model_name='import',
+                    name='cluster',
+                    field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='imports', to='pools.cluster'),
+                ),
+                migrations.AddField(
+                    model_name='import',
+                    name='user',
+                    field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+                ),
+                migrations.CreateModel(
+                    name='RegisterImport',
+                    fields=[
+                    ],
+                    options={
+                        'verbose_name': 'register import',
+                        'verbose_name_plural': 'register imports',
+                        'proxy': True,
+                        'default_permissions': ('add', 'change', 'view'),
+                        'indexes': [],
+                        'constraints': [],
+                    },
+                    bases=('pools.import',),
+                ),
+                migrations.AddField(
+                    model_name='importevent',
+                    name='cluster',
+                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
+                ),
+                migrations.AddField(
+                    model_name='importevent',
+                    name='pgh_obj',
+                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.import'),
+                ),
+                migrations.AddField(
+                    model_name='importfile',
+                    name='source_import',
+                    field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='pools.import'),
                 ),
                 migrations.AddField(
                     model_name='journalentry',
@@ -1529,6 +1561,11 @@ class Migration(migrations.Migration):
                     model_name='netboxsource',
                     name='cluster',
                     field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='netbox_sources', to='pools.cluster'),
+                ),
+                migrations.AddField(
+                    model_name='import',
+                    name='netbox_source',
+                    field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='imports', to='pools.netboxsource'),
                 ),
                 migrations.AddField(
                     model_name='netboxsourceevent',
@@ -1665,44 +1702,9 @@ class Migration(migrations.Migration):
                     field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='references', to='pools.referencefeed'),
                 ),
                 migrations.AddField(
-                    model_name='registerimport',
-                    name='cluster',
-                    field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='register_imports', to='pools.cluster'),
-                ),
-                migrations.AddField(
-                    model_name='registerimport',
-                    name='netbox_source',
-                    field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='imports', to='pools.netboxsource'),
-                ),
-                migrations.AddField(
-                    model_name='registerimport',
-                    name='user',
-                    field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
-                ),
-                migrations.AddField(
-                    model_name='registerfile',
-                    name='register_import',
-                    field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='pools.registerimport'),
-                ),
-                migrations.AddField(
-                    model_name='registerimportevent',
-                    name='cluster',
-                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', related_query_name='+', to='pools.cluster'),
-                ),
-                migrations.AddField(
-                    model_name='registerimportevent',
-                    name='pgh_obj',
-                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.registerimport'),
-                ),
-                migrations.AddField(
                     model_name='registerrecord',
                     name='space',
                     field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pools.addressspace'),
-                ),
-                migrations.AddField(
-                    model_name='registerrow',
-                    name='register_import',
-                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='rows', to='pools.registerimport'),
                 ),
                 migrations.AddField(
                     model_name='reservedrange',
@@ -1808,6 +1810,11 @@ class Migration(migrations.Migration):
                     model_name='tokenevent',
                     name='pgh_obj',
                     field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.tokenowner'),
+                ),
+                migrations.AddField(
+                    model_name='factorevent',
+                    name='pgh_obj',
+                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='pools.factorowner'),
                 ),
                 migrations.AddIndex(
                     model_name='auditsegment',
@@ -1917,6 +1924,18 @@ class Migration(migrations.Migration):
                     model_name='drift',
                     constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'namespace', 'name', 'path'), name='drift_unique'),
                 ),
+                migrations.AddIndex(
+                    model_name='environmentevent',
+                    index=models.Index(django.db.models.fields.json.KeyTransform('actor', 'pgh_context'), models.F('pgh_id'), name='environment_event_actor'),
+                ),
+                migrations.AddIndex(
+                    model_name='environmentevent',
+                    index=models.Index(condition=models.Q(('org', ''), _negated=True), fields=['org', 'pgh_id'], name='environment_event_org'),
+                ),
+                migrations.AddIndex(
+                    model_name='environmentevent',
+                    index=models.Index(condition=models.Q(('env', ''), _negated=True), fields=['env', 'pgh_id'], name='environment_event_env'),
+                ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='environmentevent',
                     trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='3a8b9edad901f546fe62ca2b96936510b96dc2be', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_aa526', table='pools_environmentevent', when='BEFORE')),
@@ -1936,6 +1955,19 @@ class Migration(migrations.Migration):
                 migrations.AddConstraint(
                     model_name='idempotencykey',
                     constraint=models.UniqueConstraint(fields=('user', 'key'), name='idempotency_key_unique'),
+                ),
+                migrations.AddField(
+                    model_name='registerrow',
+                    name='register_import',
+                    field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='register_rows', to='pools.registerimport'),
+                ),
+                migrations.AddIndex(
+                    model_name='importevent',
+                    index=models.Index(fields=['pgh_obj', 'pgh_id'], name='import_event_object'),
+                ),
+                pgtrigger.migrations.AddTrigger(
+                    model_name='importevent',
+                    trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='2e87ca495a7f8ef38fa245394aef261bc1c917a3', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_504db', table='pools_importevent', when='BEFORE')),
                 ),
                 migrations.AddIndex(
                     model_name='journalentry',
@@ -1984,6 +2016,18 @@ class Migration(migrations.Migration):
                 pgtrigger.migrations.AddTrigger(
                     model_name='netboxsource',
                     trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_netboxsourceevent" ("cluster_id", "every_minutes", "name", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "url") VALUES (OLD."cluster_id", OLD."every_minutes", OLD."name", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."url"); RETURN NULL;', hash='9727610111a84da4aa886abdd0ff853c269ba22a', operation='DELETE', pgid='pgtrigger_deleted_delete_0a778', table='pools_netboxsource', when='AFTER')),
+                ),
+                migrations.AddIndex(
+                    model_name='import',
+                    index=models.Index(condition=models.Q(('status__in', ['queued', 'drafting', 'committing']), ('undo_wanted', True), _connector='OR'), fields=['id'], name='import_waiting'),
+                ),
+                pgtrigger.migrations.AddTrigger(
+                    model_name='import',
+                    trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_importevent" ("cluster_id", "counts", "file_name", "format", "kind", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "status") VALUES (NEW."cluster_id", NEW."counts", NEW."file_name", NEW."format", NEW."kind", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."status"); RETURN NULL;', hash='7ccab56048544a7b419b4bbe43c52d9610551d68', operation='INSERT', pgid='pgtrigger_created_insert_d73d5', table='pools_import', when='AFTER')),
+                ),
+                pgtrigger.migrations.AddTrigger(
+                    model_name='import',
+                    trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (NEW."status" IN (\'drafted\', \'committed\', \'undone\', \'cancelled\', \'failed\') AND OLD."status" IS DISTINCT FROM (NEW."status"))', func='INSERT INTO "pools_importevent" ("cluster_id", "counts", "file_name", "format", "kind", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "status") VALUES (NEW."cluster_id", NEW."counts", NEW."file_name", NEW."format", NEW."kind", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."status"); RETURN NULL;', hash='77727aa0bc7549605e3340bfc60849340ff8a4ae', operation='UPDATE', pgid='pgtrigger_changed_update_30b13', table='pools_import', when='AFTER')),
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='netboxsourceevent',
@@ -2302,40 +2346,12 @@ class Migration(migrations.Migration):
                     constraint=models.UniqueConstraint(fields=('feed', 'holder_id', 'holder_uid', 'org'), name='reference_unique'),
                 ),
                 migrations.AddIndex(
-                    model_name='registerimport',
-                    index=models.Index(condition=models.Q(('status__in', ['queued', 'drafting', 'committing']), ('undo_wanted', True), _connector='OR'), fields=['id'], name='register_import_waiting'),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='registerimport',
-                    trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_registerimportevent" ("cluster_id", "counts", "file_name", "format", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "status") VALUES (NEW."cluster_id", NEW."counts", NEW."file_name", NEW."format", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."status"); RETURN NULL;', hash='a1e4c861552dc624e6944c2fde45c31ab64bc080', operation='INSERT', pgid='pgtrigger_created_insert_03645', table='pools_registerimport', when='AFTER')),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='registerimport',
-                    trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (NEW."status" IN (\'drafted\', \'committed\', \'undone\', \'cancelled\', \'failed\') AND OLD."status" IS DISTINCT FROM (NEW."status"))', func='INSERT INTO "pools_registerimportevent" ("cluster_id", "counts", "file_name", "format", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "status") VALUES (NEW."cluster_id", NEW."counts", NEW."file_name", NEW."format", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."status"); RETURN NULL;', hash='9afe4dc4fb78e1885b2f2c3c0cc2fbbd6147d7be', operation='UPDATE', pgid='pgtrigger_changed_update_c9d23', table='pools_registerimport', when='AFTER')),
-                ),
-                migrations.AddIndex(
-                    model_name='registerimportevent',
-                    index=models.Index(fields=['pgh_obj', 'pgh_id'], name='register_import_event_object'),
-                ),
-                pgtrigger.migrations.AddTrigger(
-                    model_name='registerimportevent',
-                    trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='8af32a687dda041eba6718e874cec725bce81f45', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_6f20c', table='pools_registerimportevent', when='BEFORE')),
-                ),
-                migrations.AddIndex(
                     model_name='registerrecord',
                     index=models.Index(condition=models.Q(('source_id__isnull', False)), fields=['source_id'], name='register_record_source'),
                 ),
                 migrations.AddConstraint(
                     model_name='registerrecord',
                     constraint=models.UniqueConstraint(fields=('space', 'target', 'first', 'last'), name='register_record_unique'),
-                ),
-                migrations.AddIndex(
-                    model_name='registerrow',
-                    index=models.Index(fields=['register_import', 'status', 'number'], name='register_row_status'),
-                ),
-                migrations.AddConstraint(
-                    model_name='registerrow',
-                    constraint=models.UniqueConstraint(fields=('register_import', 'number'), name='register_row_number'),
                 ),
                 migrations.AddConstraint(
                     model_name='reservedrange',
@@ -2400,6 +2416,14 @@ class Migration(migrations.Migration):
                 pgtrigger.migrations.AddTrigger(
                     model_name='factorevent',
                     trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='402cbf907120efdda319884752bd4c11ae370dac', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_761a1', table='pools_factorevent', when='BEFORE')),
+                ),
+                migrations.AddIndex(
+                    model_name='registerrow',
+                    index=models.Index(fields=['register_import', 'status', 'number'], name='register_row_status'),
+                ),
+                migrations.AddConstraint(
+                    model_name='registerrow',
+                    constraint=models.UniqueConstraint(fields=('register_import', 'number'), name='register_row_number'),
                 ),
             ],
         ),

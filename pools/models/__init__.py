@@ -33,25 +33,26 @@ from pools.models.history import (
     Event,
     FactorEvent,
     FailureEvent,
+    ImportEvent,
     JournalEntryEvent,
     NetBoxSourceEvent,
     PoolCIDREvent,
     PoolEvent,
-    RegisterImportEvent,
     ReservedRangeEvent,
     TokenEvent,
     WebhookTargetEvent,
+)
+from pools.models.imports import (
+    Import,
+    ImportFile,
+    NetBoxSource,
+    RegisterImport,
+    RegisterRecord,
+    RegisterRow,
 )
 from pools.models.journal import JournalEntry
 from pools.models.observed import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
 from pools.models.pools import CIDRMigration, Pool, PoolCIDR, ReservedRange
 from pools.models.references import Leak, Reference, ReferenceFeed
-from pools.models.register_imports import (
-    NetBoxSource,
-    RegisterFile,
-    RegisterImport,
-    RegisterRecord,
-    RegisterRow,
-)
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
 from pools.models.samples import CountedUntil, Measure, PoolForecast, Sample, SampleSum

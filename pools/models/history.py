@@ -25,9 +25,9 @@ from pools.models.blocks import Block, BlockState, DNSName
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
 from pools.models.containers import Container
+from pools.models.imports import Import, NetBoxSource
 from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
-from pools.models.register_imports import NetBoxSource, RegisterImport
 from pools.models.requests import Environment
 
 SEQUENCE = "pools_event_number"
@@ -331,8 +331,8 @@ NetBoxSourceEvent = create_event_model(
 
 
 # One event for each outcome of an import; its rows hold the details.
-RegisterImportEvent = create_event_model(
-    RegisterImport,
+ImportEvent = create_event_model(
+    Import,
     pghistory.InsertEvent("created"),
     pghistory.UpdateEvent(
         "changed",
@@ -341,8 +341,8 @@ RegisterImportEvent = create_event_model(
             new__status__in=["drafted", "committed", "undone", "cancelled", "failed"],
         ),
     ),
-    fields=["cluster", "format", "file_name", "status", "counts"],
-    indexes=[models.Index(fields=["pgh_obj", "pgh_id"], name="register_import_event_object")],
+    fields=["kind", "cluster", "format", "file_name", "status", "counts"],
+    indexes=[models.Index(fields=["pgh_obj", "pgh_id"], name="import_event_object")],
 )
 
 

@@ -31,8 +31,7 @@ QUOTA: Final = 4247
 # The evaluation of conditions (the second key is 0): one at a time; another evaluation is skipped.
 CONDITIONS: Final = 4251
 # One import: the worker that drafts, commits or undoes it (pools/platform/imports/worker.py), without waiting.
-REGISTER_IMPORT: Final = 4252
-VM_IMPORT: Final = 4253
+IMPORT: Final = 4252
 
 
 def try_lock(lock: int, row_id: int = 0) -> bool:

@@ -55,11 +55,14 @@ UNION ALL
   FROM pools_reservedrangeevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at,
-    'register_import.' || CASE e.pgh_label WHEN 'created' THEN 'created' ELSE e.status END,
-    'registerimportevent', e.pgh_obj_id, e.cluster_id, NULL::bigint, '', '', '', '', '',
+    'import.' || CASE e.pgh_label WHEN 'created' THEN 'created' ELSE e.status END,
+    'importevent', e.pgh_obj_id, e.cluster_id, NULL::bigint, '', '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
-    COALESCE(e.pgh_context ->> 'reason', ''), e.file_name::text
-  FROM pools_registerimportevent e
+    COALESCE(e.pgh_context ->> 'reason', ''),
+    concat_ws(', ', NULLIF(e.file_name, ''),
+        (SELECT string_agg(c.value || ' ' || c.key, ', ' ORDER BY c.key)
+         FROM jsonb_each_text(e.counts) c WHERE c.value <> '0'))
+  FROM pools_importevent e
 UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'netbox_source.' || e.pgh_label, 'netboxsourceevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),

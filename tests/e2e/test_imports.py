@@ -145,7 +145,7 @@ def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -
     of = import_drafts.create(Upload("rows", rows), ImportOptions(network.cluster, network=network), author=worlds.BY)  # fmt: skip
     visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
     visit.page.get_by_text("Waiting for a worker.").wait_for()
-    assert worker.process_import(import_drafts.IMPORTS, of.pk)
+    assert worker.process_import(of.pk)
     visit.page.get_by_role("heading", name="Changes to write: 2").wait_for()
     assert visit.complaints == []
 

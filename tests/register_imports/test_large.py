@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from pools.models import Block, Pool, RegisterFile, RegisterImport
+from pools.models import Block, ImportFile, Pool, RegisterImport
 from pools.platform.imports import worker
 from pools.register.imports import drafts, files
 from pools.register.imports import sources as netbox_sources
@@ -23,22 +23,22 @@ def test_a_hundred_thousand_addresses_by_a_worker() -> None:
     cluster = factories.cluster()
     files = sources.many_addresses(ROWS)
     queued = sources.draft(*files, cluster=cluster)
-    assert (queued.status, RegisterFile.objects.count()) == ("queued", 2)
-    assert worker.process_import(drafts.IMPORTS, queued.pk)
+    assert (queued.status, ImportFile.objects.count()) == ("queued", 2)
+    assert worker.process_import(queued.pk)
     drafted = RegisterImport.objects.get(pk=queued.pk)
     assert drafted.error == ""
     assert sources.counts(drafted) == {"new": ROWS + 400}
     assert drafts.IMPORTS.commit(drafted.pk, author=BY).status == "committing"
-    worker.process_import(drafts.IMPORTS, drafted.pk)
+    worker.process_import(drafted.pk)
     committed = RegisterImport.objects.get(pk=drafted.pk)
     assert (committed.status, committed.error, committed.rows_done) == ("committed", "", ROWS + 400)
     assert Block.objects.filter(state="held").count() == ROWS
     assert Pool.objects.count() == 400
     again = sources.draft(*files, cluster=cluster)
-    worker.process_import(drafts.IMPORTS, again.pk)
+    worker.process_import(again.pk)
     assert sources.counts(RegisterImport.objects.get(pk=again.pk)) == {"unchanged": ROWS + 400}
     drafts.IMPORTS.undo(committed.pk, author=BY)
-    worker.process_import(drafts.IMPORTS, committed.pk)
+    worker.process_import(committed.pk)
     undone = RegisterImport.objects.get(pk=committed.pk)
     assert (undone.status, undone.error) == ("undone", "")
     assert (Block.objects.count(), Pool.objects.count()) == (0, 0)
@@ -58,12 +58,12 @@ def test_a_large_mirror_releases_and_restores_its_addresses(monkeypatch: Any) ->
     try:
         for _ in range(2):
             runs.append(netbox_sources.start(mirror.pk, mirror=True, author=BY))
-            worker.process_import(drafts.IMPORTS, runs[-1].pk)
+            worker.process_import(runs[-1].pk)
             reading.rows = reading.rows[:-3_000]
         runs[-1].refresh_from_db()
         assert sources.counts(runs[-1]) == {"unchanged": 5_032, "released": 3_000}
         drafts.IMPORTS.undo(runs[-1].pk, author=BY)
-        worker.process_import(drafts.IMPORTS, runs[-1].pk)
+        worker.process_import(runs[-1].pk)
         assert Block.objects.filter(state="held").count() == 8_000
     finally:
         connection.close()
@@ -75,7 +75,7 @@ def test_a_transaction_may_pause_while_rows_are_computed() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET idle_in_transaction_session_timeout = '50ms'")
     try:
-        worker.process_import(drafts.IMPORTS, queued.pk)
+        worker.process_import(queued.pk)
         assert RegisterImport.objects.get(pk=queued.pk).status == "drafted"
     finally:
         connection.close()

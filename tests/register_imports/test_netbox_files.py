@@ -55,7 +55,7 @@ def test_the_demo_data_is_imported_and_a_second_run_changes_nothing() -> None:
     last = Event.objects.order_by("-id")[0].id
     again = drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
     assert sources.counts(again) == {"unchanged": 251}
-    assert not Event.objects.filter(id__gt=last).exclude(table__icontains="registerimport").exists()
+    assert not Event.objects.filter(id__gt=last).exclude(table__icontains="importevent").exists()
     assert violations() == []
 
 

@@ -50,7 +50,7 @@ def source(server: NetBox, **values: Any) -> NetBoxSource:
 
 def run(made: NetBoxSource, *, mirror: bool = True) -> RegisterImport:
     queued = sources.start(made.pk, mirror=mirror, author=BY)
-    worker.process_import(import_drafts.IMPORTS, queued.pk)
+    worker.process_import(queued.pk)
     return RegisterImport.objects.get(pk=queued.pk)
 
 
@@ -219,7 +219,7 @@ def test_a_schedule_queues_a_run_when_it_is_due(server: NetBox) -> None:
     source(server)
     (queued,) = sources.queue_due()
     assert sources.queue_due() == []
-    worker.process_import(import_drafts.IMPORTS, queued)
+    worker.process_import(queued)
     assert RegisterImport.objects.get(pk=queued).status == "committed"
 
 

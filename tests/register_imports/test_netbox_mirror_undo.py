@@ -183,7 +183,7 @@ def test_a_run_that_is_queued_releases_again(server: NetBox) -> None:
     queued = sources.start(mirror.pk, mirror=True, author=BY)
     undo(second)
     assert len(held()) == 2
-    worker.process_import(drafts.IMPORTS, queued.pk)
+    worker.process_import(queued.pk)
     third = RegisterImport.objects.get(pk=queued.pk)
     assert (counts(third), len(held())) == (counts(second), 1)
     undo(third)
@@ -195,7 +195,7 @@ def test_a_worker_undoes_a_large_run(server: NetBox, monkeypatch: Any) -> None:
     monkeypatch.setattr(states, "SMALL", 3)
     assert undo(second).undo_wanted
     assert len(held()) == 1
-    worker.process_import(drafts.IMPORTS, second.pk)
+    worker.process_import(second.pk)
     second.refresh_from_db()
     assert (second.status, second.rows_done, len(held())) == ("undone", second.rows_total, 2)
 

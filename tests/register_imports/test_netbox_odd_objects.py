@@ -52,7 +52,7 @@ def source(server: NetBox) -> NetBoxSource:
 
 def run(made: NetBoxSource) -> RegisterImport:
     queued = netbox_sources.start(made.pk, mirror=True, author=BY)
-    worker.process_import(drafts.IMPORTS, queued.pk)
+    worker.process_import(queued.pk)
     return RegisterImport.objects.get(pk=queued.pk)
 
 

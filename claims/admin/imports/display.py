@@ -9,7 +9,7 @@ from django_stubs_ext import StrOrPromise
 
 from claims.imports import manifests
 from claims.models import ImportRow
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import display
 
 STATUS_LABELS: dict[str, StrOrPromise] = {

@@ -17,7 +17,6 @@ from django.views.decorators.csrf import csrf_protect
 from django_stubs_ext import StrOrPromise
 from unfold import widgets
 
-from claims import tasks
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped
@@ -33,9 +32,10 @@ from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
+from pools import tasks
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster
-from pools.models.register_imports import ImportStatus
+from pools.models.imports import ImportStatus
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
 
@@ -242,7 +242,7 @@ def _add(request: HttpRequest) -> HttpResponse:
         vm_import = _create_import(request, form)
         if vm_import is not None:
             if vm_import.status == ImportStatus.QUEUED:
-                tasks.notify_worker(vm_import.pk)
+                tasks.notify_import_worker(vm_import.pk)
             return HttpResponseRedirect(display.url_of(vm_import))
     return _page(request, form, names=names)
 

@@ -45,7 +45,7 @@ class VMImportAdmin(imports.ImportAdmin[VMImport]):
     )
     list_filter = (
         filters.by_value(_("status"), "status", display.STATUS_LABELS),
-        filters.by_value(_("target"), "target", ImportTarget),
+        filters.by_value(_("target"), "target", ImportTarget, "options__target"),
         scoped.cluster_filter(),
     )
     exported = (

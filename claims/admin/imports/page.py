@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from claims import tasks
 from claims.access import namespaces
 from claims.admin import scoped, tables
 from claims.admin.imports import display, mapping
@@ -27,9 +26,10 @@ from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import ImportTarget
 from claims.networks import networks
 from claims.waves import waves
+from pools import tasks
 from pools.core import errors
-from pools.models.register_imports import ImportStatus as Status
-from pools.models.register_imports import RowStatus
+from pools.models.imports import ImportStatus as Status
+from pools.models.imports import RowStatus
 from pools.platform import versions
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import imports, lists, pages
@@ -74,7 +74,7 @@ _SKIPPED_LABELS: dict[str, Any] = {
 
 class VMImportPages(imports.ImportPages[VMImport]):
     kind = drafts.IMPORTS
-    notify = staticmethod(tasks.notify_worker)
+    notify = staticmethod(tasks.notify_import_worker)
     template = "import_one.html"
     endpoint = "imports"
     unnamed = _("Import %(number)s")
@@ -119,7 +119,8 @@ class VMImportPages(imports.ImportPages[VMImport]):
         }
 
     def rows(self, row: VMImport) -> QuerySet[ImportRow]:
-        return row.rows.select_related("network")
+        rows: QuerySet[ImportRow] = row.rows.select_related("network")
+        return rows
 
     def lines(self, row: VMImport, rows: list[ImportRow]) -> dict[str, Any]:
         lines = list(self._lines(row, rows))

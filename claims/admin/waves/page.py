@@ -21,7 +21,7 @@ from claims.models import VMImport, Wave
 from claims.waves import readiness, waves
 from claims.waves.readiness import NOT_READY, READY, WARNING, WaveMachine, WaveReadiness
 from pools.core import errors
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 

@@ -14,7 +14,6 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from claims import tasks
 from claims.api import scoped
 from claims.api.imports.serializers import (
     ImportBodySerializer,
@@ -34,9 +33,10 @@ from claims.imports.files import formats
 from claims.imports.mapping import ImportOptions
 from claims.models import ImportRow, VMImport
 from claims.models.imports import ImportTarget
+from pools import tasks
 from pools.core import errors
 from pools.models import Cluster
-from pools.models.register_imports import ImportStatus
+from pools.models.imports import ImportStatus
 from pools.platform.rest import filters, generics, imports, parsing, query, views
 
 
@@ -97,8 +97,8 @@ _SMALL_OR_LARGE = {200: VMImportSerializer, 202: VMImportSerializer}
 
 class ImportFilter(scoped.ScopedFilterSet):
     status = filters.choice(*ImportStatus.values)
-    target = filters.choice(*ImportTarget.values)
-    network = filters.integer(1, 1 << 62, help_text="Id.")
+    target = filters.choice(*ImportTarget.values, field_name="options__target")
+    network = filters.integer(1, 1 << 62, field_name="options__network", help_text="Id.")
 
 
 class _ImportView(imports.ImportResourceView):
@@ -106,7 +106,7 @@ class _ImportView(imports.ImportResourceView):
     serializer_class: Any = VMImportSerializer
     lookup_url_kwarg = "import_id"
     kind = drafts.IMPORTS
-    notify = staticmethod(tasks.notify_worker)
+    notify = staticmethod(tasks.notify_import_worker)
 
 
 class Imports(_ImportView, imports.NewImportView):

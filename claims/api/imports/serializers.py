@@ -16,7 +16,7 @@ from claims.imports.files import formats
 from claims.models import ImportRow, Network
 from claims.models.imports import ImportTarget
 from pools.core import errors, object_reader
-from pools.models.register_imports import ImportStatus, RowStatus
+from pools.models.imports import ImportStatus, RowStatus
 from pools.platform import documents
 from pools.platform.rest import fields, imports, parsing
 from pools.platform.rest.serializers import Representation, Serializer

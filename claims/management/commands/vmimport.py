@@ -18,7 +18,7 @@ from claims.models import ImportRow, Network, VMImport
 from claims.models.imports import ImportTarget
 from pools.core import errors
 from pools.models import Cluster
-from pools.models.register_imports import ImportStatus, RowStatus
+from pools.models.imports import ImportStatus, RowStatus
 from pools.platform import documents, events
 from pools.platform.imports import worker
 
@@ -89,7 +89,7 @@ class Command(base.BaseCommand):
         upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
         author = events.Author(actor="manage.py", source="command")
         vm_import = drafts.create(upload, import_options, author=author)
-        worker.process_import(drafts.IMPORTS, vm_import.pk)
+        worker.process_import(vm_import.pk)
         return drafts.IMPORTS.get(vm_import.pk)
 
     def _print_import(self, vm_import: VMImport, bad: Sequence[ImportRow]) -> None:

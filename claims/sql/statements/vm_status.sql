@@ -14,7 +14,7 @@ SELECT r.number, CASE
         WHERE o.cluster_id = i.cluster_id AND o.kind = 'VirtualMachine' AND o.name = s.vm
             AND s.namespace IN ('', o.namespace) AND o.missed_at IS NULL) THEN 'seen'
     ELSE 'provisioned' END AS status
-FROM claims_importrow r JOIN claims_vmimport i ON i.id = r.vm_import_id
+FROM claims_importrow r JOIN pools_import i ON i.id = r.vm_import_id
 LEFT JOIN claims_entry e ON e.id = r.entry_id
 LEFT JOIN claims_ipamclaim c ON c.id = r.claim_id
 CROSS JOIN LATERAL (SELECT COALESCE(e.mac, c.mac) AS mac, COALESCE(e.vm, c.vm) AS vm,

@@ -16,8 +16,8 @@ from pools import tasks
 from pools.admin.clusters import field as cluster_fields
 from pools.core import errors, holders
 from pools.models import Cluster, RegisterImport
+from pools.models.imports import ImportStatus as Status
 from pools.models.pools import DAY
-from pools.models.register_imports import ImportStatus as Status
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
 from pools.register.imports import drafts, files
@@ -110,7 +110,7 @@ def _add(request: HttpRequest) -> HttpResponse:
                 pages.add_errors(form, error, lambda _problem: None)
             else:
                 if made.status == Status.QUEUED:
-                    tasks.notify_register_worker(made.pk)
+                    tasks.notify_import_worker(made.pk)
                 return HttpResponseRedirect(display.url_of(made))
     return _page(request, form)
 

@@ -12,7 +12,7 @@ from pools.admin.clusters import field as cluster_fields
 from pools.admin.register_imports import form
 from pools.admin.register_imports.page import PAGES
 from pools.models import RegisterImport
-from pools.models.register_imports import ImportStatus
+from pools.models.imports import ImportStatus
 from pools.platform.admin import columns, filters, imports, lists
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page

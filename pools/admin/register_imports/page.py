@@ -17,7 +17,7 @@ from pools import tasks
 from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
 from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
-from pools.models.register_imports import RowStatus
+from pools.models.imports import RowStatus
 from pools.platform import versions
 from pools.platform.admin import display, imports, pages
 from pools.register import overlaps
@@ -27,7 +27,7 @@ from pools.register.imports import rows as import_rows
 
 class RegisterImportPages(imports.ImportPages[RegisterImport]):
     kind = drafts.IMPORTS
-    notify = staticmethod(tasks.notify_register_worker)
+    notify = staticmethod(tasks.notify_import_worker)
     template = "register_import.html"
     endpoint = "register-imports"
     unnamed = unnamed_inside = _("Register import %(number)s")

@@ -18,7 +18,7 @@ from pools.admin.clusters import field as cluster_fields
 from pools.admin.register_imports.form import mapping_field
 from pools.admin.register_imports.page import PAGES
 from pools.core import errors, holders
-from pools.models import Cluster, NetBoxSource
+from pools.models import Cluster, NetBoxSource, RegisterImport
 from pools.models.pools import DAY
 from pools.platform.admin import columns, display, imports, lists, pages, row_forms
 from pools.platform.admin import forms as fields
@@ -185,10 +185,10 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
             queued = sources.start(
                 source.pk, mirror=mirror, author=pages.author(request), user=request.user
             )
-            tasks.notify_register_worker(queued.pk)
+            tasks.notify_import_worker(queued.pk)
             return HttpResponseRedirect(display.url_of(queued))
         return HttpResponseRedirect(display.url_of(source))
-    runs = source.imports.order_by("-pk")[:_RUNS]
+    runs = RegisterImport.objects.filter(netbox_source=source).order_by("-pk")[:_RUNS]
     return pages.page(
         request,
         "netbox_source.html",

@@ -21,7 +21,7 @@ from pools.api.register_imports.serializers import (
     RegisterRowSerializer,
 )
 from pools.models import Cluster, RegisterImport, RegisterRow
-from pools.models.register_imports import ImportStatus, RegisterTarget
+from pools.models.imports import ImportStatus, RegisterTarget
 from pools.platform.rest import filters, generics, imports, parsing, views
 from pools.register.imports import drafts, files
 
@@ -43,7 +43,7 @@ class _ImportView(imports.ImportResourceView):
     lookup_url_kwarg = "register_import_id"
     absent = "There is no such import."
     kind = drafts.IMPORTS
-    notify = staticmethod(tasks.notify_register_worker)
+    notify = staticmethod(tasks.notify_import_worker)
 
 
 class RegisterImports(_ImportView, imports.NewImportView):

@@ -143,7 +143,7 @@ class NetBoxImports(_SourceView):
         queued = sources.start(
             pk, mirror=values.get("mirror", False), author=views.author(request), user=request.user
         )
-        tasks.notify_register_worker(queued.pk)
+        tasks.notify_import_worker(queued.pk)
         shown = self.represent(queued, serializers.RegisterImportSerializer)
         return Response(shown, status=202)
 

@@ -10,8 +10,8 @@ from django.core.files.uploadedfile import UploadedFile
 from pools.api import lookups
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster
-from pools.models.register_imports import ImportStatus as Status
-from pools.models.register_imports import RegisterTarget, RowStatus
+from pools.models.imports import ImportStatus as Status
+from pools.models.imports import RegisterTarget, RowStatus
 from pools.platform import documents
 from pools.platform.rest import attributes, fields, imports, parsing
 from pools.platform.rest.serializers import Representation, Serializer

@@ -19,8 +19,8 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools.core import errors
-from pools.models.register_imports import Import, RowStatus
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import Import, RowStatus
+from pools.models.imports import ImportStatus as Status
 from pools.platform import database, versions
 from pools.platform.admin import display, lists, pages, row_forms
 from pools.platform.imports import states

@@ -17,8 +17,8 @@ from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet
 
 from pools.core import errors
 from pools.models.fields import Clock
-from pools.models.register_imports import WAITING, Import
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import WAITING, Import, ImportFile
+from pools.models.imports import ImportStatus as Status
 from pools.platform import advisory_locks, events, versions
 from pools.platform.imports import states
 
@@ -26,9 +26,22 @@ Row = TypeVar("Row", bound=Import)
 Step = Callable[[int], None]  # called with the number of rows done
 _PAUSE = timedelta(seconds=10)  # from the start of an attempt to the next one, times their number
 
+KINDS: dict[str, Imports[Any]] = {}  # by the kind of an import; the apps' extensions fill it
+
 
 def ignore_progress(_rows_done: int) -> None:
     """The step of an import that is processed in the request."""
+
+
+def due_imports() -> list[int]:
+    """Return the ids of the first 100 imports that wait for a worker, or that a worker may have left.
+
+    An import that is being processed is due, too, after a while: its lock turns other workers away.
+    """
+    pause = ExpressionWrapper(F("tries") * _PAUSE, output_field=DurationField())
+    due = Q(tries=0) | Q(started_at__lt=Clock() - pause)
+    rows = Import.objects.filter(WAITING, due).order_by("pk")
+    return list(rows.values_list("pk", flat=True)[:100])
 
 
 class Imports(ABC, Generic[Row]):
@@ -38,7 +51,6 @@ class Imports(ABC, Generic[Row]):
     """
 
     model: type[Row]
-    lock_class: ClassVar[int]  # of the lock that a worker takes (pools/platform/advisory_locks.py)
     related: ClassVar[tuple[str, ...]] = ("cluster", "user")
     # Errors of a commit after which the import is a draft again; by others it has failed.
     refusals: ClassVar[tuple[type[errors.IpamError], ...]] = (errors.ImportHasBadRows,)
@@ -87,9 +99,10 @@ class Imports(ABC, Generic[Row]):
     def check_not_in_use(self, row: Row, /) -> None:
         """Raise ImportInUse if somebody uses or has changed what the import wrote."""
 
-    @abstractmethod
-    def discard(self, import_id: int) -> None:
+    def discard(self, row: Row) -> None:
         """Delete the rows and the upload of an import that failed or was cancelled."""
+        row.rows.all().delete()
+        ImportFile.objects.filter(source_import=row).delete()
 
     # --- steps in the caller's transaction --------------------------------------------------------
 
@@ -111,7 +124,7 @@ class Imports(ABC, Generic[Row]):
         """Set the status of an import to cancelled, and delete its rows and its upload."""
         with events.recorded_by(author):
             self._rows().filter(pk=import_id).update(status=Status.CANCELLED, cancel_wanted=True)
-            self.discard(import_id)
+            self.discard(self._rows().get(pk=import_id))
 
     def mark_failed(self, row: Row, code: str, message: str) -> None:
         """Record why a step of a worker failed.
@@ -126,23 +139,13 @@ class Imports(ABC, Generic[Row]):
             error=message[:1000],
         )
         if not row.undo_wanted:
-            self.discard(row.pk)
+            self.discard(row)
 
     # --- for workers ------------------------------------------------------------------------------
 
     def _rows(self) -> QuerySet[Row]:
-        return self.model._default_manager.all()
-
-    def due_imports(self) -> list[int]:
-        """Return the ids of the first 100 imports that wait for a worker, or that a worker may have left.
-
-        An import that is being processed is due, too, after a while: its lock turns other workers away.
-        """
-        pause = ExpressionWrapper(F("tries") * _PAUSE, output_field=DurationField())
-        due = Q(tries=0) | Q(started_at__lt=Clock() - pause)
-        return list(
-            self._rows().filter(WAITING, due).order_by("pk").values_list("pk", flat=True)[:100]
-        )
+        rows: QuerySet[Any] = self.model._default_manager.all()
+        return rows
 
     def waiting(self, import_id: int) -> Row | None:
         """Return an import if it has a step for a worker."""
@@ -221,7 +224,7 @@ class Imports(ABC, Generic[Row]):
         with events.recorded_by(author):
             row = self.lock(import_id, *states.CANCELLABLE, user=user)
             is_idle = row.status in {Status.QUEUED, Status.DRAFTED}
-            if is_idle or advisory_locks.try_lock(self.lock_class, import_id):
+            if is_idle or advisory_locks.try_lock(advisory_locks.IMPORT, import_id):
                 self.mark_cancelled(import_id, author)
             else:  # its worker ends at the next step
                 self._rows().filter(pk=import_id).update(cancel_wanted=True)

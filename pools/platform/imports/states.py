@@ -11,8 +11,8 @@ from django.db.models import Case, Count, F, Value, When
 
 from pools.core import errors
 from pools.models.fields import Clock, Now
-from pools.models.register_imports import WAITING, Import, RowStatus
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import WAITING, Import, RowStatus
+from pools.models.imports import ImportStatus as Status
 from pools.platform import events
 
 SMALL = 2_000  # most rows of an import that is drafted and committed in the request

@@ -16,11 +16,11 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 
 from pools.core import errors
-from pools.models.register_imports import Import
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import Import
+from pools.models.imports import ImportStatus as Status
 from pools.platform import advisory_locks, database, events
 from pools.platform.imports import states
-from pools.platform.imports.lifecycle import Imports, Step
+from pools.platform.imports.lifecycle import KINDS, Imports, Step
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +34,15 @@ class Cancelled(errors.Conflict):
     code = "import_cancelled"
 
 
-def process_import(imports: Imports[Any], import_id: int) -> bool:
+def process_import(import_id: int) -> bool:
     """Process all pending steps of an import, and return True if there were any.
 
     An error of the import is recorded in its row and not raised.
     """
-    has_worked = False
+    kind = Import.objects.filter(pk=import_id).values_list("kind", flat=True).first()
+    if kind is None:
+        return False
+    imports, has_worked = KINDS[kind], False
     while _start(imports, import_id) and _process(imports, import_id):
         has_worked = True
     return has_worked
@@ -52,7 +55,7 @@ def _locked(imports: Imports[Any], import_id: int) -> Iterator[Any]:
     Yields None if another worker has the lock or the import has no step for a worker.
     """
     with transaction.atomic():
-        if not advisory_locks.try_lock(imports.lock_class, import_id):
+        if not advisory_locks.try_lock(advisory_locks.IMPORT, import_id):
             yield None
             return
         # The transaction may pause while 100,000 rows are read and computed.

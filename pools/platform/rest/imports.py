@@ -17,8 +17,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors, object_reader
-from pools.models.register_imports import Import, RowStatus
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import Import, RowStatus
+from pools.models.imports import ImportStatus as Status
 from pools.platform import idempotency
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Imports

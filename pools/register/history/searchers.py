@@ -14,6 +14,7 @@ from pools.models import (
     ContainerEvent,
     EnvironmentEvent,
     FailureEvent,
+    ImportEvent,
     JournalEntryEvent,
     PoolCIDREvent,
     PoolEvent,
@@ -136,4 +137,9 @@ SEARCHERS = (
     ),
     Searcher(ContainerEvent, "container", _container_condition),
     Searcher(WebhookTargetEvent, "webhook", lambda criteria: filter_by_name(criteria, name="name")),
+    Searcher(
+        ImportEvent,
+        "import",
+        lambda criteria: filter_by_name(criteria, name="file_name", cluster="cluster_id"),
+    ),
 )

@@ -34,8 +34,8 @@ from pools.models import (
 )
 from pools.models.attributes import ATTRIBUTES
 from pools.models.blocks import BlockState
+from pools.models.imports import RowStatus
 from pools.models.pools import Category
-from pools.models.register_imports import RowStatus
 from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step

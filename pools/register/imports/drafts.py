@@ -13,9 +13,9 @@ from django.db.models import Q, QuerySet
 
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes
-from pools.models import Cluster, RegisterFile, RegisterImport, RegisterRow
+from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.models.pools import DAY
-from pools.platform import advisory_locks, events
+from pools.platform import events
 from pools.platform.imports import lifecycle, states
 from pools.register.imports import attributes, commit, files, sources, topology, undo, validation
 from pools.register.imports import rows as import_rows
@@ -46,7 +46,6 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
 
     model = RegisterImport
     related = ("cluster", "user", "netbox_source")
-    lock_class = advisory_locks.REGISTER_IMPORT
     write = staticmethod(commit.write)
     take_back = staticmethod(undo.take_back)
     check_not_in_use = staticmethod(undo.check_not_in_use)
@@ -58,10 +57,6 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         return rows.filter(
             Q(texts__icontains=text) | Q(holder_id__icontains=text) | Q(org__icontains=text)
         )
-
-    def discard(self, import_id: int) -> None:
-        RegisterRow.objects.filter(register_import=import_id).delete()
-        RegisterFile.objects.filter(register_import=import_id).delete()
 
     def read(self, row: RegisterImport) -> files.Reading:
         source = row.netbox_source
@@ -174,8 +169,10 @@ def create(
     register_import = RegisterImport(
         cluster=options.cluster,
         mapping={kind: dict(names) for kind, names in options.mapping.items()},
-        holder_kind=options.holder_kind,
-        cooldown_seconds=options.cooldown_seconds,
+        options={
+            "holder_kind": options.holder_kind,
+            "cooldown_seconds": options.cooldown_seconds,
+        },
         file_name=", ".join(name for name, _ in uploads)[:255],
         commit_wanted=options.commit,
         skip_bad=options.skip_bad,

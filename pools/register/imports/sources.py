@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from pools.core import errors
 from pools.models import NetBoxSource, RegisterImport
 from pools.models.fields import Clock, Now
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import ImportStatus as Status
 from pools.platform import database, events, versions
 from pools.platform.outbound import secrets, webhook_post
 from pools.platform.outbound.credentials import Access
@@ -144,13 +144,15 @@ def start(
 def _queue(
     source: NetBoxSource, *, mirror: bool, author: events.Author, user: Any = None
 ) -> RegisterImport:
-    return RegisterImport.objects.create(
+    queued = RegisterImport(
         netbox_source=source,
         mirror=mirror,
         cluster_id=source.cluster_id,
         mapping=source.mapping,
-        holder_kind=source.holder_kind,
-        cooldown_seconds=source.cooldown_seconds,
+        options={
+            "holder_kind": source.holder_kind,
+            "cooldown_seconds": source.cooldown_seconds,
+        },
         format="netbox-api",
         file_name=source.name,
         commit_wanted=mirror,
@@ -160,6 +162,8 @@ def _queue(
         source=author.source,
         request_id=author.request_id,
     )
+    queued.save()
+    return queued
 
 
 def queue_due() -> list[int]:
@@ -186,7 +190,7 @@ def failed_mirrors() -> list[tuple[str, str, str]]:
 _FAILED = """
     SELECT s.name, i.error_code, i.error FROM pools_netboxsource s
     CROSS JOIN LATERAL (
-        SELECT status, error_code, error FROM pools_registerimport
+        SELECT status, error_code, error FROM pools_import
         WHERE netbox_source_id = s.id AND mirror AND status IN ('committed', 'failed')
         ORDER BY id DESC LIMIT 1) i
     WHERE i.status = 'failed' ORDER BY s.name

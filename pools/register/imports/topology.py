@@ -17,7 +17,7 @@ from typing import Any
 from pools.core.addresses import LONGEST_PREFIX
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
 from pools.models import Container, PoolCIDR, RegisterImport, RegisterRecord, RegisterRow
-from pools.models.register_imports import RegisterTarget
+from pools.models.imports import RegisterTarget
 from pools.platform import database
 from pools.register.imports import left_out, parts
 from pools.register.imports.places import Level, Place, Space, edge_name, edges, judge

@@ -15,7 +15,7 @@ from django.db.models import Count, F, Q
 
 from pools.models import Container, Pool, PoolCIDR, RegisterImport, RegisterRow, ReservedRange
 from pools.models.attributes import ATTRIBUTES
-from pools.models.register_imports import RegisterTarget, RowStatus
+from pools.models.imports import RegisterTarget, RowStatus
 from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step

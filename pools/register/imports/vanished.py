@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pools.core import errors
 from pools.models import Container, PoolCIDR, RegisterImport, RegisterRecord, ReservedRange
-from pools.models.register_imports import RegisterTarget, RowStatus
+from pools.models.imports import RegisterTarget, RowStatus
 from pools.platform import database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import window

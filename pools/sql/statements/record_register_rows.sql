@@ -8,7 +8,7 @@ WITH kept AS (
         CASE r.status WHEN 'new' THEN i.netbox_source_id ELSE d.source_id END,
         NULLIF(regexp_replace(r.texts ->> 'external_id', '[^0-9]|^[0-9]{16,}$', '', 'g'), '')::bigint
     FROM pools_registerrow r
-    JOIN pools_registerimport i ON i.id = r.register_import_id
+    JOIN pools_import i ON i.id = r.register_import_id
     JOIN pools_addressspace s ON s.cluster_id = r.cluster_id AND s.name = r.space_name
     LEFT JOIN pools_registerrecord d ON d.space_id = s.id AND d.target = r.target AND d.first = r.first AND d.last = r.last
     WHERE r.register_import_id = $1 AND r.status IN ('new', 'changed') AND NOT r.written

@@ -4,7 +4,7 @@
 SELECT d.id, d.target, CASE d.target
     WHEN 'address' THEN (SELECT b.id FROM pools_block b WHERE b.space_id = d.space_id
                          AND b.cidr = d.first::cidr AND b.state = 'held' AND b.holder_id = d.holder_id
-                         AND b.holder_kind = COALESCE(i.holder_kind, b.holder_kind))
+                         AND b.holder_kind = COALESCE(i.options ->> 'holder_kind', b.holder_kind))
     WHEN 'reserved' THEN (SELECT g.id FROM pools_reservedrange g
                           WHERE g.first = d.first AND g.last = d.last
                             AND g.pool_cidr_id = (SELECT c.id FROM pools_poolcidr c
@@ -15,7 +15,7 @@ SELECT d.id, d.target, CASE d.target
     END
 FROM pools_registerrecord d
 JOIN pools_addressspace s ON s.id = d.space_id
-LEFT JOIN pools_registerimport i ON i.id = d.register_import_id
+LEFT JOIN pools_import i ON i.id = d.register_import_id
 LEFT JOIN pools_registerrow r ON r.register_import_id = $1 AND r.cluster_id = s.cluster_id
     AND r.space_name = s.name AND r.target = d.target AND r.first = d.first AND r.last = d.last
 LEFT JOIN pools_registerrow u ON u.register_import_id = $1 AND u.first IS NULL

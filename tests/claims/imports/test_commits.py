@@ -10,10 +10,11 @@ from claims.entries import entries
 from claims.imports import drafts as import_drafts
 from claims.imports import manifests
 from claims.models import Entry, ImportRow, IndexEntry, IPAMClaim, IPPool, VMImport
-from claims.models.history import EntryEvent, VMImportEvent
+from claims.models.history import EntryEvent
 from pools.core import errors
 from pools.models import Block, Event
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.history import ImportEvent
+from pools.models.imports import ImportStatus as Status
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
@@ -49,7 +50,7 @@ def test_an_import_is_one_event_and_those_of_its_entries_name_it() -> None:
     of = drafts.draft(worlds.network(), row("one", mac(1), "10.0.0.11"))
     import_drafts.IMPORTS.commit(of.pk, author=BY)
     import_drafts.IMPORTS.undo(of.pk, author=BY)
-    vm_import_events = VMImportEvent.objects.filter(pgh_obj=of.pk).order_by("pgh_id")
+    vm_import_events = ImportEvent.objects.filter(pgh_obj=of.pk).order_by("pgh_id")
     assert [item.status for item in vm_import_events] == [
         "queued",
         "drafted",

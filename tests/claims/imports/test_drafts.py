@@ -9,7 +9,7 @@ import pytest
 from claims.imports import drafts as import_drafts
 from claims.models import Entry, ImportRow
 from pools.core import errors
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import ImportStatus as Status
 from pools.register import pools
 from tests import factories
 from tests.claims import worlds

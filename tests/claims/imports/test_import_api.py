@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from claims.imports import drafts as import_drafts
 from claims.models import Entry, Membership, Network, VMImport
 from pools.platform.imports import worker
 from tests.claims import worlds
@@ -155,13 +154,13 @@ def test_a_large_one_waits_for_a_worker_also_while_the_broker_is_away(network: N
     assert (queued["status"], queued["progress"]["total"]) == ("queued", 2001)
     place = f"imports/{queued['id']}/"
     apis.refused(api("POST", f"{place}commit/"), 409, "import_state")
-    worker.process_import(import_drafts.IMPORTS, queued["id"])
+    worker.process_import(queued["id"])
     done = api("GET", place).json()
     assert (done["status"], done["progress"]["percent"]) == ("committed", 100)
     undoing = api("POST", f"{place}undo/")
     assert (undoing.status_code, undoing.json()["status"]) == (202, "committed")
     apis.refused(api("POST", f"{place}undo/"), 409, "import_state")
-    worker.process_import(import_drafts.IMPORTS, queued["id"])
+    worker.process_import(queued["id"])
     assert api("GET", place).json()["status"] == "undone"
     assert not Entry.objects.exists()
 

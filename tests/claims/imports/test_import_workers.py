@@ -10,12 +10,13 @@ import pytest
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from claims import tasks
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, ImportFile, ImportRow, VMImport
-from pools.models.register_imports import ImportStatus as Status
+from claims.models import Entry, ImportRow, VMImport
+from pools import tasks
+from pools.models import ImportFile
+from pools.models.imports import ImportStatus as Status
 from pools.platform import advisory_locks
-from pools.platform.imports import worker
+from pools.platform.imports import lifecycle, worker
 from pools.register.allocator import window
 from tests.claims import worlds
 from tests.claims.imports import drafts, workers
@@ -63,7 +64,7 @@ def blocked() -> bool:
 
 def has_worker(of: VMImport) -> bool:
     with transaction.atomic():
-        return not advisory_locks.try_lock(advisory_locks.VM_IMPORT, of.pk)
+        return not advisory_locks.try_lock(advisory_locks.IMPORT, of.pk)
 
 
 @pytest.fixture
@@ -72,16 +73,14 @@ def other_worker(waiting: VMImport) -> Iterator[BaseDatabaseWrapper]:
     connection_of_another = connection.copy()
     with connection_of_another.cursor() as cursor:
         cursor.execute("BEGIN")
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(%s, %s)", [advisory_locks.VM_IMPORT, waiting.pk]
-        )
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [advisory_locks.IMPORT, waiting.pk])
     yield connection_of_another
     connection_of_another.close()
 
 
 @pytest.mark.exhaustive
 def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
-    assert import_drafts.IMPORTS.due_imports() == [waiting.pk]
+    assert lifecycle.due_imports() == [waiting.pk]
     assert tasks.process_import(waiting.pk)
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.counts["new"], of.rows_done) == (Status.DRAFTED, COUNT, COUNT)
@@ -90,14 +89,14 @@ def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
     assert import_drafts.IMPORTS.commit(of.pk, author=BY).status == Status.COMMITTING
     assert tasks.process_import(of.pk)
     assert (status(of), Entry.objects.count()) == (Status.COMMITTED, COUNT)
-    assert import_drafts.IMPORTS.due_imports() == []
+    assert lifecycle.due_imports() == []
     assert not tasks.process_import(of.pk)
 
 
 @pytest.mark.exhaustive
 def test_committed_in_one_go(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
@@ -111,16 +110,16 @@ def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
     waiting.refresh_from_db()
     assert (waiting.status, waiting.rows_done, waiting.tries) == (Status.DRAFTING, COUNT, 1)
     assert not ImportRow.objects.exists()
-    assert import_drafts.IMPORTS.due_imports() == []  # not at once, and not for ever
+    assert lifecycle.due_imports() == []  # not at once, and not for ever
     VMImport.objects.update(started_at=waiting.created_at)
-    until(lambda: import_drafts.IMPORTS.due_imports() == [waiting.pk])
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    until(lambda: lifecycle.due_imports() == [waiting.pk])
+    worker.process_import(waiting.pk)
     assert (status(waiting), ImportRow.objects.count()) == (Status.DRAFTED, COUNT)
 
 
 @pytest.mark.exhaustive
 def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) -> None:
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     with transaction.atomic():
@@ -129,7 +128,7 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
     until(lambda: not has_worker(waiting))
     assert status(waiting) == Status.COMMITTING
     assert not Entry.objects.exists()
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
@@ -137,14 +136,14 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
 def test_of_two_workers_one_commits_and_a_user_cancels_it_before_it_ends(
     waiting: VMImport,
 ) -> None:
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     with transaction.atomic():
         window.lock(waiting.network.pool_id or 0)
         process = workers.start(waiting.pk)
         until(blocked)
-        assert not worker.process_import(import_drafts.IMPORTS, waiting.pk)
+        assert not worker.process_import(waiting.pk)
         assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.COMMITTING
     assert process.wait(LONG) == 0
     assert status(waiting) == Status.CANCELLED
@@ -156,19 +155,19 @@ def test_of_two_workers_one_commits_and_a_user_cancels_it_before_it_ends(
 def test_what_nobody_works_on_is_cancelled_at_once(waiting: VMImport, left_in: Status) -> None:
     VMImport.objects.update(status=left_in)
     assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.CANCELLED
-    assert not worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    assert not worker.process_import(waiting.pk)
     assert not ImportFile.objects.exists()
 
 
 def test_the_import_of_another_worker_is_left_alone_until_that_one_dies(
     waiting: VMImport, other_worker: BaseDatabaseWrapper
 ) -> None:
-    assert not worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    assert not worker.process_import(waiting.pk)
     waiting.refresh_from_db()
     assert (waiting.status, waiting.tries) == (Status.QUEUED, 0)
     other_worker.close()
     until(lambda: not has_worker(waiting))
-    assert worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    assert worker.process_import(waiting.pk)
     assert status(waiting) == Status.DRAFTED
 
 
@@ -179,25 +178,25 @@ def test_what_was_cancelled_while_its_worker_died_ends_as_cancelled(
     assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.DRAFTING
     other_worker.close()
     until(lambda: not has_worker(waiting))
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     assert status(waiting) == Status.CANCELLED
     assert not ImportFile.objects.exists()
 
 
 def test_what_ends_every_worker_fails(waiting: VMImport) -> None:
     VMImport.objects.update(status=Status.DRAFTING, tries=worker.TRIES)
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, "5 attempts" in of.error) == (Status.FAILED, True)
     assert not ImportFile.objects.exists()
 
 
 def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     worlds.workload(waiting.network, "other", "00:50:56:ff:00:00", "10.0.1.2")
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.error_code) == (Status.DRAFTED, "import_has_bad_rows")
     assert (of.counts["conflict"], Entry.objects.count()) == (1, 0)
@@ -206,12 +205,12 @@ def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
 @pytest.mark.exhaustive
 def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     assert import_drafts.IMPORTS.undo(waiting.pk, author=BY).undo_wanted
-    assert import_drafts.IMPORTS.due_imports() == [waiting.pk]
+    assert lifecycle.due_imports() == [waiting.pk]
     assert waiting.network is not None
     worlds.workload(waiting.network, "vm-1", drafts.mac(1), "10.0.1.2")
-    worker.process_import(import_drafts.IMPORTS, waiting.pk)
+    worker.process_import(waiting.pk)
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.error_code, of.undo_wanted) == ("committed", "import_in_use", False)
     assert Entry.objects.count() == COUNT

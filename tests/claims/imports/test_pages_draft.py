@@ -12,7 +12,7 @@ from claims.imports import drafts as import_drafts
 from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
-from pools.models.register_imports import ImportStatus as Status
+from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import related
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages

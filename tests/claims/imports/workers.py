@@ -22,7 +22,6 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    from claims.imports import drafts as import_drafts
     from pools.platform.imports import worker
 
-    worker.process_import(import_drafts.IMPORTS, int(sys.argv[1]))
+    worker.process_import(int(sys.argv[1]))

@@ -1,8 +1,11 @@
-"""Imports of any kind; those of other registers, their rows as drafts, and what a source says about an object of this register."""
+"""Imports of all kinds and their files; the rows of other registers, and what a source says about an object of this register.
+
+A kind of imports is a proxy of `Import`: it has permissions of its own and names its options.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -49,16 +52,35 @@ WAITING = Q(status__in=[ImportStatus.QUEUED, ImportStatus.DRAFTING, ImportStatus
 class Import(models.Model):
     """What is uploaded to become rows: first a draft, which is then committed, undone or discarded.
 
-    `counts` is the number of rows by status.
+    `kind` is that of its proxy, `options` are what it was started with (the proxy's properties), `counts` is the
+    number of rows by status, and `left_out` the number of items of the source that are no rows, by reason.
+    `cluster` gets the rows that nothing sends elsewhere; `mapping` says what does, by names of the source.
     """
 
+    KIND: ClassVar[str] = ""  # of a proxy
+
+    kind = models.CharField(max_length=8, editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="imports")
+    options = models.JSONField(default=dict, blank=True)
     mapping = models.JSONField(default=dict, blank=True)
+    netbox_source = models.ForeignKey(
+        "NetBoxSource", on_delete=models.SET_NULL, null=True, blank=True, related_name="imports"
+    )
+    mirror = models.BooleanField(default=False)  # also releases what has vanished from the source
+    # Limited to the namespaces of the user's memberships; nothing of other namespaces is shown.
+    limited = models.BooleanField(default=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     format = models.CharField(max_length=32, blank=True, default="")
     file_name = models.CharField(max_length=255, blank=True, default="")
     status = models.CharField(max_length=10, choices=ImportStatus, default=ImportStatus.QUEUED)
     counts = models.JSONField(default=dict, blank=True)
+    left_out = models.JSONField(default=dict, blank=True)
     # Assumptions of the reader: [{"code", "message"}].
     notes = models.JSONField(default=list, blank=True)
+    # Of what the rows were resolved by (pools/register/imports/rows.py).
+    fingerprint = models.CharField(max_length=32, blank=True, default="", editable=False)
     rows_total = models.PositiveIntegerField(null=True, blank=True)
     rows_done = models.PositiveIntegerField(default=0)
     commit_wanted = models.BooleanField(default=False)  # commit as soon as the draft is complete
@@ -79,11 +101,58 @@ class Import(models.Model):
     committed_at = models.DateTimeField(null=True, blank=True)
     undone_at = models.DateTimeField(null=True, blank=True)
 
-    rows: Any  # the related manager of its rows
-    user: Any
+    class Meta:
+        verbose_name = _("import")
+        ordering = ["-id"]
+        default_permissions = ()
+        indexes = [models.Index(fields=["id"], condition=WAITING, name="import_waiting")]
+
+    def __str__(self) -> str:
+        return f"import {self.pk}"
+
+    def save(self, *args: Any, **options: Any) -> None:
+        self.kind = self.kind or self.KIND
+        super().save(*args, **options)
+
+    @property
+    def rows(self) -> Any:
+        """The related manager of its rows."""
+        return getattr(self, f"{self.kind}_rows")
+
+
+class ImportFile(models.Model):
+    """An upload of an import that has not been read yet; `kind` is `file`, `text` or `rows` (JSON)."""
+
+    source_import = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="files")
+    name = models.CharField(max_length=255, blank=True, default="")
+    kind = models.CharField(max_length=4, default="file")
+    content = models.BinaryField()
 
     class Meta:
-        abstract = True
+        ordering = ["id"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.name or self.kind} of import {self.source_import_id}"
+
+
+class ImportManager(models.Manager[Any]):
+    """The imports of one kind."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        return super().get_queryset().filter(kind=self.model.KIND)
+
+
+def option(name: str, default: Any = None) -> Any:
+    """Return a property of a kind of imports: one of its options."""
+
+    def read(row: Import) -> Any:
+        return row.options.get(name, default)
+
+    def write(row: Import, value: Any) -> None:
+        row.options[name] = value
+
+    return property(read, write)
 
 
 class RegisterTarget(models.TextChoices):
@@ -125,49 +194,20 @@ class NetBoxSource(models.Model):
 class RegisterImport(Import):
     """An import of prefixes, ranges and addresses of another register.
 
-    `cluster` gets what neither a column nor `mapping` (`{"vrf": {name: cluster id}, "site": {…}}`) sends to
-    another one.
+    `mapping` is `{"vrf": {name: cluster id}, "site": {name: cluster id}}`; `cluster` gets what neither a column nor
+    it sends to another one.
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="register_imports")
-    netbox_source = models.ForeignKey(
-        NetBoxSource, on_delete=models.SET_NULL, null=True, blank=True, related_name="imports"
-    )
-    mirror = models.BooleanField(default=False)  # also releases what has vanished from the source
-    holder_kind = models.CharField(max_length=63, default="host")
-    cooldown_seconds = models.BigIntegerField(default=DAY)  # of the pools that the import creates
-    # Of the CIDRs of the register by which the rows were resolved (pools/register/imports/rows.py).
-    fingerprint = models.CharField(max_length=32, blank=True, default="", editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    KIND: ClassVar[str] = "register"
+    holder_kind = option("holder_kind", "host")
+    cooldown_seconds = option("cooldown_seconds", DAY)  # of the pools that the import creates
+    objects: ClassVar[ImportManager] = ImportManager()
 
     class Meta:
+        proxy = True
         verbose_name = _("register import")
         verbose_name_plural = _("register imports")
-        ordering = ["-id"]
         default_permissions = ("add", "change", "view")
-        indexes = [models.Index(fields=["id"], condition=WAITING, name="register_import_waiting")]
-
-    def __str__(self) -> str:
-        return f"register import {self.pk}"
-
-
-class RegisterFile(models.Model):
-    """A file of an import that has not been read yet."""
-
-    register_import = models.ForeignKey(
-        RegisterImport, on_delete=models.CASCADE, related_name="files"
-    )
-    name = models.CharField(max_length=255, blank=True, default="")
-    content = models.BinaryField()
-
-    class Meta:
-        ordering = ["id"]
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.name} of import {self.register_import_id}"
 
 
 class RegisterRow(models.Model):
@@ -182,7 +222,11 @@ class RegisterRow(models.Model):
 
     # Without a constraint, which would be checked for each of a hundred thousand rows.
     register_import = models.ForeignKey(
-        RegisterImport, models.CASCADE, related_name="rows", db_constraint=False, db_index=False
+        RegisterImport,
+        models.CASCADE,
+        related_name="register_rows",
+        db_constraint=False,
+        db_index=False,
     )
     number = models.PositiveIntegerField()  # counts from 1 in the import
     file = models.CharField(max_length=255, blank=True, default="")
@@ -228,7 +272,7 @@ class RegisterRow(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"row {self.number} of register import {self.register_import_id}"
+        return f"row {self.number} of import {self.register_import_id}"
 
 
 class RegisterRecord(models.Model):
