@@ -40,7 +40,8 @@ class RowStatus(models.TextChoices):
     CONFLICT = "conflict", _("conflict")
     REFUSED = "refused", _("refused")
     SKIPPED = "skipped", _("skipped")  # by a user
-    RELEASED = "released", _("released")  # by a mirror run: the source lacks the object
+    VANISHED = "vanished", _("gone from the source")  # of a mirror, and not confirmed yet
+    RELEASED = "released", _("released")  # confirmed, or a range that has other ends now
 
 
 # Imports with a step for a worker.

@@ -19,7 +19,7 @@ from tests import factories, people
 from tests.register_imports import netbox_server, sources
 from tests.register_imports.netbox_server import NetBox
 from tests.register_imports.sources import BY, codes, counts, rows_of, table
-from tests.register_imports.test_netbox_mirror import held, run, source
+from tests.register_imports.test_netbox_mirror import confirm, held, run, source
 from tests.register_imports.test_netbox_mirror_undo import state
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -233,14 +233,15 @@ def test_a_mirror_follows_and_its_undo_restores(server: NetBox) -> None:
     del server.objects["ip-addresses"][1]
     server.objects["prefixes"][0]["description"] = "Site"
     second = run(mirror)
-    assert counts(second) == {"changed": 2, "unchanged": 2, "released": 3}
+    assert counts(second) == {"changed": 2, "unchanged": 2, "vanished": 2, "released": 1}
+    assert counts(confirm(second)) == {"changed": 2, "unchanged": 2, "released": 3}
     assert cidrs() == ["10.0.200.0/24"]
     assert Pool.objects.get(name="10.0.0.0-16").description == "Site"
     assert held() == {"10.0.200.5/32": ("five.example", "")}
     drafts.IMPORTS.undo(second.pk, author=BY)
     assert state() == before
     server.objects["ip-addresses"].clear()
-    third = run(mirror)
+    third = confirm(run(mirror))
     assert counts(third)["released"] == 5
     assert not Pool.objects.filter(name="10.0.0.0-16").exists()
     drafts.IMPORTS.undo(third.pk, author=BY)

@@ -27,7 +27,7 @@ from tests.edges import api as apis
 from tests.register_imports import netbox_server, sources
 from tests.register_imports.netbox_server import NetBox, nested
 from tests.register_imports.sources import BY, counts, rows_of, table
-from tests.register_imports.test_netbox_mirror import run, source
+from tests.register_imports.test_netbox_mirror import confirm, run, source
 from tests.register_imports.test_netbox_odd_objects import AGGREGATES, PREFIXES, list_csv
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,7 +117,7 @@ def test_they_are_set_kept_followed_and_restored(server: NetBox) -> None:
     drafts.IMPORTS.undo(second.pk, author=BY)
     assert [attributes(cidr) for cidr in ("10.0.0.0/8", "10.1.0.0/16", "10.1.1.0/24")] == before
     server.objects["aggregates"].clear()
-    third = run(mirror)
+    third = confirm(run(mirror))
     assert counts(third)["released"] == 1
     drafts.IMPORTS.undo(third.pk, author=BY)
     assert attributes("10.0.0.0/8") == (["private"], "", {"cost_center": "7"})

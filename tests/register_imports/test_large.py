@@ -61,7 +61,9 @@ def test_a_large_mirror_releases_and_restores_its_addresses(monkeypatch: Any) ->
             worker.process_import(runs[-1].pk)
             reading.rows = reading.rows[:-3_000]
         runs[-1].refresh_from_db()
-        assert sources.counts(runs[-1]) == {"unchanged": 5_032, "released": 3_000}
+        assert sources.counts(runs[-1]) == {"unchanged": 5_032, "vanished": 3_000}
+        drafts.confirm_vanished(runs[-1].pk, author=BY)
+        assert Block.objects.filter(state="held").count() == 5_000
         drafts.IMPORTS.undo(runs[-1].pk, author=BY)
         worker.process_import(runs[-1].pk)
         assert Block.objects.filter(state="held").count() == 8_000

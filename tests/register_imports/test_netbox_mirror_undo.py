@@ -30,7 +30,7 @@ from tests.edges import api as apis
 from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox, nested
 from tests.register_imports.sources import BY, counts
-from tests.register_imports.test_netbox_mirror import fill, held, run, source
+from tests.register_imports.test_netbox_mirror import confirm, fill, held, run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,7 +74,7 @@ def released(server: NetBox, *, cooldown: int = 0) -> tuple[NetBoxSource, Regist
     run(mirror)
     del server.objects["ip-addresses"][0], server.objects["ip-addresses"][1]
     server.objects["ip-ranges"].clear()
-    second = run(mirror)
+    second = confirm(run(mirror))
     assert counts(second) == {"unchanged": 4, "released": 3}
     return mirror, second
 
@@ -93,7 +93,7 @@ def test_everything_comes_back(server: NetBox) -> None:
     server.objects["ip-ranges"].clear()
     del server.objects["ip-addresses"][1:]
     server.address("10.1.1.77/24", dns_name="new.example")
-    second = run(mirror)
+    second = confirm(run(mirror))
     assert counts(second) == {"new": 1, "unchanged": 3, "released": 7}
     rows = RegisterRow.objects.filter(register_import=second, status="released")
     assert sorted(f"{row.target} {row.first}" for row in rows) == [
@@ -108,7 +108,7 @@ def test_everything_comes_back(server: NetBox) -> None:
     with pytest.raises(errors.ImportState):
         undo(second)
     assert state() == before
-    assert counts(run(mirror)) == counts(second)  # the source still has none of it
+    assert counts(confirm(run(mirror))) == counts(second)  # the source still has none of it
 
 
 def test_what_somebody_else_has_by_then_stays(server: NetBox) -> None:
@@ -119,7 +119,7 @@ def test_what_somebody_else_has_by_then_stays(server: NetBox) -> None:
     run(mirror)
     del server.objects["ip-addresses"][:]
     server.objects["ip-ranges"].clear()
-    second = run(mirror)
+    second = confirm(run(mirror))
     pool = Pool.objects.get()
     factories.take(pool, factories.holder("vm-1"), cidr="10.1.1.5/32")
     Pool.objects.update(cooldown_seconds=3600)
@@ -149,7 +149,7 @@ def test_what_a_later_run_brought_back_stays(server: NetBox) -> None:
     aggregates, addresses = server.objects["aggregates"][:], server.objects["ip-addresses"][:]
     server.objects["aggregates"].clear()
     del server.objects["ip-addresses"][:2]
-    second = run(mirror)
+    second = confirm(run(mirror))
     server.objects |= {"aggregates": aggregates, "ip-addresses": addresses}
     aggregates[0]["description"] = "private"
     addresses[0] |= {"dns_name": "www.example", "tenant": None}
@@ -178,14 +178,15 @@ def test_a_cidr_that_is_being_removed_gets_nothing_back(server: NetBox) -> None:
     assert {code for _, _, code in bad_rows(second)} == {"cidr_closed"}
 
 
-def test_a_run_that_is_queued_releases_again(server: NetBox) -> None:
+def test_a_run_that_is_queued_asks_again(server: NetBox) -> None:
     mirror, second = released(server)
     queued = sources.start(mirror.pk, mirror=True, author=BY)
     undo(second)
     assert len(held()) == 2
     worker.process_import(queued.pk)
     third = RegisterImport.objects.get(pk=queued.pk)
-    assert (counts(third), len(held())) == (counts(second), 1)
+    assert (counts(third), len(held())) == ({"unchanged": 4, "vanished": 3}, 2)
+    assert counts(confirm(third)) == counts(second)
     undo(third)
     assert len(held()) == 2
 
@@ -204,18 +205,18 @@ def crash(*_: object, **__: object) -> None:
     raise RuntimeError("crash")
 
 
-def test_a_run_that_crashes_keeps_no_rows_and_releases_nothing(
-    server: NetBox, monkeypatch: Any
-) -> None:
+def test_a_release_that_crashes_releases_nothing(server: NetBox, monkeypatch: Any) -> None:
     fill(server)
     mirror = source(server)
     run(mirror)
     before = state()
     server.objects["aggregates"].clear()
     del server.objects["ip-addresses"][0]
+    second = run(mirror)
     with monkeypatch.context() as broken:
         broken.setattr(vanished, "_remove_cidrs", crash)  # after addresses were released
-        assert run(mirror).status == "failed"
+        with pytest.raises(RuntimeError, match="crash"):
+            confirm(second)
     assert not RegisterRow.objects.filter(status="released").exists()
     assert state() == before
 
@@ -270,7 +271,7 @@ def test_what_an_undo_has_made_anew_belongs_to_the_import_that_brought_it(server
     first = run(mirror)
     for objects in server.objects.values():
         objects.clear()
-    second = run(mirror)
+    second = confirm(run(mirror))
     assert counts(second) == {"released": 4}
     Block.objects.filter(state="cooling").update(state="available")  # as the sweep does
     Block.objects.filter(state="available").delete()

@@ -65,7 +65,7 @@ class MappingField(fields.ParsedField):
 
 
 class RegisterCountsSerializer(Representation):
-    """The number of rows by status, and of objects that a mirror released."""
+    """The number of rows by status, and of objects that the source of a mirror lacks."""
 
     new = fields.IntegerField()
     changed = fields.IntegerField()
@@ -73,6 +73,7 @@ class RegisterCountsSerializer(Representation):
     conflict = fields.IntegerField()
     refused = fields.IntegerField()
     skipped = fields.IntegerField()
+    vanished = fields.IntegerField()
     released = fields.IntegerField()
 
     def to_representation(self, instance: Mapping[str, int]) -> dict[str, Any]:

@@ -40,7 +40,8 @@ _ROW_BADGES: dict[str, tuple[str, str, StrOrPromise]] = {
     "conflict": ("conflict", "▲", ""),
     "refused": ("refused", "✕", ""),
     "skipped": ("ignored", "‖", _("skipped manually")),
-    "released": ("ignored", "↓", _("released, because the source has it no more")),
+    "vanished": ("pending", "?", _("the source has it no more: release it, or keep it here")),
+    "released": ("ignored", "↓", _("released: the source has it no more, or with other ends")),
 }
 _STATUS_BADGES: dict[str, tuple[str, str]] = {
     Status.QUEUED: ("pending", "◔"),

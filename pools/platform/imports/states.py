@@ -19,6 +19,7 @@ SMALL = 2_000  # most rows of an import that is drafted and committed in the req
 CANCELLABLE = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
 _UNDER_WAY = frozenset({Status.QUEUED, Status.DRAFTING, Status.COMMITTING})
 _SHOWN = 5  # reasons against an undo
+_SOMETIMES = {RowStatus.SKIPPED, RowStatus.VANISHED, RowStatus.RELEASED}
 
 
 def is_large(row: Import) -> bool:
@@ -36,9 +37,9 @@ def recorded_author(row: Import) -> events.Author:
 
 
 def count_rows(row: Import) -> dict[str, int]:
-    """Return the number of rows by status; `skipped` and `released` are keys only if there are such rows."""
+    """Return the number of rows by status; those of left out and vanished rows are keys only if there are any."""
     found = dict(row.rows.order_by().values_list("status").annotate(number=Count("*")))
-    always = [status for status in RowStatus.values if status not in {"skipped", "released"}]
+    always = [status for status in RowStatus.values if status not in _SOMETIMES]
     return dict.fromkeys(always, 0) | found
 
 

@@ -29,6 +29,7 @@ WEBHOOK = "webhook_failing"
 _PATIENCE = timedelta(minutes=15)  # until messages that a receiver does not accept are a condition
 _GIVEN_UP = timedelta(days=1)  # how long a message that was given up is a condition
 MIRROR = "netbox_mirror_failed"
+LACKING = "netbox_objects_gone"
 _EXAMPLES = 5  # violations that their alert names
 
 
@@ -68,6 +69,19 @@ def _failed_mirrors(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         yield ActiveCondition(
             MIRROR, f"netbox {name}", Level.WARNING, title, error, "/admin/pools/registerimport/"
         )
+
+
+def _lacking_mirrors(_levels: OpenLevels) -> Iterator[ActiveCondition]:
+    """Yield the mirrors whose NetBox lacks objects, until a person has confirmed each."""
+    for name, import_id, count in sources.lacking_mirrors():
+        title = ngettext(
+            "NetBox %(name)s lacks %(count)s object that its mirror brought",
+            "NetBox %(name)s lacks %(count)s objects that its mirror brought",
+            count,
+        ) % {"name": name, "count": count}
+        detail = gettext("Release them, or keep them here: until then they stay as they are.")
+        page = f"/admin/pools/registerimport/{import_id}/change/?status=vanished"
+        yield ActiveCondition(LACKING, f"netbox {name}", Level.WARNING, title, detail, page)
 
 
 def verify_history(seconds: float) -> int:
@@ -147,5 +161,10 @@ ALL = (
         {MIRROR: "IpamNetBoxMirrorFailed"},
         _failed_mirrors,
         labels={MIRROR: _("NetBox mirror failed")},
+    ),
+    Condition(
+        {LACKING: "IpamNetBoxObjectsGone"},
+        _lacking_mirrors,
+        labels={LACKING: _("gone from NetBox")},
     ),
 )

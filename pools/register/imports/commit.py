@@ -64,9 +64,13 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     states.check_rows(register_import, counts)
     write_rows(register_import, step)
     if register_import.mirror:
-        released = vanished.release_vanished(register_import, author=author)
-        counts = _write_grown_ranges(register_import, step) if released else counts
-        counts["released"] = released
+        vanished.add_rows(register_import, author=author)
+        released = register_import.rows.filter(status=RowStatus.RELEASED).exists()
+        counts = (
+            _write_grown_ranges(register_import, step)
+            if released
+            else states.count_rows(register_import)
+        )
         register_import.rows.filter(status=RowStatus.UNCHANGED).delete()
     return counts
 

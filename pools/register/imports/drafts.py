@@ -14,10 +14,20 @@ from django.db.models import Q, QuerySet
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes
 from pools.models import Cluster, RegisterImport, RegisterRow
+from pools.models.imports import ImportStatus, RowStatus
 from pools.models.pools import DAY
 from pools.platform import events
 from pools.platform.imports import lifecycle, states
-from pools.register.imports import attributes, commit, files, sources, topology, undo, validation
+from pools.register.imports import (
+    attributes,
+    commit,
+    files,
+    sources,
+    topology,
+    undo,
+    validation,
+    vanished,
+)
 from pools.register.imports import rows as import_rows
 
 LARGE_FILE = 256 * 1024  # bytes from which a worker reads the files
@@ -155,6 +165,36 @@ def change_mapping(
         register_import.mapping |= {kind: dict(names) for kind, names in mapping.items()}
         register_import.save(update_fields=["mapping"])
         IMPORTS.revalidate_rows(register_import)
+    return IMPORTS.get(import_id)
+
+
+def confirm_vanished(
+    import_id: int,
+    numbers: Collection[int] | None = None,
+    *,
+    keep: bool = False,
+    author: events.Author,
+) -> RegisterImport:
+    """Release objects that the source of a mirror lacks, by the numbers of their rows, or all; or `keep` them here.
+
+    What is kept belongs to the mirror no longer. Raises ImportState, NotFound.
+    """
+    with events.recorded_by(author):
+        register_import = IMPORTS.lock(import_id, ImportStatus.COMMITTED)
+        rows = vanished.chosen_rows(register_import, numbers)
+        chosen = list(rows.values_list("number", flat=True))
+        if keep:
+            vanished.forget(register_import, chosen)
+            rows.delete()
+        else:
+            author = states.import_author(register_import, author)
+            with events.recorded_by(author):
+                vanished.release(register_import, chosen, author=author)
+        counts = states.count_rows(register_import)
+        for status in (RowStatus.VANISHED, RowStatus.RELEASED):
+            register_import.counts.pop(status, None)
+            register_import.counts |= {status: counts[status]} if counts.get(status) else {}
+        register_import.save(update_fields=["counts"])
     return IMPORTS.get(import_id)
 
 

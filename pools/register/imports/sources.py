@@ -12,6 +12,7 @@ from pools.core import errors
 from pools.models import NetBoxSource, RegisterImport
 from pools.models.fields import Clock, Now
 from pools.models.imports import ImportStatus as Status
+from pools.models.imports import RowStatus
 from pools.platform import database, events, versions
 from pools.platform.outbound import secrets, webhook_post
 from pools.platform.outbound.credentials import Access
@@ -185,6 +186,15 @@ def queue_due() -> list[int]:
 def failed_mirrors() -> list[tuple[str, str, str]]:
     """Return (name, code, error) of each mirror whose last run failed."""
     return [(row[0], row[1], row[2]) for row in database.rows(_FAILED, [])]
+
+
+def lacking_mirrors() -> list[tuple[str, int, int]]:
+    """Return (name, id of the run, number of objects) of each source that lacks objects which nobody confirmed yet."""
+    runs = RegisterImport.objects.filter(
+        status=Status.COMMITTED, mirror=True, counts__has_key=RowStatus.VANISHED
+    )
+    rows = runs.exclude(netbox_source=None).values_list("netbox_source__name", "pk", "counts")
+    return [(name, pk, counts[RowStatus.VANISHED]) for name, pk, counts in rows.order_by("pk")]
 
 
 _FAILED = """

@@ -1,11 +1,11 @@
-"""Undo a committed import: remove what it created, and restore what it changed or, as a mirror, released.
+"""Undo a committed import: remove what it created, and restore what it changed or released for its source.
 
-Beside it: restore what a mirror run has released, when the run is undone.
+Beside it: restore what was released because a source lacks it, when the run is undone.
 
 The undo is refused as a whole if somebody else holds addresses in a pool that the import created, or got one that it
 held. Descriptions, tags, owners and custom fields that were changed since stay as they are.
 
-The run keeps a row of each object that it releases. The undo validates these rows as an import would, and writes
+The run has a row of each object that was released. The undo validates these rows as an import would, and writes
 those whose addresses nobody has by then; the others stay as they are, with the reason in their row.
 """
 
@@ -35,7 +35,7 @@ def locate_rows(register_import: RegisterImport) -> list[RegisterRow]:
 
 
 def restore(register_import: RegisterImport, step: Step) -> None:
-    """Restore what the run has released, in the transaction of its undo, and count what cannot be restored.
+    """Restore what was released of the run, in the transaction of its undo, and count what cannot be restored.
 
     The locks of `commit.write` are held.
     """
@@ -80,6 +80,9 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
     Container.objects.filter(pk__in=added).delete()
     database.fetch(_FORGET, {"import": register_import.pk})
+    # The next run finds them again.
+    register_import.rows.filter(status=RowStatus.VANISHED).delete()
+    register_import.counts.pop(RowStatus.VANISHED, None)
     restore(register_import, step)
     written.update(written=False)
 

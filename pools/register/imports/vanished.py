@@ -1,86 +1,149 @@
-"""What a mirror brought and its NetBox has no more: addresses are released into the cooldown of their pool.
+"""What a mirror brought and its NetBox has no more: a row of the run for each, which a person confirms.
 
 Rule `unknown-is-not-absent`: a reading is complete, or the run has failed before it comes here; an object whose row
-cannot be parsed is still there. A run that would release most of what the mirror has is refused.
+cannot be parsed is still there. Only the newest run of a source has such rows. A confirmed object is released, an
+address into the cooldown of its pool; one that is kept belongs to the mirror no longer. What only followed from others
+(parts of prefixes, ranges for rows that were left out) goes at once, and a reserved range that has grown or shrunk in
+the source is replaced: it is there still.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from django.db.models import QuerySet
+
 from pools.core import errors
-from pools.models import Container, PoolCIDR, RegisterImport, RegisterRecord, ReservedRange
+from pools.models import (
+    Block,
+    Container,
+    PoolCIDR,
+    RegisterImport,
+    RegisterRecord,
+    RegisterRow,
+    ReservedRange,
+)
 from pools.models.imports import RegisterTarget, RowStatus
 from pools.platform import database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import window
+from pools.register.plan import containers
 from pools.sql import statements
 
-_FEW = 10  # vanished objects that are always released
-_SHARE = 0.5  # of a mirror's objects, of which one run releases no more
 
+def add_rows(register_import: RegisterImport, *, author: events.Author) -> None:
+    """Add a row for each object that the source lacks, in the transaction of the commit, and release what is derived.
 
-class MirrorShrunk(errors.Conflict):
-    """NetBox lacks most of what the mirror has; perhaps the token may not see it any more."""
-
-    code = "mirror_shrunk"
-
-
-def release_vanished(register_import: RegisterImport, *, author: events.Author) -> int:
-    """Release what has vanished, in the transaction of the commit; return the number of objects.
-
-    The import keeps a row of each, by which its undo restores it. A pool that is in use stays. Raises MirrorShrunk.
+    What the mirror had brought and is another's now is forgotten.
     """
     source_id = register_import.netbox_source_id
-    values = {"import": register_import.pk, "source": source_id}
+    _forget_earlier(register_import)
     with database.hash_joins_only():
-        rows = database.rows(_VANISHED, values, prepare=False)
-    total = RegisterRecord.objects.filter(source_id=source_id).count()
-    if len(rows) > _FEW and len(rows) > total * _SHARE:
-        raise MirrorShrunk(
-            f"NetBox lacks {len(rows)} of the {total} objects that this mirror has; nothing was changed."
-            " Check what its token may see."
-        )
-    present = [row for row in rows if row[2] is not None]
-    ids: dict[str, list[int]] = {target: [] for target in RegisterTarget.values}
-    for _record, target, object_id in present:
-        ids[target].append(object_id)
-    database.fetch(
-        _KEEP_ROWS,
+        values = {"import": register_import.pk, "source": source_id}
+        lacking = database.rows(_VANISHED, values, prepare=False)
+    present = [record for record in lacking if record[2] is not None]
+    others = [record_id for record_id, _target, object_id, _ in lacking if object_id is None]
+    RegisterRecord.objects.filter(pk__in=others).delete()
+    numbers = database.fetch(
+        _ADD_ROWS,
         {
             "import": register_import.pk,
-            "records": [record for record, _target, _object_id in present],
-            "objects": [object_id for _record, _target, object_id in present],
+            "records": [record_id for record_id, _target, _object_id, _ in present],
+            "objects": [object_id for _record_id, _target, object_id, _ in present],
         },
     )
-    window.release_blocks(ids[RegisterTarget.ADDRESS])
-    for pk in ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED]).values_list(
-        "pk", flat=True
-    ):
-        pools.unreserve(pk, author=author)
-    kept = set(_remove_cidrs(ids[RegisterTarget.POOL], author))
-    released = register_import.rows.filter(status=RowStatus.RELEASED)
-    released.filter(target=RegisterTarget.POOL, object_id__in=kept).delete()
-    Container.objects.filter(pk__in=ids[RegisterTarget.CONTAINER]).delete()
-    gone = [
-        record
-        for record, target, object_id in rows
-        if not (target == RegisterTarget.POOL and object_id in kept)
-    ]
-    RegisterRecord.objects.filter(pk__in=gone).delete()
-    return int(released.count())
+    derived = {record_id for record_id, _target, _object_id, is_derived in present if is_derived}
+    replaced = [row["number"] for row in numbers if row["record_id"] in derived]
+    if replaced:
+        release(register_import, replaced, author=author)
 
 
 _VANISHED = statements.read("pools/vanished_register_records")
-_KEEP_ROWS = statements.read("pools/keep_released_rows")
+_ADD_ROWS = statements.read("pools/add_vanished_rows")
+
+
+def _forget_earlier(register_import: RegisterImport) -> None:
+    """Delete the unconfirmed rows of earlier runs: this one knows better."""
+    earlier = RegisterImport.objects.filter(netbox_source=register_import.netbox_source_id)
+    for run in earlier.filter(counts__has_key=RowStatus.VANISHED).exclude(pk=register_import.pk):
+        run.rows.filter(status=RowStatus.VANISHED).delete()
+        del run.counts[RowStatus.VANISHED]
+        run.save(update_fields=["counts"])
+
+
+def chosen_rows(
+    register_import: RegisterImport, numbers: Collection[int] | None
+) -> QuerySet[RegisterRow]:
+    """Return the unconfirmed rows with these numbers, or all. Raises NotFound."""
+    rows: QuerySet[RegisterRow] = register_import.rows.filter(status=RowStatus.VANISHED)
+    if numbers is None:
+        return rows
+    rows = rows.filter(number__in=numbers)
+    if rows.count() != len(set(numbers)):
+        raise errors.NotFound("The import has no such row that its source lacks.")
+    return rows
+
+
+def release(
+    register_import: RegisterImport, numbers: Collection[int], *, author: events.Author
+) -> None:
+    """Release the objects of these rows, as far as they are still what the mirror brought; the caller has the lock.
+
+    The rows stay, and the undo of the run restores the objects by them. A pool that is in use stays unconfirmed.
+    """
+    containers.lock_plan()
+    rows = list(register_import.rows.filter(number__in=numbers).order_by("number"))
+    ids: dict[str, list[int]] = {target: [] for target in RegisterTarget.values}
+    for row in rows:
+        ids[row.target].append(row.object_id or 0)
+    _lock_pools(ids)
+    holders = {row.object_id: row.holder_id for row in rows if row.target == RegisterTarget.ADDRESS}
+    held = Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS], state="held")
+    window.release_blocks(
+        [pk for pk, holder in held.values_list("pk", "holder_id") if holders[pk] == holder]
+    )
+    ranges = ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED])
+    for pk in ranges.values_list("pk", flat=True):
+        pools.unreserve(pk, author=author)
+    in_use = set(_remove_cidrs(ids[RegisterTarget.POOL], author))
+    Container.objects.filter(pk__in=ids[RegisterTarget.CONTAINER]).delete()
+    released = [
+        row.number
+        for row in rows
+        if not (row.target == RegisterTarget.POOL and row.object_id in in_use)
+    ]
+    forget(register_import, released)
+    register_import.rows.filter(number__in=released).update(status=RowStatus.RELEASED)
+
+
+def forget(register_import: RegisterImport, numbers: Collection[int]) -> None:
+    """Delete what the mirror says about the objects of these rows: they belong to it no longer."""
+    database.fetch(_FORGET, {"import": register_import.pk, "numbers": list(numbers)})
+
+
+_FORGET = statements.read("pools/forget_records_of_rows")
+
+
+def _lock_pools(ids: dict[str, list[int]]) -> None:
+    """Lock the pools of the objects, in the order of every other writer."""
+    blocks = Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS])
+    ranges = ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED])
+    cidrs = PoolCIDR.objects.filter(pk__in=ids[RegisterTarget.POOL])
+    pool_ids = {
+        pk for rows in (blocks, ranges, cidrs) for pk in rows.values_list("pool", flat=True)
+    }
+    for pool_id in sorted(pool_ids):
+        window.lock(pool_id)
 
 
 def _remove_cidrs(ids: list[int], author: events.Author) -> list[int]:
     """Remove CIDRs without blocks in use and reserved ranges, and pools without CIDRs; return the ids of the others."""
-    kept = []
+    in_use = []
     for cidr in PoolCIDR.objects.filter(pk__in=ids).select_related("pool__cluster"):
         if pool_cidrs.blocks_in_use(cidr).exists() or cidr.reserved_ranges.exists():
-            kept.append(cidr.pk)
+            in_use.append(cidr.pk)
             continue
         pools.remove_cidr(cidr.pk, author=author)
         if not PoolCIDR.objects.filter(pool=cidr.pool_id).exists():
             pools.delete(cidr.pool_id, author=author)
-    return kept
+    return in_use

@@ -1,4 +1,5 @@
--- Return what a mirror brought and its source has no more: record, target, id of the object (null if it is another's now).
+-- Return what a mirror brought and its source has no more: record, target, id of the object (null if it is another's now),
+-- and whether no person needs to confirm it: it only followed from others, or is a range that the source has with other ends.
 -- $1 import bigint
 -- $2 source bigint
 SELECT d.id, d.target, CASE d.target
@@ -12,7 +13,10 @@ SELECT d.id, d.target, CASE d.target
     WHEN 'pool' THEN (SELECT c.id FROM pools_poolcidr c
                       WHERE c.space_id = d.space_id AND c.cidr = inet_merge(d.first, d.last))
     ELSE (SELECT o.id FROM pools_container o WHERE o.space_id = d.space_id AND o.cidr = inet_merge(d.first, d.last))
-    END
+    END,
+    d.details ?| ARRAY['part_of', 'left_out'] OR d.target = 'reserved' AND d.external_id IS NOT NULL AND EXISTS (
+        SELECT FROM pools_registerrow x WHERE x.register_import_id = $1 AND x.kind = 'range'
+            AND x.first IS NOT NULL AND x.texts ->> 'external_id' = d.external_id::text)
 FROM pools_registerrecord d
 JOIN pools_addressspace s ON s.id = d.space_id
 LEFT JOIN pools_import i ON i.id = d.register_import_id

@@ -1,7 +1,8 @@
--- Store a row for each object that a mirror run is about to release, with which its undo can restore it; return the ids.
+-- Store a row for each object that the source of a mirror lacks, by which it is confirmed and restored; return number and record.
 -- $1 import bigint
 -- $2 records bigint[]
 -- $3 objects bigint[]
+WITH added AS (
 INSERT INTO pools_registerrow (register_import_id, number, file, line, kind, texts, target, cidr, first, last,
     cluster_id, space_name, pool_name, holder_id, org, description, details, found, verdict, status, reasons,
     skipped, corrected, written, object_id)
@@ -12,7 +13,7 @@ SELECT $1, last.number + released.position, '', last.number + released.position,
         WHEN 'reserved' THEN jsonb_build_object('first', host(d.first), 'last', host(d.last))
         ELSE jsonb_build_object('prefix', COALESCE(c.cidr, o.cidr)::text) END),
     d.target, COALESCE(b.cidr, c.cidr, o.cidr), d.first, d.last, s.cluster_id, s.name, COALESCE(p.name, ''),
-    d.holder_id, COALESCE(b.org, ''), d.description, d.details, '[]', '', 'released', '[]',
+    d.holder_id, COALESCE(b.org, ''), d.description, d.details, '[]', '', 'vanished', '[]',
     false, false, false, released.object_id
 FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS released(record_id, object_id, position)
 JOIN pools_registerrecord d ON d.id = released.record_id
@@ -22,4 +23,7 @@ LEFT JOIN pools_poolcidr c ON d.target = 'pool' AND c.id = released.object_id
 LEFT JOIN pools_pool p ON p.id = c.pool_id
 LEFT JOIN pools_container o ON d.target = 'container' AND o.id = released.object_id
 CROSS JOIN (SELECT COALESCE(max(number), 0) AS number FROM pools_registerrow WHERE register_import_id = $1) last
-RETURNING id
+RETURNING number, object_id, target)
+SELECT a.number, v.record_id FROM added a
+JOIN unnest($2::bigint[], $3::bigint[]) AS v(record_id, object_id) ON v.object_id = a.object_id
+JOIN pools_registerrecord d ON d.id = v.record_id AND d.target = a.target

@@ -1,0 +1,10 @@
+-- Delete what an import says about the objects of some of its rows, and return nothing.
+-- $1 import bigint
+-- $2 numbers int[]
+WITH gone AS (
+    DELETE FROM pools_registerrecord d USING pools_registerrow r, pools_addressspace s
+    WHERE r.register_import_id = $1 AND r.number = ANY($2::int[])
+      AND s.cluster_id = r.cluster_id AND s.name = r.space_name
+      AND d.space_id = s.id AND d.target = r.target AND d.first = r.first AND d.last = r.last
+    RETURNING 1)
+SELECT FROM gone LIMIT 0
