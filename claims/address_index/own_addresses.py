@@ -56,7 +56,8 @@ def _ranges(network: Network, spans: Sequence[OwnSpan]) -> Iterator[OwnSpan]:
     for row in ReservedRange.objects.filter(pool=network.pool_id):
         span = AddressRange(row.first, row.last)
         if not any(_within(span, own_span.span) for own_span in spans):
-            yield OwnSpan(RESERVED_RANGE, span, row.reason or str(row))
+            is_note = row.reason.startswith(kept_addresses.LEFT_OUT)
+            yield OwnSpan(RESERVED_RANGE, span, row.reason or str(row), note=is_note)
 
 
 def _within(inner: AddressRange, outer: AddressRange) -> bool:

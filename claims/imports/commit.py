@@ -18,8 +18,8 @@ from claims.access import quota
 from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
+from claims.imports import left_out, validation
 from claims.imports import rows as import_rows
-from claims.imports import validation
 from claims.ipamclaims import ingest, ipamclaims
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
 from claims.models.imports import ImportTarget
@@ -67,6 +67,7 @@ def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[st
                 _write_entries(vm_import, ippool_ids[network.pk], batch, author)
             rows_done += len(batch)
             step(rows_done)
+    left_out.withhold(vm_import)
     return counts
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from claims.address_index import index
 from claims.entries import entries
-from claims.imports import commit
+from claims.imports import commit, left_out
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
 from claims.models.imports import ImportTarget
@@ -45,6 +45,7 @@ def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None
             _undo_claims(batch)
         rows_done += len(batch)
         step(rows_done)
+    left_out.end(vm_import)
     rows.update(written=False)
 
 

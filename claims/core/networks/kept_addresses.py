@@ -20,6 +20,8 @@ GATEWAY, MANAGEMENT = "gateway", "management"
 INFRASTRUCTURE, EXCLUDED, JOIN = "infrastructure", "excluded", "join_subnet"
 EDGE, OUT_OF_RANGE = "subnet_edge", "out_of_range"
 RESERVED_SUBNET = "reserved_subnet"
+# How the reason of a reserved range begins that only notes what an import left out has in use.
+LEFT_OUT = "in use, not imported"
 SEGMENT_REASON = "reserved on another network of the segment"  # of a reserved range of the pool
 # The reason of a reserved range of the pool, and what an address is, for messages.
 _REASONS = {

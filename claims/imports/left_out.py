@@ -1,0 +1,80 @@
+"""Addresses of rows that a commit leaves out: the source has them in use, so a reserved range of each withholds it.
+
+Rule `left-out-rows-keep-their-addresses`. The ranges only note what is in use: a later import, an entry or a claim that
+names the address gets it, and an import that writes it ends its range, as the undo of the import does. VM owners'
+imports reserve nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_interface
+
+from django.db.models import F, QuerySet
+
+from claims.core.networks import kept_addresses
+from claims.models import ImportRow, IndexEntry, VMImport
+from pools.core.addresses import Address, AddressRange
+from pools.core.register_import import columns, parsing
+from pools.models import Block, Pool, PoolCIDR
+from pools.models.imports import RowStatus
+from pools.register import pool_cidrs
+
+_LEFT_OUT = (RowStatus.CONFLICT, RowStatus.REFUSED, RowStatus.SKIPPED)
+_LONGEST_NAME = 200
+
+
+def withhold(vm_import: VMImport) -> None:
+    """Reserve the addresses of the rows that were left out, in the transaction of the commit, which has the locks."""
+    if vm_import.limited:
+        return
+    rows = vm_import.rows.exclude(network_id=None).order_by("number")
+    for cidr in _cidrs(vm_import):
+        on_network = rows.filter(network__pool=cidr.pool_id)
+        written = set(_written(on_network))
+        for row in cidr.reserved_ranges.filter(reason__startswith=kept_addresses.LEFT_OUT):
+            if row.first in written:
+                pool_cidrs.unreserve(row)
+        held = Block.objects.filter(space=cidr.space_id, state="held")
+        held = held.filter(cidr__net_contained=cidr.cidr)
+        known = {block.network_address for block in held.values_list("cidr", flat=True)}
+        named = IndexEntry.objects.filter(network__pool=cidr.pool_id).exclude(address=None)
+        known |= {*named.values_list("address", flat=True)}
+        ranges = [AddressRange(row.first, row.last) for row in cidr.reserved_ranges.all()]
+        for address, name in _in_use(on_network.filter(status__in=_LEFT_OUT)):
+            if address in cidr.cidr and address not in known:
+                span = AddressRange(address, address)
+                known.add(address)
+                if not any(span.overlaps(other) for other in ranges):
+                    reason = f"{kept_addresses.LEFT_OUT}: {name[:_LONGEST_NAME]} ({vm_import})"
+                    pool_cidrs.reserve(cidr, span, reason)
+
+
+def _written(rows: QuerySet[ImportRow]) -> Iterator[Address]:
+    for ips in rows.filter(written=True).values_list("ips", flat=True):
+        yield from (ip_interface(text).ip for text in ips)
+
+
+def _in_use(rows: QuerySet[ImportRow]) -> Iterator[tuple[Address, str]]:
+    """Yield each address that the rows name, also where they cannot be parsed, with the name of its VM."""
+    for row in rows:
+        for text in row.ips or row.source_ips:
+            for _version, first, _last in parsing.find_spans(columns.ADDRESS, {"address": text}):
+                yield ip_address(first), row.vm or row.source_vm or row.source_mac
+
+
+def end(vm_import: VMImport) -> None:
+    """End the ranges of an import, in the transaction of its undo, which has the locks."""
+    for cidr in _cidrs(vm_import):
+        ranges = cidr.reserved_ranges.filter(reason__startswith=kept_addresses.LEFT_OUT)
+        for row in ranges.filter(reason__endswith=f" ({vm_import})"):
+            pool_cidrs.unreserve(row)
+
+
+def _cidrs(vm_import: VMImport) -> list[PoolCIDR]:
+    """Return the CIDRs of the networks of an import; each pool becomes another version."""
+    networks = vm_import.rows.exclude(network_id=None).order_by().values("network_id").distinct()
+    rows = PoolCIDR.objects.filter(pool__network__in=networks).select_related("pool")
+    cidrs = [cidr for cidr in rows.order_by("pool_id", "position") if not cidr.closed]
+    Pool.objects.filter(pk__in={cidr.pool_id for cidr in cidrs}).update(version=F("version") + 1)
+    return cidrs
