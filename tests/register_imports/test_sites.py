@@ -1,4 +1,4 @@
-"""One prefix in several clusters: a row that does not say which one is asked, and nobody gets its address meanwhile."""
+"""One prefix in several clusters or VRFs: a row that does not say which is asked, and nobody gets its address meanwhile."""
 
 from __future__ import annotations
 
@@ -103,3 +103,30 @@ def test_an_address_that_several_have_by_its_role() -> None:
     files = table(("prefix",), [("10.0.0.0/24",)]), table(("address", "role", "dns_name"), rows)
     made = sources.draft(*files, cluster=factories.cluster())
     assert [row.status for row in rows_of(made)] == ["new", "new", "unchanged", "new", "conflict"]
+
+
+VRFS = table(("prefix", "vrf"), [(NET, "blue"), (NET, "red"), ("10.0.0.0/24", "")])
+IN_VRFS = table(("address", "vrf", "dns_name"), [
+    ("192.168.50.2", "", "a"), ("192.168.50.3", "", "b"), ("192.168.50.4", "red", "c"), ("10.0.0.9", "", "d"),
+    ("192.168.50.5", "Global", "e"),
+])  # fmt: skip
+
+
+def test_an_address_without_a_vrf_is_asked_and_withheld_in_each() -> None:
+    made = sources.draft(VRFS, IN_VRFS, cluster=factories.cluster())
+    asked = [line for line, _status, code in codes(made) if code == "ambiguous_vrf"]
+    statuses = [row.status for row in rows_of(made)[3:8]]
+    assert (len(asked), statuses) == (2, ["conflict", "conflict", "new", "new", "refused"])
+    drafts.IMPORTS.commit(made.pk, skip_bad=True, author=BY)
+    assert set(Block.objects.filter(state="held").values_list("holder_id", flat=True)) == {"c", "d"}
+    for pool in Pool.objects.filter(space__name__in=["blue", "red"]):
+        assert not {"192.168.50.2/32", "192.168.50.3/32"} & {*factories.drain(pool)}
+
+
+def test_the_vrf_is_chosen_for_all_alike() -> None:
+    made, api = sources.draft(VRFS, IN_VRFS, cluster=factories.cluster()), apis.Api()
+    path = f"register-imports/{made.pk}/rows/"
+    assert api("GET", f"{path}4/").json()["candidates"] == ["blue", "red"]
+    assert api("PATCH", f"{path}4/", {"vrf": "red", "alike": True}).status_code == 200
+    assert [row.space_name for row in rows_of(made)[3:6]] == ["red", "red", "red"]
+    assert [row.status for row in rows_of(made)[3:6]] == ["new", "new", "new"]

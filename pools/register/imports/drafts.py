@@ -23,7 +23,6 @@ from pools.register.imports import (
     commit,
     files,
     sources,
-    topology,
     undo,
     validation,
     vanished,
@@ -104,7 +103,8 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         numbers = {number}
         chosen = row.rows.filter(number=number).first()
         if values.get("alike") and chosen is not None and (names := candidates(chosen)):
-            alike = [{"code": topology.AMBIGUOUS, "candidates": names}]
+            codes = [reason["code"] for reason in chosen.found if "candidates" in reason]
+            alike = [{"code": codes[0], "candidates": names}]
             numbers |= {*row.rows.filter(found__contains=alike).values_list("number", flat=True)}
         _revise(row, numbers, texts=texts)
 
@@ -113,7 +113,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
 
 
 def candidates(row: RegisterRow) -> list[str]:
-    """Return the clusters of which one has to be chosen for a row; [] for other rows."""
+    """Return the clusters or VRFs of which one has to be chosen for a row (topology.CHOSEN_FIELDS); [] for other rows."""
     return [name for reason in row.found for name in reason.get("candidates", ())]
 
 

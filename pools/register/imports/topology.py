@@ -24,6 +24,9 @@ from pools.register.imports.places import Level, Place, Space, edge_name, edges,
 from pools.sql import statements
 
 AMBIGUOUS = "ambiguous_cluster"
+AMBIGUOUS_VRF = "ambiguous_vrf"
+# By the code of a tie, the field that a person chooses one of its candidates for.
+CHOSEN_FIELDS = {AMBIGUOUS: "cluster", AMBIGUOUS_VRF: "vrf"}
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,10 @@ def _in_clusters(
 ) -> Iterator[left_out.Use]:
     """Yield the use in each cluster that might have the address if the row were imported."""
     own, name, version = use.space
+    vrfs = _vrfs(use.row, levels, version, use.first, use.last)
+    if vrfs:
+        yield from (replace(use, space=(own, vrf, version)) for vrf in vrfs)
+        return
     # A row that names an unknown cluster may be of any.
     others = clusters.others if own else {cluster for cluster, _name, _version in levels}
     spaces = [(cluster, name, version) for cluster in dict.fromkeys((own, *others))]
@@ -120,9 +127,18 @@ def _in_clusters(
 def _level_of(row: RegisterRow, levels: Mapping[Space, Level], clusters: Clusters) -> Level:
     """Return the level of the row's address space, or move the row to the other cluster that has its prefix.
 
-    A row that does not say its cluster and lies in prefixes of several is in conflict, which names them.
+    A row that does not say its cluster and lies in prefixes of several is in conflict, which names them; so is one
+    without a VRF that only prefixes of VRFs have.
     """
     own = levels.get(_space(row)) or Level()
+    number = int(row.first)
+    if vrfs := _vrfs(row, levels, row.first.version, number, number):
+        message = (
+            f"no prefix outside of a VRF has {_span(row)}, and the row names no VRF:"
+            f" choose {' or '.join(vrfs)}"
+        )
+        judge(row, "conflict", AMBIGUOUS_VRF, message, candidates=vrfs)
+        return levels[row.cluster_id or 0, vrfs[0], row.first.version]
     if row.texts.get("cluster") or not clusters.others:
         return own
     space = _space(row)[1:]
@@ -143,6 +159,22 @@ def _level_of(row: RegisterRow, levels: Mapping[Space, Level], clusters: Cluster
         row.cluster_id = row.cluster_id if row.cluster_id in found else found[0]
         return options[row.cluster_id]
     return own
+
+
+def _vrfs(
+    row: RegisterRow, levels: Mapping[Space, Level], version: int, first: int, last: int
+) -> list[str]:
+    """Return the VRFs of the import that have a row which names none, if no prefix outside of them has it."""
+    own = row.cluster_id or 0
+    outside = levels.get((own, "", version))
+    is_decided = bool(row.space_name or row.texts.get("vrf"))  # also by the name of the global one
+    if is_decided or row.kind == "prefix" or (outside and outside.innermost(first)):
+        return []
+    return sorted(
+        name
+        for (cluster, name, family), level in levels.items()
+        if name and (cluster, family) == (own, version) and level.pools_between(first, last)
+    )
 
 
 def _space(row: RegisterRow, version: int = 0) -> Space:
