@@ -21,7 +21,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
 from claims.models import Entry, IPPool, Membership, Network
-from ipam_site.supervisor.postgres import SUPERUSER
+from ipam_site.supervisor.embedded import SUPERUSER
 from pools import tasks
 from pools.core.block_fields import BlockAnswer
 from pools.models import AuditSegment, BlockEvent, Pool
