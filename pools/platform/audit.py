@@ -167,21 +167,24 @@ def verify(
     Raises InvalidInput `anchor`.
     """
     deadline = time.monotonic() + seconds
-    report, segments = Report(), AuditSegment.objects.select_related("layout").order_by("-id")
+    segments = AuditSegment.objects.select_related("layout").order_by("-id")
+    report, segment = Report(), segments.first()
     report.faults += [fault for text in anchors for fault in _check_anchor(text)]
-    report.faults += _check_end(segments.first(), report)
-    for number in segments.values_list("pk", flat=True):
-        with (
-            transaction.atomic()
-        ):  # the lock keeps the retention from deleting its events meanwhile
-            segment = segments.select_for_update(of=("self",)).get(pk=number)
-            if (since and segment.newest_at < since) or time.monotonic() > deadline:
-                report.unchecked = number
-                break
-            report.segments += 1
-            report.faults += _compare(segment, report)
-        before = segments.defer("marks").filter(pk__lt=number).first()
-        report.faults += _check_link(before, segment)
+    report.faults += _check_end(segment, report)
+    while segment is not None:
+        if (since and segment.newest_at < since) or time.monotonic() > deadline:
+            report.unchecked = segment.pk
+            break
+        if faults := [*_compare(segment)]:
+            segment.refresh_from_db()  # the retention may have deleted its events meanwhile
+            faults = [*_compare(segment)]
+        purged = 0 if segment.retained is None else segment.count - segment.retained
+        report.segments += 1
+        report.events += segment.count - purged
+        report.purged += purged
+        before = segments.filter(pk__lt=segment.pk).first()
+        report.faults += [*faults, *_check_link(before, segment)]
+        segment = before
     report.faults.sort(key=lambda fault: fault.segment or 0)
     return report
 
@@ -193,8 +196,8 @@ def changed_rows() -> Iterator[Fault]:
 
 
 def is_intact(segment: AuditSegment) -> bool:
-    """Return True if the events of a segment are those that were sealed; the caller has locked it."""
-    return not [*_compare(segment, Report())]
+    """Return True if the events of a segment are those that were sealed."""
+    return not [*_compare(segment)]
 
 
 def _check_anchor(text: str) -> Iterator[Fault]:
@@ -241,19 +244,23 @@ def _check_link(before: AuditSegment | None, segment: AuditSegment) -> Iterator[
         yield Fault("chain_broken", message, segment.pk)
 
 
-def _compare(segment: AuditSegment, report: Report) -> Iterator[Fault]:
-    """Yield the differences between a segment and its events, and count these."""
+def _compare(segment: AuditSegment) -> Iterator[Fault]:
+    """Yield the differences between a segment and its events."""
     current, columns = current_columns(), segment.layout.columns
-    if removed := [
-        f"{t}.{name}" for t in columns for name in {*columns[t]} - {*current.get(t, ())}
-    ]:
+    removed = [
+        f"{table}.{name}"
+        for table, names in columns.items()
+        for name in names
+        if name not in current.get(table, ())
+    ]
+    if removed:
         message = f"The columns {', '.join(removed[:5])} were removed; their events cannot be read."
         yield Fault("columns_gone", message, segment.pk)
         return
     after = None if segment.pk == 1 else segment.after_id
     rows = read_events(after, segment.last_id, columns, limit=segment.count + 10 * SIZE)
-    report.events += len(rows)
-    marks: dict[int, bytes] = dict(_MARK.iter_unpack(bytes(segment.marks)))
+    size = len(segment.marks) // _MARK.size * _MARK.size  # whoever changed them may have cut one
+    marks: dict[int, bytes] = dict(_MARK.iter_unpack(bytes(segment.marks)[:size]))
     # A number that exists in two tables counts as added in one of them.
     sealed = [(row, marks.pop(row.number, None)) for row in rows]
     added = [row.number for row, mark in sealed if mark is None]
@@ -262,10 +269,7 @@ def _compare(segment: AuditSegment, report: Report) -> Iterator[Fault]:
     yield from _numbered("event_added", "Added", segment, added)
     if segment.purged_at is None:
         yield from _numbered("events_missing", "Missing", segment, [*marks])
-        return
-    retained = len(rows) - len(added)
-    report.purged += segment.count - retained
-    if missing := (segment.retained or 0) - retained:
+    elif missing := (segment.retained or 0) - (len(rows) - len(added)):
         code, word = ("events_missing", "Missing") if missing > 0 else ("event_added", "Added")
         reason = "kept" if missing > 0 else "deleted"
         message = (
