@@ -200,7 +200,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "ipam_site.sign_on.gate.theme",
             ],
-            "libraries": {"cadastre": "pools.admin.tags"},
+            "libraries": {"cadastre": "pools.admin.template_library"},
         },
     }
 ]

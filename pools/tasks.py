@@ -14,8 +14,7 @@ from kombu.exceptions import OperationalError
 from pools.cluster_api import allocation
 from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
-from pools.platform import idempotency, login_limits, process_metrics, sessions
-from pools.platform.audit import sealing
+from pools.platform import audit, idempotency, login_limits, process_metrics, sessions
 from pools.platform.conditions import evaluation
 from pools.platform.imports import lifecycle
 from pools.platform.imports import worker as import_worker
@@ -105,7 +104,7 @@ def purge_events() -> int:
 
 @shared_task
 def seal_events() -> int:
-    return sealing.seal()
+    return audit.seal()
 
 
 @shared_task(soft_time_limit=_SYNC_SECONDS, time_limit=_SYNC_SECONDS + 30)

@@ -20,14 +20,14 @@ from psycopg import sql
 
 from ipam_site import data_folder
 from ipam_site.supervisor import account as accounts
-from ipam_site.supervisor import embedded, postgres, processes, programs
+from ipam_site.supervisor import embedded, processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Nothing here outlives the run, so nothing needs to reach a disk.
 _FAST = {
-    **postgres.SETTINGS,
+    **embedded.SETTINGS,
     "fsync": "off",
     "full_page_writes": "off",
     # Its shared memory in its own folder, which goes with it.
@@ -62,23 +62,23 @@ def start_postgres() -> str:
     """Start the server, stop it at exit; the URL of a role that may create databases."""
     folder, account = _folder()
     other = os.environ.get("TEST_POSTGRES_BIN")
-    server = postgres.Server(
-        bin=pathlib.Path(other) if other else programs.postgres(programs.folder(account)),
+    server = embedded.Server(
+        bin=pathlib.Path(other) if other else embedded.programs(account)[0],
         data=folder / "postgres",
         account=account,
         port=processes.free_port(),
         password=secrets.token_urlsafe(24),
-        locale=("--locale=C.UTF-8",) if other else postgres.LOCALE,
+        locale=("--locale=C.UTF-8",) if other else embedded.LOCALE,
     )
-    postgres.make_data(server)
+    embedded.make_data(server)
     process = _popen(server.command(_FAST), folder, account, signal.SIGQUIT)
     atexit.register(_end, process, folder, signal.SIGQUIT)
-    postgres.wait_until_ready(server, lambda: process.poll() is None)
-    postgres.make_database(server, name="cadastre", password=server.password, createdb=True)
+    embedded.wait_until_ready(server, lambda: process.poll() is None)
+    embedded.make_database(server, name="cadastre", password=server.password, createdb=True)
     with server.connect() as connection:
         # tests/demo_rows.py copies rows without what triggers would add to them.
         connection.execute("GRANT SET ON PARAMETER session_replication_role TO cadastre")
-    return postgres.url(server.port, name="cadastre", password=server.password)
+    return embedded.url(server.port, name="cadastre", password=server.password)
 
 
 def migrated(url: str) -> str:
@@ -120,7 +120,7 @@ def drop(connection: psycopg.Connection[Any], database: str) -> None:
 def redis() -> Iterator[str]:
     folder, account = _folder()
     port = processes.free_port()
-    command = [str(programs.redis(programs.folder(account))), "--port", str(port)]
+    command = [str(embedded.programs(account)[1]), "--port", str(port)]
     command += ["--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     process = _popen(command, folder, account, signal.SIGKILL)
     url = f"redis://127.0.0.1:{port}/0"
@@ -138,7 +138,7 @@ def _popen(
         return subprocess.Popen(
             command,
             cwd="/",
-            env=postgres.environment(),
+            env=embedded.environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,10 +1,9 @@
 """The account of the database servers, and folders that this account can access.
 
-PostgreSQL refuses to run as root. So root runs it (and Redis) as the account `cadastre`, which cannot
-access a folder such as /root, and `up` does not change permissions of home directories. In this case
-a copy of the programs and the data of the servers are in /var/lib/cadastre, and the data folder has
-a symbolic link to the data. Without the link (`rm -rf var`) the next start creates a new, empty
-database, and reports the unused data.
+PostgreSQL refuses to run as root. So root runs it (and Redis) as `nobody`, who cannot access a folder
+such as /root, and `up` does not change permissions of home directories. In this case a copy of the
+programs and the data of the servers are in /var/lib/cadastre, and the data folder has a symbolic link
+to the data. Without the link (`rm -rf var`) the next start creates a new, empty database.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ import dataclasses
 import os
 import pathlib
 import pwd
-import secrets
-import shutil
 import subprocess
+import tempfile
 from typing import Any
 
 from ipam_site.supervisor import processes
 
 SHELTER = pathlib.Path("/var/lib/cadastre")
-_NAME = "cadastre"
-_OWNER_NOTE = "belongs-to"  # the file with the path of the link
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,33 +43,13 @@ class Account:
 
 
 def for_servers(folder: pathlib.Path) -> Account:
-    """Return the account of the servers: the owner of an existing folder, else a new choice."""
+    """Return the account of the servers: the owner of an existing folder, else `nobody` for root."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid())
     if folder.exists() and (stat := folder.stat()).st_uid != 0:
         return Account(stat.st_uid, stat.st_gid)
-    entry = _entry(_NAME) or _create_account() or pwd.getpwnam("nobody")
-    return Account(entry.pw_uid, entry.pw_gid)
-
-
-def _entry(name: str) -> pwd.struct_passwd | None:
-    try:
-        return pwd.getpwnam(name)
-    except KeyError:
-        return None
-
-
-def _create_account() -> pwd.struct_passwd | None:
-    useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
-    if not useradd:
-        return None
-    # Without home and shell. If it fails, for example with a read-only /etc, `nobody` is used.
-    subprocess.run(
-        [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", _NAME],
-        check=False,
-        capture_output=True,
-    )
-    return _entry(_NAME)
+    nobody = pwd.getpwnam("nobody")
+    return Account(nobody.pw_uid, nobody.pw_gid)
 
 
 def servers_folder(data: pathlib.Path) -> tuple[pathlib.Path, Account]:
@@ -81,40 +57,20 @@ def servers_folder(data: pathlib.Path) -> tuple[pathlib.Path, Account]:
     link = data / "servers"
     account = for_servers(link)
     if link.is_symlink() and not link.exists():
-        raise processes.CannotStartError(
-            f"{link} points to {link.readlink()}, which does not exist"
-        )
+        message = f"{link} points to {link.readlink()}, which does not exist"
+        raise processes.CannotStartError(message)
     if not link.exists():
-        _make(link, account)
+        link.mkdir(mode=0o700)
+        account.chown(link)
+        if not account.reaches(link, access="-w"):
+            link.rmdir()
+            folder = shelter("data-")
+            account.chown(folder)
+            link.symlink_to(folder)
     return link.resolve(), account
 
 
-def _make(link: pathlib.Path, account: Account) -> None:
-    link.mkdir(mode=0o700)
-    account.chown(link)
-    if account.reaches(link, access="-w"):
-        return
-    link.rmdir()
-    folder = SHELTER / f"data-{secrets.token_hex(6)}"
+def shelter(prefix: str) -> pathlib.Path:
+    """Return a new folder in /var/lib/cadastre, of root only."""
     SHELTER.mkdir(mode=0o755, parents=True, exist_ok=True)
-    folder.mkdir(mode=0o700)
-    account.chown(folder)
-    (folder / _OWNER_NOTE).write_text(str(link))
-    link.symlink_to(folder)
-
-
-def unused_folders() -> list[pathlib.Path]:
-    """Return the folders in /var/lib/cadastre that no data folder links to.
-
-    Only root has such folders, and only root can read where the links would be.
-    """
-    if os.geteuid() != 0:
-        return []
-    notes = {
-        note.parent: pathlib.Path(note.read_text()) for note in SHELTER.glob(f"*/{_OWNER_NOTE}")
-    }
-    return [
-        folder
-        for folder, link in notes.items()
-        if not (link.is_symlink() and link.readlink() == folder)
-    ]
+    return pathlib.Path(tempfile.mkdtemp(dir=SHELTER, prefix=prefix))

@@ -12,19 +12,15 @@ import signal
 import socket
 import ssl
 import sys
-import time
+from collections.abc import Callable
 from concurrent import futures
-from typing import TYPE_CHECKING
 
 import psycopg
 import redis
 
 from ipam_site import data_folder, env, tls
-from ipam_site.supervisor import account, child, embedded, processes
-from ipam_site.supervisor.processes import CannotStartError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from ipam_site.supervisor import embedded, processes
+from ipam_site.supervisor.processes import CannotStartError, Child, Spec
 
 _TICK = 0.2  # seconds
 _READY_SECONDS = 180.0  # it takes about 10 on two processors
@@ -59,7 +55,7 @@ class Options:
 def run(options: Options) -> None:
     """Run until a stop signal. Raises CannotStartError and data_folder.UnusableError."""
     lock = data_folder.lock(options.data)
-    children: list[child.Child] = []
+    children: list[Child] = []
     try:
         processes.listen_for_stop()
         _refuse_unusable_certificate(options)
@@ -73,9 +69,10 @@ def run(options: Options) -> None:
         os.close(lock)
 
 
-def _start(options: Options, children: list[child.Child], lock: int) -> None:
+def _start(options: Options, children: list[Child], lock: int) -> None:
     """Start the servers, prepare the database, start the site's processes, report readiness."""
-    _drain_marker(options).unlink(missing_ok=True)
+    # While this marker exists, /readyz fails and balancers send no requests.
+    (options.data / "draining").unlink(missing_ok=True)
     _start_servers(options, children, lock)
     environment = _environment(options)
     password = _prepare(options, environment)
@@ -91,16 +88,13 @@ def _start(options: Options, children: list[child.Child], lock: int) -> None:
 
 
 def welcome(options: Options, password: str) -> None:
-    """Print the URL of the site, how to sign in, and which data can be removed."""
+    """Print the URL of the site, and how to sign in."""
     say, data = options.say, options.data
     say(f"Cadastre is ready: {options.url}")
     _say_login(options, password)
     say(f"  data      {data}, logs in {data}/logs")
     say(f"  metrics   {options.url}metrics, with the metrics_token of {data}/secrets.json")
     say("  Press Ctrl-C to stop all processes.")
-    if unused := account.unused_folders():
-        say("  Databases of deleted data folders; to remove them:")
-        say(f"            rm -r {shlex.join(map(str, unused))}")
 
 
 def _say_login(options: Options, password: str) -> None:
@@ -113,25 +107,20 @@ def _say_login(options: Options, password: str) -> None:
         say(f"            IPAM_DATA={shlex.quote(str(data))} ./manage.py changepassword admin")
 
 
-def _start_servers(options: Options, children: list[child.Child], lock: int) -> None:
+def _start_servers(options: Options, children: list[Child], lock: int) -> None:
     """Start the embedded servers unless their URLs are set, and write all URLs to connections.json."""
     secrets = data_folder.make_secrets(options.data)
-    makers = {"DATABASE_URL": embedded.postgres_server, "REDIS_URL": embedded.redis_server}
-    urls = {variable.lower(): env.secret(variable) for variable in makers}
-    servers = {
-        variable.lower(): make(options.data, secrets, lock)
-        for variable, make in makers.items()
-        if not env.secret(variable)
-    }
-    started = [_spawn(server.spec, options, children) for server in servers.values()]
-    for server, running in zip(servers.values(), started, strict=True):
+    urls = {name: env.secret(name.upper()) for name in ("database_url", "redis_url")}
+    makers = {"database_url": embedded.postgres_server, "redis_url": embedded.redis_server}
+    servers = {name: makers[name](options.data, secrets, lock) for name in urls if not urls[name]}
+    started = {name: _spawn(server.spec, options, children) for name, server in servers.items()}
+    for name, server in servers.items():
         try:
-            server.wait(running.alive)
+            server.wait(started[name].alive)
         except (psycopg.OperationalError, redis.RedisError) as error:
-            name = server.spec.name
-            message = f"{name} did not start; see {options.data}/logs/{name}.log"
-            raise CannotStartError(message) from error
-    urls |= {variable: server.url for variable, server in servers.items()}
+            log = options.data / "logs" / f"{server.spec.name}.log"
+            raise CannotStartError(f"{server.spec.name} did not start; see {log}") from error
+        urls[name] = server.url
     data_folder.write(options.data / "connections.json", urls)
 
 
@@ -177,27 +166,17 @@ def _prepare(options: Options, environment: dict[str, str]) -> str:
             command, cwd=data_folder.PROJECT, env=environment, stderr=log
         )
     if code:
-        reason = _last_line(pathlib.Path(log.name))
+        lines = pathlib.Path(log.name).read_text(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else "?"
         raise CannotStartError(f"the database could not be prepared: {reason}; see {log.name}")
     return password.strip()
 
 
-def _last_line(log: pathlib.Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "?"
-
-
-def _site_specs(environment: dict[str, str]) -> list[child.Spec]:
+def _site_specs(environment: dict[str, str]) -> list[Spec]:
     """Return the processes of the site; each has at most 4 s to stop, see _stop."""
     celery = ["celery", "-A", "ipam_site"]
-    worker = [
-        *celery,
-        "worker",
-        "--loglevel=INFO",
-        "--concurrency=2",
-        "--without-gossip",
-        "--without-mingle",
-    ]
+    quiet = ["--without-gossip", "--without-mingle"]
+    worker = [*celery, "worker", "--loglevel=INFO", "--concurrency=2", *quiet]
     # Clusters may hang: other tasks do not share their worker.
     clusters = ["--queues=ipam.clusters", "--hostname=clusters@%h"]
     # First running tasks may finish; then their messages return to the queue.
@@ -218,8 +197,8 @@ def _python_spec(
     *,
     role: str = "",
     stop: tuple[tuple[int, float], ...] = ((signal.SIGTERM, 3.0),),
-) -> child.Spec:
-    return child.Spec(
+) -> Spec:
+    return Spec(
         name=name,
         command=[sys.executable, "-m", *module],
         env={**environment, "IPAM_ROLE": role or name},
@@ -228,59 +207,62 @@ def _python_spec(
     )
 
 
-def _spawn(spec: child.Spec, options: Options, children: list[child.Child]) -> child.Child:
-    started = child.Child(spec, logs=options.data / "logs", say=options.say)
+def _spawn(spec: Spec, options: Options, children: list[Child]) -> Child:
+    started = Child(spec, logs=options.data / "logs", say=options.say)
     children.append(started)
     started.start()
     return started
 
 
-def _wait_until_ready(options: Options, children: list[child.Child]) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
-    while not _is_ready(options):
+def _wait_until_ready(options: Options, children: list[Child]) -> None:
+    refused = (OSError, http.client.HTTPException)
+
+    def watch() -> bool:
         for running in children:
             running.watch()
-        if time.monotonic() > deadline:
-            raise CannotStartError(f"the site did not become ready; see {options.data}/logs")
-        processes.pause(0.1)
+        return True
+
+    try:
+        processes.wait_for(
+            lambda: _ask_ready(options), watch, refused=refused, seconds=_READY_SECONDS
+        )
+    except refused as error:
+        message = f"the site did not become ready; see {options.data}/logs"
+        raise CannotStartError(message) from error
 
 
-def _is_ready(options: Options) -> bool:
+def _ask_ready(options: Options) -> None:
+    """Raise OSError or HTTPException unless the site answers that it is ready."""
     connection = http.client.HTTPConnection(options.address, timeout=5)
     if options.tls:
         # The server is a local child process; its certificate is valid for its public name only.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         connection = http.client.HTTPSConnection(options.address, timeout=5, context=context)
-    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+    with contextlib.closing(connection):
         connection.request("GET", "/readyz", headers={"Host": "localhost"})
-        return connection.getresponse().status == http.HTTPStatus.OK
-    return False
+        if connection.getresponse().status != http.HTTPStatus.OK:
+            raise http.client.HTTPException("not ready")
 
 
-def _watch(children: list[child.Child]) -> None:
+def _watch(children: list[Child]) -> None:
     while True:
         for running in children:
             running.watch()
         processes.pause(_TICK)
 
 
-def _stop(options: Options, children: list[child.Child]) -> None:
+def _stop(options: Options, children: list[Child]) -> None:
     """Stop the site's processes in parallel, then the servers, within 10 s in total."""
     with contextlib.suppress(OSError):
-        _drain_marker(options).touch()
+        (options.data / "draining").touch()
     site = {running.spec.name for running in children} - {"redis", "postgres"}
     for names in (site, {"redis"}, {"postgres"}):
         together = [running for running in children if running.spec.name in names]
         with futures.ThreadPoolExecutor(max_workers=max(1, len(together))) as pool:
-            list(pool.map(child.Child.stop, together))
+            list(pool.map(Child.stop, together))
     if children:
         options.say("stopped")
-
-
-def _drain_marker(options: Options) -> pathlib.Path:
-    """Return the marker file: while it exists, /readyz fails and balancers send no requests."""
-    return options.data / "draining"
 
 
 def _refuse_unusable_certificate(options: Options) -> None:
@@ -298,14 +280,12 @@ def _refuse_taken_port(options: Options) -> None:
     The web server of a killed supervisor frees it within moments.
     """
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    deadline = time.monotonic() + 3
-    while True:
-        try:
-            socket.create_server((options.host, options.port), family=family).close()
-        except OSError as error:
-            if time.monotonic() > deadline:
-                message = f"cannot listen on {options.bind}: {error.strerror}; choose another PORT"
-                raise CannotStartError(message) from error
-        else:
-            return
-        processes.pause(0.1)
+
+    def listen() -> None:
+        socket.create_server((options.host, options.port), family=family).close()
+
+    try:
+        processes.wait_for(listen, lambda: True, refused=(OSError,), seconds=3)
+    except OSError as error:
+        message = f"cannot listen on {options.bind}: {error.strerror}; choose another PORT"
+        raise CannotStartError(message) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -57,7 +58,7 @@ class TargetForm(row_forms.RowForm):
         help_text=_("No selection: all conditions, including those that later versions add."),
     )
     event_types = fields.LinesField(
-        lambda line: event_feed.parse_types([line.strip()])[0],
+        event_feed.parse_type,
         label=_("Events"),
         widget=fields.lines(3, placeholder="pool"),
         help_text=_(
@@ -89,14 +90,7 @@ class TargetForm(row_forms.RowForm):
     )
 
     def values(self) -> dict[str, Any]:
-        values = self.cleaned_data
-        return {
-            **values,
-            "ca": values["ca"] or "",
-            "event_types": sorted({*values["event_types"]}),
-            "event_clusters": sorted({*values["event_clusters"]}),
-            "event_pools": sorted({*values["event_pools"]}),
-        }
+        return {**self.cleaned_data, "ca": self.cleaned_data["ca"] or ""}
 
 
 def state(target: WebhookTarget) -> SafeString:
@@ -136,16 +130,19 @@ def _rotate(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
 
 
 def _test(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
+    message = gettext(
+        "A test delivery is queued and is sent within seconds. Its result is listed below."
+    )
+    return _queue(request, row, lambda: outbox.write_test(row), message)
+
+
+def _queue(
+    request: HttpRequest, row: WebhookTarget, work: Callable[[], object], message: str
+) -> HttpResponse:
     if request.method == "POST":
         with pages.errors_as_messages(request):
-            outbox.write_test(row)
-            messages.success(
-                request,
-                gettext(
-                    "A test delivery is queued and is sent within seconds. Its result is "
-                    "listed below."
-                ),
-            )
+            work()
+            messages.success(request, message)
     return HttpResponseRedirect(display.url_of(row))
 
 
@@ -153,13 +150,8 @@ def _resend(request: HttpRequest, row: WebhookTarget, delivery_id: int) -> HttpR
     delivery = Delivery.objects.filter(target=row, pk=delivery_id).first()
     if delivery is None:
         raise Http404(gettext("This delivery does not exist."))
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            outbox.send_again(delivery)
-            messages.success(
-                request, gettext("The delivery is queued again and is sent within seconds.")
-            )
-    return HttpResponseRedirect(display.url_of(row))
+    message = gettext("The delivery is queued again and is sent within seconds.")
+    return _queue(request, row, lambda: outbox.send_again(delivery), message)
 
 
 @sensitive_variables("secret")

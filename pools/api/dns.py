@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -10,31 +11,22 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 
 from pools.api import lookups
-from pools.core import dns_names, holders
-from pools.core.dns_names import DEFAULT_TTL, Record, Zone
+from pools.core import dns_names, errors, holders
+from pools.core.dns_names import DEFAULT_TTL
 from pools.models import Block
+from pools.platform import database
 from pools.platform.rest import generics, query
 from pools.platform.rest.serializers import Representation
 from pools.register import dns
 
 parse_ttl = query.integer(0, (1 << 31) - 1)
 parse_serial = query.integer(1, (1 << 32) - 1)
-_COMMON = [
+_LINES = 500
+_LIST = {"type": "array", "items": {"type": "string"}}
+_ENDPOINTS = OpenApiResponse(OpenApiTypes.OBJECT, description="A List of DNSEndpoints.")
+_ALL = [
     OpenApiParameter("ttl", int, description=f"Seconds; {DEFAULT_TTL} by default."),
-    OpenApiParameter("cluster", str, description="Only names of this cluster: name or id."),
-]
-_ZONE_FILE = [
-    OpenApiParameter(
-        "zone", required=True, description="Such as example.org or 8.b.d.0.1.0.0.2.ip6.arpa."
-    ),
-    OpenApiParameter(
-        "ns",
-        {"type": "array", "items": {"type": "string"}},
-        required=True,
-        description="Name servers, the primary one first: `ns=a.example.org&ns=b.example.org`.",
-    ),
-    OpenApiParameter("cidr", description="Of a classless reverse zone (RFC 2317): 192.0.2.64/26."),
-    OpenApiParameter("serial", int, description="Else seconds since 1970."),
+    OpenApiParameter("cluster", description="Only names of this cluster: name or id."),
 ]
 
 
@@ -43,46 +35,53 @@ class _DNSView(generics.GenericView):
     queryset = Block.objects.all()
     serializer_class = Representation
 
-    def ttl(self) -> int:
+    def selection(self) -> tuple[int, int | None]:
+        """Return the TTL and the id of the cluster. Raises InvalidInput for all parameters."""
         ttl = self.parameters.parse("ttl", parse_ttl)
-        return DEFAULT_TTL if ttl is None else ttl
-
-    def records(self) -> Iterator[Record]:
-        """Return the records of the cluster that the request names, or of all. Raises InvalidInput."""
         cluster = self.parameters.parse("cluster", lookups.cluster)
         self.parameters.raise_problems()
-        return dns.records(cluster_id=cluster.pk if cluster else None)
+        return DEFAULT_TTL if ttl is None else ttl, cluster.pk if cluster else None
 
 
 class ZoneFile(_DNSView):
     @extend_schema(
-        parameters=[*_ZONE_FILE, *_COMMON], responses={(200, "text/dns"): OpenApiTypes.STR}
+        parameters=[
+            OpenApiParameter("zone", required=True, description="example.org, 10.in-addr.arpa"),
+            OpenApiParameter("ns", _LIST, required=True, description="The primary server first."),
+            OpenApiParameter("cidr", description="Of a classless reverse zone: 192.0.2.64/26."),
+            OpenApiParameter("serial", int, description="Else seconds since 1970."),
+            *_ALL,
+        ],
+        responses={(200, "text/dns"): OpenApiTypes.STR},
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The zone file of a zone (RFC 1035): its A and AAAA records, or the PTR records of a reverse zone."""
         parameters = self.parameters
-        name, cidr = parameters.text("zone") or "", parameters.text("cidr") or ""
-        nameservers = parameters.parse_each("ns", lambda text, _: text) or []
-        serial = parameters.parse("serial", parse_serial) or dns.serial()
-        ttl, records = self.ttl(), self.records()
-        zone = Zone.parse(name, nameservers, serial=serial, ttl=ttl, cidr=cidr)
-        lines = dns.chunks(dns_names.zone_lines(zone, records))
-        return StreamingHttpResponse(lines, content_type="text/dns; charset=utf-8")
+        name = parameters.parse("zone", dns_names.parse_zone)
+        servers = parameters.parse_each("ns", dns_names.parse_name)
+        cidr = parameters.parse("cidr", dns_names.parse_classless)
+        serial = parameters.parse("serial", parse_serial) or int(database.now().timestamp())
+        ttl, cluster = self.selection()
+        if not name or not servers or not all(servers):
+            raise errors.InvalidInput.for_field("ns" if name else "zone", "required", "is required")
+        zone = dns_names.Zone(name, servers, serial, ttl, cidr)
+        return _stream(zone.lines(dns.records(cluster)), "text/dns; charset=utf-8")
 
 
 class Endpoints(_DNSView):
     @extend_schema(
-        parameters=[
-            OpenApiParameter("namespace", description="Of the objects; `default` by default."),
-            *_COMMON,
-        ],
-        responses={
-            200: OpenApiResponse(OpenApiTypes.OBJECT, description="A List of DNSEndpoints.")
-        },
+        parameters=[OpenApiParameter("namespace", description="`default` by default."), *_ALL],
+        responses={200: _ENDPOINTS},
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """DNSEndpoints of externaldns.k8s.io/v1alpha1, one for each name, for `kubectl apply -f -`."""
         namespace = self.parameters.parse("namespace", holders.parse_label) or "default"
-        ttl, records = self.ttl(), self.records()
-        lines = dns_names.endpoint_lines(records, namespace=namespace, ttl=ttl)
-        return StreamingHttpResponse(dns.chunks(lines), content_type="application/json")
+        ttl, cluster = self.selection()
+        lines = dns_names.endpoint_lines(dns.records(cluster), namespace=namespace, ttl=ttl)
+        return _stream(lines, "application/json")
+
+
+def _stream(lines: Iterator[str], content_type: str) -> StreamingHttpResponse:
+    # Many lines at once: a chunk for each would be a packet.
+    chunks = iter(lambda: "".join(islice(lines, _LINES)), "")
+    return StreamingHttpResponse(chunks, content_type=content_type)

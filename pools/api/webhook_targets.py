@@ -27,24 +27,27 @@ class WebhookTargetSerializer(Serializer):
         help_text="Answers have *** instead of the query, which is a secret; sent so, it stays.",
     )
     ca = fields.TextField(targets.parse_ca, required=False)
-    codes = fields.ListField(targets.parse_codes, child=fields.TextField(), required=False)
+    codes = fields.ListField(child=fields.TextField(targets.parse_code), required=False)
     enabled = fields.FlagField(required=False)
     alerts = fields.FlagField(required=False)
     event_types = fields.ListField(
-        event_feed.parse_types,
-        child=fields.TextField(),
+        child=fields.TextField(event_feed.parse_type),
+        min_length=0,
+        max_length=event_feed.MOST_TYPES,
         required=False,
         help_text="Types of events such as pool.created, first words such as pool, or *; empty: none.",
     )
     event_clusters = fields.ListField(
-        event_feed.parse_clusters,
-        child=fields.IntegerField(),
+        child=fields.ParsedField(event_feed.parse_cluster, schema={"type": "integer"}),
+        min_length=0,
+        max_length=event_feed.MOST_OBJECTS,
         required=False,
         help_text="Only events of these clusters.",
     )
     event_pools = fields.ListField(
-        event_feed.parse_pools,
-        child=fields.IntegerField(),
+        child=fields.ParsedField(event_feed.parse_pool, schema={"type": "integer"}),
+        min_length=0,
+        max_length=event_feed.MOST_OBJECTS,
         required=False,
         help_text="Only events of these pools.",
     )

@@ -100,7 +100,6 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('columns', models.JSONField()),
-                        ('made_at', models.DateTimeField()),
                     ],
                 ),
                 migrations.CreateModel(
@@ -1232,9 +1231,7 @@ class Migration(migrations.Migration):
                         ('oldest_at', models.DateTimeField()),
                         ('newest_at', models.DateTimeField()),
                         ('marks', models.BinaryField()),
-                        ('marks_digest', models.CharField(max_length=64)),
                         ('digest', models.CharField(max_length=64)),
-                        ('sealed_at', models.DateTimeField()),
                         ('purged_at', models.DateTimeField(null=True)),
                         ('retained', models.PositiveIntegerField(null=True)),
                         ('layout', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='pools.auditlayout')),
@@ -1826,7 +1823,7 @@ class Migration(migrations.Migration):
                 ),
                 pgtrigger.migrations.AddTrigger(
                     model_name='auditsegment',
-                    trigger=pgtrigger.compiler.Trigger(name='sealed', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."id" IS DISTINCT FROM (NEW."id") OR OLD."after_id" IS DISTINCT FROM (NEW."after_id") OR OLD."last_id" IS DISTINCT FROM (NEW."last_id") OR OLD."count" IS DISTINCT FROM (NEW."count") OR OLD."layout_id" IS DISTINCT FROM (NEW."layout_id") OR OLD."oldest_at" IS DISTINCT FROM (NEW."oldest_at") OR OLD."newest_at" IS DISTINCT FROM (NEW."newest_at") OR OLD."marks_digest" IS DISTINCT FROM (NEW."marks_digest") OR OLD."digest" IS DISTINCT FROM (NEW."digest") OR OLD."sealed_at" IS DISTINCT FROM (NEW."sealed_at"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;", hash='e02fe972b5eab9c94d58af226633e0a0281225bb', operation='UPDATE', pgid='pgtrigger_sealed_905a5', table='pools_auditsegment', when='BEFORE')),
+                    trigger=pgtrigger.compiler.Trigger(name='sealed', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."id" IS DISTINCT FROM (NEW."id") OR OLD."after_id" IS DISTINCT FROM (NEW."after_id") OR OLD."last_id" IS DISTINCT FROM (NEW."last_id") OR OLD."count" IS DISTINCT FROM (NEW."count") OR OLD."layout_id" IS DISTINCT FROM (NEW."layout_id") OR OLD."oldest_at" IS DISTINCT FROM (NEW."oldest_at") OR OLD."newest_at" IS DISTINCT FROM (NEW."newest_at") OR OLD."marks" IS DISTINCT FROM (NEW."marks") OR OLD."digest" IS DISTINCT FROM (NEW."digest"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;", hash='b5f090b769e3da4272b69679a8a954e32a192994', operation='UPDATE', pgid='pgtrigger_sealed_905a5', table='pools_auditsegment', when='BEFORE')),
                 ),
                 migrations.AddConstraint(
                     model_name='addressspace',

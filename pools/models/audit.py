@@ -13,7 +13,6 @@ class AuditLayout(models.Model):
     """
 
     columns = models.JSONField()
-    made_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return f"layout {self.pk}"
@@ -22,8 +21,8 @@ class AuditLayout(models.Model):
 class AuditSegment(models.Model):
     """The events of all event tables with the numbers `after_id` + 1 to `last_id`, and their digest.
 
-    Ids of segments have no gaps. `marks` identify the events by 20 bytes each: the distance of the event's
-    number from `after_id` (4 bytes, big-endian) and the first 16 bytes of its SHA-256.
+    Ids of segments have no gaps. `marks` identify the events by 24 bytes each: the event's number (big-endian)
+    and the first 16 bytes of its SHA-256.
     """
 
     id = models.BigIntegerField(primary_key=True)  # 1, 2, … assigned by sealing
@@ -33,10 +32,8 @@ class AuditSegment(models.Model):
     layout = models.ForeignKey(AuditLayout, on_delete=models.PROTECT, related_name="+")
     oldest_at = models.DateTimeField()  # time of its oldest event
     newest_at = models.DateTimeField()  # time of the newest of its events and all earlier ones
-    marks = models.BinaryField()  # empty if all of its events were purged
-    marks_digest = models.CharField(max_length=64)  # SHA-256, hex
-    digest = models.CharField(max_length=64)  # of the previous digest, the numbers and marks_digest
-    sealed_at = models.DateTimeField()
+    marks = models.BinaryField()
+    digest = models.CharField(max_length=64)  # SHA-256 of the previous digest and all above, hex
     # When the retention deleted its events, except for `retained` events of blocks in use.
     purged_at = models.DateTimeField(null=True)
     retained = models.PositiveIntegerField(null=True)
@@ -46,7 +43,7 @@ class AuditSegment(models.Model):
         indexes = [models.Index(fields=["newest_at"], name="audit_segment_newest")]
         triggers = [
             pgtrigger.Protect(name="kept", operation=pgtrigger.Delete),
-            pgtrigger.ReadOnly(name="sealed", exclude=["marks", "purged_at", "retained"]),
+            pgtrigger.ReadOnly(name="sealed", exclude=["purged_at", "retained"]),
         ]
 
     def __str__(self) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
-from itertools import islice
 
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
@@ -14,11 +13,10 @@ from pools.core.block_fields import BlockAnswer
 from pools.core.dns_names import Record
 from pools.models import Block, DNSName, Pool
 from pools.models.blocks import BlockState
-from pools.platform import database, events, versions
+from pools.platform import events, versions
 from pools.sql import statements
 
 _PAGE = 2000  # rows
-_LINES = 500
 _RECORDS = statements.read("pools/dns_records")
 # The name is that of the present holder of its block.
 _CURRENT = Exists(
@@ -34,8 +32,7 @@ _CURRENT = Exists(
 
 def require_addresses(pool: Pool) -> None:
     """Raise InvalidInput `no_single_address` if blocks of the pool have more than one address."""
-    sizes = {(4, pool.mask_size_v4), (6, pool.mask_size_v6)} - {(4, None), (6, None)}
-    if not sizes <= {(4, 32), (6, 128)}:
+    if pool.mask_size_v4 not in {None, 32} or pool.mask_size_v6 not in {None, 128}:
         message = f"only blocks of one address have a DNS name, and those of {pool} have more"
         raise errors.InvalidInput.for_field("dns_name", "no_single_address", message)
 
@@ -90,13 +87,9 @@ def set_name(
     return block
 
 
-def _current_names(block_ids: Iterable[int]) -> QuerySet[DNSName]:
-    return DNSName.objects.filter(_CURRENT, pk__in=block_ids)
-
-
 def name_of(block: Block) -> str:
     """Return the name that was set for the present holder of a block, "" for none."""
-    row = _current_names([block.pk]).first()
+    row = DNSName.objects.filter(_CURRENT, pk=block.pk).first()
     return row.name if row else ""
 
 
@@ -109,57 +102,25 @@ def remove_ended() -> int:
 def find_blocks(text: str, most: int) -> QuerySet[Block]:
     """Return the held blocks whose set name is, or begins with, a text, or whose derived name it is."""
     name = text.lower().removesuffix(".")
-    rows = DNSName.objects.filter(
-        _CURRENT, name__gte=name, name__lt=f"{name}\U0010fffd", name__startswith=name
-    )
-    ids = [*rows.order_by("name").values_list("pk", flat=True)[:most]]
+    rows = DNSName.objects.filter(_CURRENT, name__startswith=name).order_by("name")
+    ids = [*rows.values_list("pk", flat=True)[:most]]
     if dns_names.is_host_name(name):
-        ids += _blocks_with_derived_name(name)[:most]
+        ids += [block_id for _, _, blocks in _rows(None, name) for block_id in blocks][:most]
     return Block.objects.filter(pk__in=ids)
 
 
-def _blocks_with_derived_name(name: str) -> list[int]:
-    """Return the ids of the blocks whose name the pattern of their pool derives."""
-    label, _, domain = name.partition(".")
-    pools = [
-        pool
-        for pool in Pool.objects.exclude(dns_pattern="").select_related("cluster")
-        if dns_names.domain_of(pool.dns_pattern, pool.cluster.name) == domain
-    ]
-    if not pools or dns_names.label_of(label) != label:
-        return []
-    # What label_of makes this label of.
-    expression = f"^[^a-z0-9]*{label.replace('-', '[^a-z0-9]+')}[^a-z0-9]*$"
-    held = Block.objects.filter(pool__in=pools, state=BlockState.HELD)
-    with database.in_parallel():
-        blocks = [*held.filter(holder_id__iregex=expression)]
-    ids = {block.pk for block in blocks if block.cidr.prefixlen == block.cidr.max_prefixlen}
-    return [*ids.difference(_current_names(ids).values_list("pk", flat=True))]
-
-
-def records(*, cluster_id: int | None = None) -> Iterator[Record]:
+def records(cluster_id: int | None = None) -> Iterator[Record]:
     """Yield the distinct records of all held blocks with a name, in the order of names, in bounded memory.
 
-    What a pattern makes of a holder and is no host name is left out. Two clusters may have the same record.
+    What a pattern makes of a holder and is no host name is left out.
     """
-    before = None
+    for name, address, _ in _rows(cluster_id, None):
+        if dns_names.is_host_name(name):
+            yield Record(name, ip_address(address))
+
+
+def _rows(cluster_id: int | None, name: str | None) -> Iterator[tuple[str, str, list[int]]]:
     with connection.chunked_cursor() as cursor:
-        cursor.execute(_RECORDS, {"cluster": cluster_id})
+        cursor.execute(_RECORDS, {"cluster": cluster_id, "name": name})
         while page := cursor.fetchmany(_PAGE):
-            for name, address in page:
-                record = Record(name, ip_address(address))
-                if record != before and dns_names.is_host_name(name):
-                    yield record
-                before = record
-
-
-def serial() -> int:
-    """Return the serial of a zone that is exported now: seconds since 1970, which fit until 2106."""
-    return int(database.now().timestamp())
-
-
-def chunks(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the text of many lines at once: a chunk for each would be a packet."""
-    lines = iter(lines)
-    while chunk := "".join(islice(lines, _LINES)):
-        yield chunk
+            yield from page

@@ -13,8 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from pools.models import AuditSegment, Block, BlockEvent
 from pools.models.blocks import LIVE
-from pools.platform import database, events
-from pools.platform.audit import sealing, verification
+from pools.platform import audit, database, events
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ def purge_events(days: int) -> int:
     """
     if days <= 0:
         return 0
-    sealing.seal(seconds=SECONDS / 4)
+    audit.seal(seconds=SECONDS / 4)
     now = database.now()
     kept_since = (now - timedelta(days=days)).astimezone(UTC)
     kept_since = kept_since.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -50,7 +49,7 @@ def purge_events(days: int) -> int:
 def _purge_segment(number: int) -> int:
     rows = AuditSegment.objects.select_for_update(of=("self",)).select_related("layout")
     segment = rows.get(pk=number)
-    if not verification.is_intact(segment):
+    if not audit.is_intact(segment):
         log.error("audit: segment %s does not verify; its events are kept", number)
         return 0
     deleted = retained_count = 0
@@ -59,10 +58,7 @@ def _purge_segment(number: int) -> int:
             inside = model.objects.filter(pgh_id__gt=segment.after_id, pgh_id__lte=segment.last_id)
             deleted += _deletable(model, inside, segment.after_id).delete()[0]
             retained_count += inside.count()
-    changes: dict[str, Any] = {"purged_at": database.now(), "retained": retained_count}
-    if not retained_count:
-        changes["marks"] = b""
-    AuditSegment.objects.filter(pk=number).update(**changes)
+    AuditSegment.objects.filter(pk=number).update(purged_at=database.now(), retained=retained_count)
     return deleted
 
 

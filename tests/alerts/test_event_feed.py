@@ -241,7 +241,7 @@ def test_every_type_of_the_log_can_be_subscribed_to() -> None:
     subjects = {*re.findall(r"'([a-z_]+)\.[a-z0-9_]*'::text", definition)}
     assert {"pool", "instance", "directory_account", "network"} <= subjects
     for subject in subjects:
-        assert event_feed.parse_types([subject]) == [subject]
+        assert event_feed.parse_type(subject) == subject
 
 
 @pytest.mark.parametrize(

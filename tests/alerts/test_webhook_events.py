@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from pools.models import Event, WebhookTarget, WebhookTargetEvent
 from pools.models.fields import Now
+from pools.platform import audit
 from pools.platform.alerts import targets
-from pools.platform.audit import sealing
 from pools.platform.history import search
 from tests import factories, people
 from tests.alerts import receivers
@@ -92,5 +92,5 @@ def test_they_are_searched_shown_and_sealed(target: WebhookTarget) -> None:
     assert (before["enabled"], after["enabled"]) == (True, False)
     page = people.browser(people.VIEWER).get(reverse("admin:pools_event_change", args=[changed.pk]))
     assert "webhook.changed" in page.content.decode()
-    assert sealing.seal() == 2
-    assert "pools_webhooktargetevent" in sealing.current_layout()
+    assert audit.seal() == 2
+    assert "pools_webhooktargetevent" in audit.current_columns()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shlex
 import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from ipam_site import data_folder
-from ipam_site.supervisor import account, processes, run
+from ipam_site.supervisor import account, processes
 from tests import running_site
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")
@@ -51,37 +50,15 @@ def test_nobodys_home_is_opened(base: pathlib.Path) -> None:
     assert home.stat().st_mode & 0o777 == 0o700
     assert servers.parent == account.SHELTER
     assert (home / "project/var/servers").readlink() == servers
-    assert not account.unused_folders()
 
 
-def test_without_its_data_folder_the_sheltered_data_is_unused(base: pathlib.Path) -> None:
+def test_without_its_data_folder_a_new_one_is_made(base: pathlib.Path) -> None:
     home = base / "home"
     home.mkdir(mode=0o700)
     first = _made(home / "var")
     (home / "var/servers").unlink()
-    assert account.unused_folders() == [first]
-    second = _made(home / "var")
-    assert second != first
-    assert account.unused_folders() == [first]
-
-
-def test_what_is_unused_is_named_with_the_command_that_removes_it(base: pathlib.Path) -> None:
-    home = base / "home"
-    home.mkdir(mode=0o700)
-    unused = []
-    for _ in range(2):
-        unused.append(_made(home / "var"))
-        (home / "var/servers").unlink()
-    used = _made(home / "var")
-    said: list[str] = []
-    run.welcome(run.Options("", 0, home / "var", demo=False, workers=1, say=said.append), "")
-    (command,) = (line for line in said if str(account.SHELTER) in line)
-    rm, *arguments, first, second = shlex.split(command)
-    assert (rm, arguments, {first, second}) == ("rm", ["-r"], {*map(str, unused)})
-    for path in unused:
-        shutil.rmtree(path)
-    assert not account.unused_folders()
-    assert [*account.SHELTER.iterdir()] == [used]
+    assert _made(home / "var") != first
+    assert first.exists()
 
 
 def test_sheltered_data_that_is_gone_is_not_made_anew(base: pathlib.Path) -> None:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from ipam_site import data_folder
-from ipam_site.supervisor import child, embedded
+from ipam_site.supervisor import embedded, processes
 from tests import eventually, running_site
 
 
@@ -24,8 +24,8 @@ def data() -> Iterator[pathlib.Path]:
         yield data
 
 
-def _started(made: embedded.Embedded, data: pathlib.Path) -> child.Child:
-    server = child.Child(made.spec, logs=data / "logs", say=print)
+def _started(made: embedded.Embedded, data: pathlib.Path) -> processes.Child:
+    server = processes.Child(made.spec, logs=data / "logs", say=print)
     server.start()
     made.wait(server.alive)
     return server
@@ -59,7 +59,7 @@ def test_another_server_at_the_port_is_not_taken_for_ours(data: pathlib.Path) ->
     ours = embedded.postgres_server(data, data_folder.make_secrets(data), lock)
     server = _started(ours, data)
     try:
-        stranger = embedded.postgres.Server(
+        stranger = embedded.Server(
             bin=pathlib.Path(),
             data=data,
             account=embedded.accounts.for_servers(data),
@@ -67,7 +67,7 @@ def test_another_server_at_the_port_is_not_taken_for_ours(data: pathlib.Path) ->
             password="not this one's",
         )
         with pytest.raises(psycopg.OperationalError, match="password"):
-            embedded.postgres.wait_until_ready(stranger, server.alive, seconds=0.2)
+            embedded.wait_until_ready(stranger, server.alive, seconds=0.2)
     finally:
         server.stop()
         os.close(lock)
@@ -75,8 +75,8 @@ def test_another_server_at_the_port_is_not_taken_for_ours(data: pathlib.Path) ->
 
 def test_what_ignores_a_polite_signal_gets_the_next_one(tmp_path: pathlib.Path) -> None:
     command = ["sh", "-c", "trap '' TERM; sleep 60 & echo $!; wait"]
-    spec = child.Spec("stubborn", command, dict(os.environ), ((signal.SIGTERM, 0.3),))
-    stubborn = child.Child(spec, logs=tmp_path, say=print)
+    spec = processes.Spec("stubborn", command, dict(os.environ), ((signal.SIGTERM, 0.3),))
+    stubborn = processes.Child(spec, logs=tmp_path, say=print)
     stubborn.start()
     log = tmp_path / "stubborn.log"
     eventually.until(lambda: log.read_text().endswith("\n"))

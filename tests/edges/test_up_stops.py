@@ -24,10 +24,10 @@ _MOMENTS = (
 _MAKERS = ("processes.run(['sleep', '600'])", "one.start()")
 _PROGRAM = """
 import os, pathlib, signal, sys
-from ipam_site.supervisor import child, processes
+from ipam_site.supervisor import processes
 
-spec = child.Spec("sleep", ["sleep", "600"], dict(os.environ), ((signal.SIGTERM, 5.0),))
-one = child.Child(spec, logs=pathlib.Path(sys.argv[1]), say=print)
+spec = processes.Spec("sleep", ["sleep", "600"], dict(os.environ), ((signal.SIGTERM, 5.0),))
+one = processes.Child(spec, logs=pathlib.Path(sys.argv[1]), say=print)
 os.register_at_fork({moment})
 processes.listen_for_stop()
 try:

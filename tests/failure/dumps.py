@@ -11,7 +11,7 @@ import subprocess
 from django.core import management
 from django.db import connection
 
-from ipam_site.supervisor import programs
+from ipam_site.supervisor import embedded
 
 _PAGE = pathlib.Path("docs/how-to/backup-and-restore.md")
 _RECOVERY = re.compile(r" *SELECT ipam_recovery_begin.*?;\n", re.DOTALL)
@@ -38,7 +38,7 @@ def _run(command: str, file: pathlib.Path) -> subprocess.CompletedProcess[str]:
     management.call_command("pg_environment", stdout=environment)
     script = f"{environment.getvalue()}\n{re.sub('FILE', shlex.quote(str(file)), command)}"
     # The tests' server is the embedded one, but DATABASE_URL names it.
-    path = {"PATH": f"{programs.clients()}:/usr/bin:/bin", "USER": "ann"}
+    path = {"PATH": f"{embedded.client_programs()}:/usr/bin:/bin", "USER": "ann"}
     return subprocess.run(
         ["bash", "-c", script], env=path, capture_output=True, text=True, check=False
     )

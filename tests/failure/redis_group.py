@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import redis
 
 from ipam_site.supervisor import account as accounts
-from ipam_site.supervisor import processes, programs
+from ipam_site.supervisor import embedded, processes
 from tests import eventually
 
 NAME = "cadastre"
@@ -96,7 +96,7 @@ class Group:
             "\n".join(["bind 127.0.0.1", f"dir {self.folder}", 'save ""', *lines, ""])
         )  # sentinels write their state into it
         self.account.chown(file)
-        program = programs.redis(programs.folder(self.account))
+        program = embedded.programs(self.account)[1]
         return subprocess.Popen(
             [str(program), str(file), *options],
             stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from ipam_site.supervisor import postgres, processes, programs
+from ipam_site.supervisor import embedded, processes
 from pools.models import Block, BlockEvent
 from tests import servers
 from tests.edges import api as apis
@@ -53,19 +53,19 @@ def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connect
     assert dumps.back_up(file).returncode == 0
     folder, account = servers._folder()
     account.chown(disk)
-    server = postgres.Server(
-        bin=programs.postgres(programs.folder(account)), data=folder / "postgres", account=account,
+    server = embedded.Server(
+        bin=embedded.programs(account)[0], data=folder / "postgres", account=account,
         port=processes.free_port(), password=secrets.token_urlsafe(24),
     )  # fmt: skip
-    postgres.make_data(server)
+    embedded.make_data(server)
     process = servers._popen(server.command({"fsync": "off"}), folder, account, signal.SIGQUIT)
     before = {
         name: connection.settings_dict[name]
         for name in ("HOST", "PORT", "USER", "PASSWORD", "NAME")
     }
     try:
-        postgres.wait_until_ready(server, lambda: process.poll() is None)
-        postgres.make_database(server, name="cadastre", password=server.password)
+        embedded.wait_until_ready(server, lambda: process.poll() is None)
+        embedded.make_database(server, name="cadastre", password=server.password)
         with server.connect() as superuser:
             superuser.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
             superuser.execute("ALTER DATABASE cadastre SET TABLESPACE small")

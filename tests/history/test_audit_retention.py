@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pools.models import AuditSegment, BlockEvent, Event
-from pools.platform.audit import sealing, verification
+from pools.platform import audit
 from pools.register import retention
 from tests import factories
 from tests.history.test_audit_verify import as_owner
@@ -14,14 +14,14 @@ DAY = 86400
 def test_the_chain_verifies_without_what_was_purged(clock) -> None:
     held = factories.take(factories.pool("10.0.0.0/24"))
     factories.give_back(factories.take(factories.pool("10.1.0.0/24")))
-    sealing.seal()
+    audit.seal()
     clock.advance(40 * DAY)
     factories.take(factories.pool("10.2.0.0/24"))
     gone = retention.purge_events(30)
     assert gone > 4
     first = AuditSegment.objects.order_by("id")[0]
     assert first.retained == BlockEvent.objects.filter(pgh_obj_id=held["id"]).count() == 1
-    report = verification.verify()
+    report = audit.verify()
     assert (report.faults, report.purged) == ([], gone)
 
 
@@ -30,7 +30,7 @@ def test_what_the_retention_kept_is_missed_when_it_is_gone(clock) -> None:
     clock.advance(40 * DAY)
     retention.purge_events(30)
     as_owner("DELETE FROM pools_blockevent WHERE pgh_obj_id = %s", held["id"])
-    (fault,) = verification.verify().faults
+    (fault,) = audit.verify().faults
     assert (fault.code, fault.count) == ("events_missing", 1)
 
 
@@ -44,13 +44,13 @@ def test_what_it_kept_goes_when_the_block_is_free(clock) -> None:
     clock.advance(2 * DAY)
     assert retention.purge_events(30) == 1
     first = AuditSegment.objects.order_by("id")[0]
-    assert (first.retained, bytes(first.marks)) == (0, b"")
-    assert not verification.verify().faults
+    assert first.retained == 0
+    assert not audit.verify().faults
 
 
 def test_a_segment_that_does_not_verify_stays_as_evidence(clock) -> None:
     factories.give_back(factories.take(factories.pool("10.0.0.0/24")))
-    sealing.seal()
+    audit.seal()
     as_owner("UPDATE pools_blockevent SET holder_id = 'mallory'")
     clock.advance(40 * DAY)
     before = Event.objects.count()
@@ -71,4 +71,5 @@ def test_an_event_that_comes_back_is_an_added_one(clock) -> None:
         " name, instance_gateway, instance_mtu, instance_dns, description)"
         f" {clusters}, instance_mtu, instance_dns, description FROM pools_clusterevent LIMIT 1"
     )
-    assert [fault.code for fault in verification.verify().faults] == ["event_added"]
+    codes = [fault.code for fault in audit.verify().faults]
+    assert codes == ["event_changed", "event_added"]

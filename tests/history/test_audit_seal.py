@@ -11,7 +11,7 @@ import pytest
 from django.db import DatabaseError, close_old_connections, connection
 
 from pools.models import AuditSegment, BlockEvent, CountedUntil
-from pools.platform.audit import sealing, verification
+from pools.platform import audit
 from tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,35 +42,35 @@ def sealed_through() -> int:
 
 def test_a_long_transaction_is_waited_for() -> None:
     pool = factories.pool("10.0.0.0/24")
-    sealing.seal()
+    audit.seal()
     before = sealed_through()
     with elsewhere() as slow:
         number = write(slow, "late")
         factories.take(pool)
-        assert sealing.seal() == 0
-        assert sealing.seal() == 0
+        assert audit.seal() == 0
+        assert audit.seal() == 0
         assert sealed_through() == before
         slow.commit()
-    assert sealing.seal() >= 2
+    assert audit.seal() >= 2
     assert sealed_through() > number
-    assert not verification.verify().faults
+    assert not audit.verify().faults
 
 
 def test_those_that_end_meanwhile_free_what_was_before_them() -> None:
     """Transactions that overlap without end hold up nothing for ever."""
     pool = factories.pool("10.0.0.0/24")
-    sealing.seal()
+    audit.seal()
     with elsewhere() as first, elsewhere() as second:
         number = write(first, "first")
-        sealing.seal()
+        audit.seal()
         factories.take(pool)
         second.execute("SELECT nextval('pools_event_number')")
         first.commit()
-        sealing.seal()
+        audit.seal()
         assert sealed_through() >= number
-        assert CountedUntil.objects.get(log=sealing.LOG).waits_for
-    sealing.seal()
-    assert not verification.verify().faults
+        assert CountedUntil.objects.get(log=audit.LOG).waits_for
+    audit.seal()
+    assert not audit.verify().faults
 
 
 def test_a_number_that_was_drawn_and_not_used_yet_is_waited_for() -> None:
@@ -79,8 +79,8 @@ def test_a_number_that_was_drawn_and_not_used_yet_is_waited_for() -> None:
         row = slow.execute("SELECT nextval('pools_event_number')").fetchone()
         assert row is not None
         factories.pool("10.1.0.0/24")
-        sealing.seal()
-        sealing.seal()
+        audit.seal()
+        audit.seal()
         assert sealed_through() < row[0]
 
 
@@ -89,19 +89,18 @@ def test_readers_are_not_waited_for() -> None:
     with elsewhere() as reader:
         reader.execute("SELECT last_value FROM pools_event_number")
         reader.execute("SELECT count(*) FROM pools_block")
-        assert sealing.seal() > 0
+        assert audit.seal() > 0
 
 
 def test_two_sealers_at_once_make_one_chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealing, "SIZE", 10)
-    monkeypatch.setattr(sealing, "PAGE", 30)
+    monkeypatch.setattr(audit, "SIZE", 10)
     pool = factories.pool("10.0.0.0/24")
     for _ in range(10):
         factories.ask(pool, *factories.holders(20))
 
     def work() -> None:
         for _ in range(20):
-            sealing.seal()
+            audit.seal()
         close_old_connections()
         connection.close()
 
@@ -110,7 +109,7 @@ def test_two_sealers_at_once_make_one_chain(monkeypatch: pytest.MonkeyPatch) -> 
         thread.start()
     for thread in threads:
         thread.join()
-    report = verification.verify()
+    report = audit.verify()
     assert not report.faults
     assert report.unsealed == 0
     assert report.events >= BlockEvent.objects.count()
@@ -121,7 +120,7 @@ def test_two_sealers_at_once_make_one_chain(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_sealer_that_dies_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     factories.pool("10.0.0.0/24")
-    sealing.seal()
+    audit.seal()
     before = AuditSegment.objects.count()
     factories.take(factories.pool("10.1.0.0/24"))
 
@@ -132,8 +131,8 @@ def test_a_sealer_that_dies_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     with monkeypatch.context() as patch:
         patch.setattr(CountedUntil, "save", dies)
         with pytest.raises(DatabaseError):
-            sealing.seal()
+            audit.seal()
     connection.close()
     assert AuditSegment.objects.count() == before
-    assert sealing.seal() > 0
-    assert not verification.verify().faults
+    assert audit.seal() > 0
+    assert not audit.verify().faults

@@ -14,8 +14,7 @@ from claims.access import memberships
 from claims.models import Entry, IPPool, Network
 from pools.core import block_fields
 from pools.models import Cluster
-from pools.platform import database
-from pools.platform.audit import sealing
+from pools.platform import audit, database
 from pools.register import pools
 from tests import factories, people
 from tests.edges import api as apis
@@ -49,7 +48,7 @@ def fleet(clock) -> dict[str, Any]:
 @pytest.fixture(params=["sealed", "not sealed"])
 def told(request: pytest.FixtureRequest, fleet: dict[str, Any]) -> dict[str, Any]:
     if request.param == "sealed":
-        sealing.seal()
+        audit.seal()
     return fleet
 
 

@@ -10,8 +10,7 @@ from django.db import connection
 
 from claims.models import Entry, IPAMClaim, IPPool, Network, VMImport, Wave
 from pools.models import Event
-from pools.platform import database
-from pools.platform.audit import sealing
+from pools.platform import audit, database
 from pools.platform.history import search
 from pools.platform.history.search import HistoryQuery
 from pools.register import pools
@@ -51,7 +50,7 @@ def fleet(request: pytest.FixtureRequest, clock) -> Any:
     clock.advance(3600)
     factories.take(pool, factories.holder("b"), org="acme", env="test")
     if request.param == "sealed":
-        sealing.seal()
+        audit.seal()
     return entry
 
 

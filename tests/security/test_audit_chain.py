@@ -21,12 +21,12 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
 from claims.models import Entry, IPPool, Membership, Network
-from ipam_site.supervisor.postgres import SUPERUSER
+from ipam_site.supervisor.embedded import SUPERUSER
 from pools import tasks
 from pools.core.block_fields import BlockAnswer
 from pools.models import AuditSegment, BlockEvent, Pool
+from pools.platform import audit
 from pools.platform.alerts import targets
-from pools.platform.audit import sealing
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +85,7 @@ def anchor() -> str:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
     """A pool with ten held blocks, whose events are sealed in segments of three."""
-    monkeypatch.setattr(sealing, "SIZE", 3)
+    monkeypatch.setattr(audit, "SIZE", 3)
     made = factories.pool("10.0.0.0/24", reserved=["10.0.0.9-10.0.0.9"])
     factories.ask(made, *factories.holders(10))
     tasks.seal_events()
@@ -176,7 +176,7 @@ def write_the_chain_anew() -> None:
         "DELETE FROM pools_auditsegment",
         "DELETE FROM pools_counteduntil",
     )
-    sealing.seal()
+    audit.seal()
 
 
 @pytest.mark.exhaustive

@@ -8,7 +8,7 @@ from django.core.management import base
 from django.db import connection
 
 from ipam_site import env
-from ipam_site.supervisor import programs
+from ipam_site.supervisor import embedded
 
 
 class Command(base.BaseCommand):
@@ -22,7 +22,7 @@ class Command(base.BaseCommand):
 
     def handle(self, **_options: Any) -> None:
         _refuse_pooler()
-        clients = None if env.secret("DATABASE_URL") else programs.clients()
+        clients = None if env.secret("DATABASE_URL") else embedded.client_programs()
         if clients:
             self.stdout.write(f"export PATH={shlex.quote(str(clients))}:$PATH")
         parameters = connection.get_connection_params()

@@ -27,49 +27,35 @@ _LOG = "webhooks"
 _PAGE = 500  # events that are read at once
 
 
-def parse_types(value: object, field: str = "event_types") -> list[str]:
-    """Parse types of events, their first words or `*`. Raises InvalidInput wrong_type, invalid_choice."""
-    if not isinstance(value, list) or len(value) > MOST_TYPES:
-        message = f"a list of at most {MOST_TYPES} texts is expected"
-        raise errors.InvalidInput.for_field(field, "wrong_type", message)
-    for index, text in enumerate(value):
-        path = f"{field}.{index}" if field else str(index)
-        if not isinstance(text, str):
-            raise errors.InvalidInput.for_field(path, "wrong_type", "a text is expected", text)
-        kind, dot, action = text.partition(".")
-        named = not dot or action.replace("_", "").isalnum()
-        if text != EVERYTHING and (kind not in KINDS or not named or len(text) > 63):
-            names = ", ".join(sorted(KINDS))
-            message = f"a type such as pool.created, * or one of {names} is expected"
-            raise errors.InvalidInput.for_field(path, "invalid_choice", message, text)
-    return sorted(set(value))
+def parse_type(value: object, field: str = "") -> str:
+    """Parse a type of events, its first word or `*`. Raises InvalidInput wrong_type, invalid_choice."""
+    if not isinstance(value, str):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected", value)
+    text = value.strip()
+    kind, dot, action = text.partition(".")
+    is_type = kind in KINDS and (not dot or action.replace("_", "").isalnum()) and len(text) < 64
+    if text != EVERYTHING and not is_type:
+        message = f"a type such as pool.created, * or one of {', '.join(sorted(KINDS))} is expected"
+        raise errors.InvalidInput.for_field(field, "invalid_choice", message, text)
+    return text
 
 
-def parse_clusters(value: object, field: str = "event_clusters") -> list[int]:
-    """Parse ids of clusters. Raises InvalidInput wrong_type, unknown_cluster."""
-    return _parse_ids(value, field, Cluster, "unknown_cluster")
+def parse_cluster(value: object, field: str = "") -> int:
+    """Parse the id of a cluster. Raises InvalidInput wrong_type, unknown_cluster."""
+    return _parse_id(value, field, Cluster, "unknown_cluster")
 
 
-def parse_pools(value: object, field: str = "event_pools") -> list[int]:
-    """Parse ids of pools. Raises InvalidInput wrong_type, unknown_pool."""
-    return _parse_ids(value, field, Pool, "unknown_pool")
+def parse_pool(value: object, field: str = "") -> int:
+    """Parse the id of a pool. Raises InvalidInput wrong_type, unknown_pool."""
+    return _parse_id(value, field, Pool, "unknown_pool")
 
 
-def _parse_ids(value: object, field: str, model: Any, code: str) -> list[int]:
-    ids = value if isinstance(value, list) else [None]
-    fitting = [
-        number
-        for number in ids
-        if isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1 << 63
-    ]
-    if len(fitting) < len(ids) or len(ids) > MOST_OBJECTS:
-        message = f"a list of at most {MOST_OBJECTS} ids is expected"
-        raise errors.InvalidInput.for_field(field, "wrong_type", message)
-    present = set(model.objects.filter(pk__in=fitting).values_list("pk", flat=True))
-    for number in fitting:
-        if number not in present:
-            raise errors.InvalidInput.for_field(field, code, "there is no such object", number)
-    return sorted(present)
+def _parse_id(value: object, field: str, model: Any, code: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 63:
+        raise errors.InvalidInput.for_field(field, "wrong_type", "an id is expected", value)
+    if not model.objects.filter(pk=value).exists():
+        raise errors.InvalidInput.for_field(field, code, "there is no such object", value)
+    return value
 
 
 def complete_number() -> int:

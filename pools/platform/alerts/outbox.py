@@ -56,8 +56,7 @@ def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
 def write_test(target: WebhookTarget) -> Delivery:
     """Write a test message. Raises Conflict if the target is disabled."""
     _require_enabled(target)
-    now = database.now()
-    row = _delivery(target, DeliveryEvent.TEST, None, now)
+    row = _delivery(target, DeliveryEvent.TEST, None, database.now())
     row.save(force_insert=True)
     WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None)
     return row
@@ -65,16 +64,15 @@ def write_test(target: WebhookTarget) -> Delivery:
 
 def event_message(target: WebhookTarget, event: Any, now: datetime) -> Delivery:
     """Return the message about an event, which `representation.load` has completed."""
-    data = {
-        "event": representation.EventSerializer(event).data,
-        "link": link(f"/admin/pools/event/{event.pk}/change/"),
-    }
     attributes = {
         "type": f"cadastre.event.{event.type}",
         "subject": f"{event.table}/{event.object_id}",
         "sequence": str(event.pk),
+        "time": block_fields.format_time(event.at),
     }
-    row = _message(target, DeliveryEvent.EVENT, attributes, data, event.at, now)
+    data = {"event": representation.EventSerializer(event).data}
+    url = f"/admin/pools/event/{event.pk}/change/"
+    row = _message(target, DeliveryEvent.EVENT, attributes, data, url, now)
     row.log_event = event.pk
     return row
 
@@ -83,15 +81,14 @@ def _delivery(
     target: WebhookTarget, event: DeliveryEvent, alert: Alert | None, now: datetime
 ) -> Delivery:
     """Return a message; its `data` is the alert as in the API, with its link."""
-    data: dict[str, Any] = {"event": str(event), "alert": None, "link": link("/admin/")}
-    if alert is not None:
-        data |= {
-            "alert": AlertSerializer(alert).data,
-            "link": link(alert.url or "/admin/pools/alert/"),
-        }
-    subject = f"{alert.code}/{alert.subject}" if alert else str(event)
-    attributes = {"type": f"cadastre.alert.{event}", "subject": subject}
-    row = _message(target, event, attributes, data, now, now)
+    attributes = {
+        "type": f"cadastre.alert.{event}",
+        "subject": f"{alert.code}/{alert.subject}" if alert else str(event),
+        "time": block_fields.format_time(now),
+    }
+    data = {"event": str(event), "alert": AlertSerializer(alert).data if alert else None}
+    url = (alert.url or "/admin/pools/alert/") if alert else "/admin/"
+    row = _message(target, event, attributes, data, url, now)
     row.alert = alert
     return row
 
@@ -99,30 +96,23 @@ def _delivery(
 def _message(
     target: WebhookTarget,
     event: DeliveryEvent,
-    attributes: dict[str, str],
+    attributes: dict[str, str | None],
     data: dict[str, Any],
-    time: datetime,
+    url: str,
     now: datetime,
 ) -> Delivery:
-    """Return a message with the attributes of CloudEvents 1.0."""
+    """Return a message with the attributes of CloudEvents 1.0; its data links to `url`."""
     uid = uuid.uuid4()
     body = {
         "specversion": "1.0",
         "id": str(uid),
         "source": settings.IPAM_URL or "urn:cadastre",
         **attributes,
-        "time": block_fields.format_time(time),
         "datacontenttype": "application/json",
-        "data": data,
+        "data": data | {"link": link(url)},
     }
-    return Delivery(
-        target=target,
-        uid=uid,
-        event=event,
-        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")),
-        next_try_at=now,
-        created_at=now,
-    )
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return Delivery(target=target, uid=uid, event=event, body=text, next_try_at=now, created_at=now)
 
 
 # --- sending --------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from pools.platform.alerts import outbox
 from pools.platform.conditions import registry
 from pools.platform.history import event_numbers
 from pools.platform.outbound import secrets, webhook_post
+from pools.platform.rest import parsing
 
 LONGEST_NAME = 100
 MOST = 100  # targets
@@ -26,6 +27,7 @@ MOST = 100  # targets
 HIDDEN_QUERY = "?***"
 _QUERY = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})+")
 _LONGEST_QUERY = 1500
+_SETS = ("codes", "event_types", "event_clusters", "event_pools")
 _PREFIX = "cadwh_"  # lets secret scanners recognize a secret that was committed to a repository
 
 
@@ -60,23 +62,14 @@ def parse_ca(value: object, field: str = "ca") -> str:
     return webhook_post.parse_ca(value, field=field)
 
 
-def parse_codes(value: object, field: str = "codes") -> list[str]:
-    """Parse codes of alerts; the result is distinct and sorted, and empty for all. Raises InvalidInput."""
-    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
-        raise errors.InvalidInput.for_field(
-            field, "wrong_type", "a list of texts is expected", value
-        )
-    known_codes = codes()
-    for code in value:
-        if code not in known_codes:
-            message = f"must be one of {', '.join(known_codes)}"
-            raise errors.InvalidInput.for_field(field, "invalid_choice", message, code)
-    return sorted(set(value))
+def parse_code(value: object, field: str = "") -> str:
+    """Parse the code of an alert. Raises InvalidInput wrong_type, invalid_choice."""
+    return parsing.choice(value, field, codes())
 
 
-def codes() -> list[str]:
+def codes() -> tuple[str, ...]:
     """Return every code of alerts that a target can select."""
-    return sorted(registry.codes())
+    return tuple(sorted(registry.codes()))
 
 
 def create(
@@ -231,6 +224,8 @@ def _locked(target: WebhookTarget) -> WebhookTarget:
 
 
 def _save(target: WebhookTarget) -> None:
+    for name in _SETS:
+        setattr(target, name, sorted({*getattr(target, name)}))
     target.host = urlsplit(target.url).netloc.rpartition("@")[2]
     try:
         with transaction.atomic():

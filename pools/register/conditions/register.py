@@ -14,9 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.models import Delivery, Recovery, WebhookTarget
 from pools.models.alerts import DeliveryState, Level
-from pools.platform import checks, database, scheduler
+from pools.platform import audit, checks, database, scheduler
 from pools.platform.alerts import outbox
-from pools.platform.audit import verification
 from pools.platform.conditions import evaluation
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.imports import sources
@@ -89,7 +88,7 @@ def verify_history(seconds: float) -> int:
 
     Without time for the oldest segments, a fault that was found in one of them stays open.
     """
-    report = verification.verify(seconds=seconds)
+    report = audit.verify(seconds=seconds)
     count = len(report.faults)
     title = ngettext(
         "The audit chain is broken: %(count)s fault",
