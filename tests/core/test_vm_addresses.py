@@ -40,11 +40,11 @@ def test_the_entry_of_its_mac() -> None:
 
 
 def test_by_name_while_the_mac_is_unknown() -> None:
-    named = entry(vm="vm-server", namespace="blue")
+    named_entry = entry(vm="vm-server", namespace="blue")
     for who in (vm(mac=None), VM("blue", "vm-server")):
-        address_choice = vm_addresses.choose(who, known(named))
+        address_choice = vm_addresses.choose(who, known(named_entry))
         assert (address_choice.mac, address_choice.ips) == (MAC, ("10.0.0.5/16",))
-    assert _declined(VM("green", "vm-server"), known(named)) == "no_entry"
+    assert _declined(VM("green", "vm-server"), known(named_entry)) == "no_entry"
     assert _declined(VM("blue", "vm-server"), known(entry(vm="vm-server"))) == "no_entry"
 
 
@@ -99,17 +99,17 @@ def test_entries_of_other_networks_are_not_asked() -> None:
 
 
 def test_of_two_entries_of_a_mac_the_one_that_names_the_vm() -> None:
-    named = entry("10.0.0.6/16", vm="vm-server", namespace="blue")
-    assert _ips(vm(), known(entry(), named)) == ("10.0.0.6/16",)
+    named_entry = entry("10.0.0.6/16", vm="vm-server", namespace="blue")
+    assert _ips(vm(), known(entry(), named_entry)) == ("10.0.0.6/16",)
     assert _ips(vm(), known(entry(), entry())) == ("10.0.0.5/16",)  # twice the same
 
 
 def test_the_request_of_a_claim() -> None:
-    asked = claim(vm="vm-server", mac=MAC, requested=("10.0.0.7",))
-    address_choice = vm_addresses.choose(vm(mac=None), known(claims=(asked,)))
+    requested_claim = claim(vm="vm-server", mac=MAC, requested=("10.0.0.7",))
+    address_choice = vm_addresses.choose(vm(mac=None), known(claims=(requested_claim,)))
     assert (address_choice.mac, address_choice.ips) == (MAC, ("10.0.0.7/16",))
     assert address_choice.because == "the request of the IPAMClaim vm-server.podnet"
-    assert _ips(vm(), known(entry(), claims=(asked,))) == ("10.0.0.5/16",)
+    assert _ips(vm(), known(entry(), claims=(requested_claim,))) == ("10.0.0.5/16",)
 
 
 @pytest.mark.parametrize(
@@ -140,16 +140,16 @@ def test_claims_of_other_names_ask_for_one_thing() -> None:
 
 
 def test_what_the_owner_asks_for_comes_last() -> None:
-    asked = ("10.0.0.8/16",)
-    address_choice = vm_addresses.choose(vm(), known(), asked)
+    requested = ("10.0.0.8/16",)
+    address_choice = vm_addresses.choose(vm(), known(), requested)
     assert (address_choice.mac, address_choice.ips, address_choice.claim) == (
         MAC,
-        asked,
+        requested,
         "vm-server.podnet",
     )
-    assert vm_addresses.choose(vm(), known(entry()), asked).ips == ("10.0.0.5/16",)
+    assert vm_addresses.choose(vm(), known(entry()), requested).ips == ("10.0.0.5/16",)
     granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
-    assert vm_addresses.choose(vm(), known(claims=(granted,)), asked).ips == ("10.0.0.77/16",)
+    assert vm_addresses.choose(vm(), known(claims=(granted,)), requested).ips == ("10.0.0.77/16",)
 
 
 def test_a_claim_that_nobody_asked_addresses_for_is_left_alone() -> None:

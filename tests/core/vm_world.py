@@ -68,11 +68,11 @@ def vm_manifest(
     interface: str = "podnet",
 ) -> Manifest:
     """A VirtualMachine or VirtualMachineInstance with an interface to the pod network."""
-    own: Manifest = {"name": interface, "binding": {"name": "l2bridge"}}
+    pod_interface: Manifest = {"name": interface, "binding": {"name": "l2bridge"}}
     if mac:
-        own["macAddress"] = mac
+        pod_interface["macAddress"] = mac
     spec: Manifest = {
-        "domain": {"devices": {"interfaces": [{"name": "other", "bridge": {}}, own]}},
+        "domain": {"devices": {"interfaces": [{"name": "other", "bridge": {}}, pod_interface]}},
         "networks": [
             {"name": "other", "multus": {"networkName": "other"}},
             {"name": interface, "pod": {}},
