@@ -180,7 +180,7 @@ def _through_pooler(program: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def kept(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+def module_transaction(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Rows that other fixtures of the module write stay until its end; those of a test do not."""
     from django.db import transaction
 
@@ -190,7 +190,7 @@ def kept(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def demo_fleet(kept: None) -> None:
+def demo_fleet(module_transaction: None) -> None:
     """The demo, for modules in which all tests begin with it."""
     from pools.register.demo import demo
 

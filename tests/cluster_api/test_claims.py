@@ -165,8 +165,8 @@ def test_two_pools_of_one_name_in_two_namespaces(world: World) -> None:
     """Two pools with the same name in different namespaces: allocate from each Pool independently."""
     world.pool("10.0.0.50/32", name="one")
     world.pool("10.0.1.50/32", name="two")
-    world.put_pool("common", of="one")
-    world.put_pool("common", namespace=GREEN, of="two")
+    world.put_pool("common", pool_name="one")
+    world.put_pool("common", namespace=GREEN, pool_name="two")
     world.put_claim("test-1", pool="common")
     world.put_claim("test-2", namespace=GREEN, pool="common")
     world.sync()
@@ -198,8 +198,8 @@ def test_a_namespaced_and_a_global_pool_of_one_name(world: World) -> None:
     """Two pools with the same name, one in a namespace and one cluster-scoped, exist."""
     world.pool("10.0.0.50/32", name="one")
     world.pool("10.0.1.50/32", name="two")
-    world.put_pool("common", of="one")
-    world.put_global_pool("common", of="two")
+    world.put_pool("common", pool_name="one")
+    world.put_global_pool("common", pool_name="two")
     world.put_claim("test-1", pool="common")
     world.put_claim("test-2", pool="common", kind=GLOBAL)
     world.sync()

@@ -82,7 +82,7 @@ def test_all_are_answered_and_an_event_concerns_one(
     assert world.ready("one-more") == ("True", "Ready")
     assert set(compared) == read_claims == {"one-more"}
     if isinstance(world.server, FakeCluster):
-        assert not world.server.log.of("list")
+        assert not world.server.log.select("list")
 
 
 def test_events_of_pools_and_addresses_concern_who_lacks_one(

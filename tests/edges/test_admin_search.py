@@ -129,7 +129,7 @@ def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: li
 @pytest.mark.sample(9)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("shop", ["acme/shop"]),
         ("acme", ["acme/shop", "acme/web"]),
@@ -140,10 +140,10 @@ def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: li
         ("_h", []),
     ],
 )
-def test_find_tells_environments_by_a_part_of_their_name(text: str, found: list[str]) -> None:
+def test_find_tells_environments_by_a_part_of_their_name(text: str, expected: list[str]) -> None:
     pool = factories.pool("10.0.0.0/24")
     for org, env in (("acme", "shop"), ("acme", "web"), ("big", "bushes")):
         factories.take(pool, factories.holder(f"{org}-{env}"), org=org, env=env)
     page = people.browser().get(reverse("admin:find", query={"q": text}))
     rows = page.context.get("environments") or ()
-    assert sorted(f"{row.org}/{row.env}" for row in rows) == found
+    assert sorted(f"{row.org}/{row.env}" for row in rows) == expected

@@ -85,8 +85,8 @@ def test_other_pools_and_other_uids_do_not_count(api: apis.Api) -> None:
     other = _pool(api, name="other", ipv4={"mask_size": 32, "cidrs": ["10.98.0.0/28"]})
     api.create(f"{other}allocations/", HOST)
     assert _cidrs(api("POST", place, HOST), 201) == ["10.99.0.1/32"]
-    named = {"holder": HOST["holder"] | {"uid": "u1"}, "reuse": True}
-    assert _cidrs(api("POST", place, named), 200) == ["10.99.0.1/32"]
+    with_uid = {"holder": HOST["holder"] | {"uid": "u1"}, "reuse": True}
+    assert _cidrs(api("POST", place, with_uid), 200) == ["10.99.0.1/32"]
     api.create(place, {"holder": {"kind": "host", "id": "w2", "uid": "u1"}})
     again = {"holder": {"kind": "host", "id": "w2", "uid": "u2"}, "reuse": True}
     apis.refused(api("POST", place, again), 409, "holder_changed")

@@ -219,7 +219,7 @@ def test_the_watcher_reads_leases_once_a_minute_where_both_would_write(
     enable(row, resource)
     full_sync(row)
     put_lease(fake, LEASES[resource], "operator-1_uuid")
-    runs, lists = SyncRun.objects.count(), len(fake.log.of("list"))
+    runs, lists = SyncRun.objects.count(), len(fake.log.select("list"))
     watching = Watcher(registry.HANDLERS)
     watched = _WatchedCluster(Share(row.pk, "", row.positions))
     assert not watching._has_work(watched, time.monotonic())
@@ -227,7 +227,7 @@ def test_the_watcher_reads_leases_once_a_minute_where_both_would_write(
     assert watching._has_work(watched, time.monotonic())
     watching._process(row.pk, watched)
     assert Finding.objects.get(code=other_writers.FOUND).subject == resource
-    assert len(fake.log.of("list")) == lists + 1
+    assert len(fake.log.select("list")) == lists + 1
     assert not watching._has_work(watched, time.monotonic())
     put_lease(fake, LEASES[resource], "")
     watched.polled_at -= POLL_INTERVAL + 1
@@ -318,7 +318,7 @@ def test_from_the_first_sync_run_on_pages_answers_and_alerts_say_who_writes(
     put_lease(server, LEASES["claims"], "cm-1")
     full_sync(row)
     writers = apis.Api()("GET", f"clusters/{row.cluster.name}/connection/").json()["writers"]
-    (answer,) = [one for one in writers if one["managed_resource"] == "claims"]
+    (answer,) = [writer for writer in writers if writer["managed_resource"] == "claims"]
     assert len(answer["writers"]) == 2
     assert "cm-1" in answer["note"]
     page = people.browser().get(f"/admin/pools/cluster/{row.cluster_id}/change/")

@@ -73,9 +73,9 @@ def test_what_is_unused_is_named_with_the_command_that_removes_it(base: pathlib.
         unused.append(_made(home / "var"))
         (home / "var/servers").unlink()
     used = _made(home / "var")
-    said: list[str] = []
-    run.welcome(run.Options("", 0, home / "var", demo=False, workers=1, say=said.append), "")
-    (command,) = (line for line in said if str(account.SHELTER) in line)
+    lines: list[str] = []
+    run.welcome(run.Options("", 0, home / "var", demo=False, workers=1, say=lines.append), "")
+    (command,) = (line for line in lines if str(account.SHELTER) in line)
     rm, *arguments, first, second = shlex.split(command)
     assert (rm, arguments, {first, second}) == ("rm", ["-r"], {*map(str, unused)})
     for path in unused:

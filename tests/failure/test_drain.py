@@ -69,7 +69,7 @@ def test_no_request_that_was_let_in_is_lost(site: Site) -> None:
         master, *workers = site.pids("web")
         holder.execute("SELECT pg_advisory_xact_lock(%s, %s)", [advisory_locks.POOL, pool_id])
         in_flight = threads.submit(site.ask, "POST", slow, apis.holder("slow"))
-        eventually.until(lambda: bool(site.one(_WAITS, pool_id)))
+        eventually.until(lambda: bool(site.scalar(_WAITS, pool_id)))
         os.kill(master, signal.SIGTERM)
         # All were told to end when one without a request has ended.
         eventually.until(lambda: len(running_site.alive(dict.fromkeys(workers, ""))) < len(workers))
@@ -79,7 +79,7 @@ def test_no_request_that_was_let_in_is_lost(site: Site) -> None:
     # Started again, it is ready: whoever said to drain meant the server before.
     eventually.until(lambda: site.pids("web")[:1] not in ([], [master]))
     eventually.until(site.ready)
-    assert site.one(_HELD, int(pool.split("/")[1])) == len(statuses)
+    assert site.scalar(_HELD, int(pool.split("/")[1])) == len(statuses)
 
 
 _WAITS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = %s"

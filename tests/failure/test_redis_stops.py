@@ -41,8 +41,8 @@ def test_allocation_goes_on_and_workers_resume(site: Site, way: str) -> None:
         assert (answer.status, answer.seconds < 10) == (200, True), answer
         assert site.ask("GET", "blocks/?limit=1").status == 200
         assert site.take(site.pool(f"other-{way}", f"10.8.{len(way)}.0/24"), "x")
-    site.one(_AT_ONCE)
-    eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled")
+    site.scalar(_AT_ONCE)
+    eventually.until(lambda: site.scalar(_STATE, waiting["id"]) == "fulfilled")
     site.gets_on("worker", "beat")
     assert site.pids("worker")[0] == workers
 

@@ -88,7 +88,7 @@ class Fleet:
             *cidrs, name=name, within=self.cluster, category="pod", mask=24, **settings
         )
 
-    def found(self) -> list[tuple[str, str]]:
+    def findings(self) -> list[tuple[str, str]]:
         rows = Finding.objects.filter(cluster=self.cluster).order_by("code", "subject")
         return list(rows.values_list("code", "subject"))
 

@@ -72,15 +72,15 @@ class World:
         record = self.run()
         assert record.succeeded, (record.error, record.kinds)
 
-    def tell(self, *told: tuple[str, dict[str, Any]]) -> SyncRun:
+    def tell(self, *events: tuple[str, dict[str, Any]]) -> SyncRun:
         """What a watch told since the last list."""
         lease = leases.borrow(self.connection.pk, "watcher")
         assert lease is not None
         self.connection.refresh_from_db()
-        at = watchers.read(self.connection.positions, CiliumNodes.kind)
-        assert at is not None
+        position = watchers.read(self.connection.positions, CiliumNodes.kind)
+        assert position is not None
         return watch_events.ingest_events(
-            lease, [self.handler], CiliumNodes.kind, told, position=at, to=at,
+            lease, [self.handler], CiliumNodes.kind, events, position=position, to=position,
             open_client=lambda _: gateways.to(self.fake),
         )  # fmt: skip
 

@@ -101,14 +101,14 @@ def test_a_block_that_two_nodes_list_names_both(world: CiliumWorld) -> None:
     assert _found("10.10.0.1") == {(ciliumnode.KIND, "n3")}
 
 
-def _tell_node(world: CiliumWorld, *told: tuple[str, dict[str, Any]]) -> None:
+def _tell_node(world: CiliumWorld, *events: tuple[str, dict[str, Any]]) -> None:
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
     world.connection.refresh_from_db()
-    at = watchers.read(world.connection.positions, ciliumnode.KIND)
-    assert at is not None
+    position = watchers.read(world.connection.positions, ciliumnode.KIND)
+    assert position is not None
     watch_events.ingest_events(
-        lease, [world.pools, world.handler], ciliumnode.KIND, told, position=at, to=at,
+        lease, [world.pools, world.handler], ciliumnode.KIND, events, position=position, to=position,
         open_client=lambda _: gateways.to(world.fake),
     )  # fmt: skip
 

@@ -50,7 +50,7 @@ def _missed_twice(fleet: Fleet, clock: Clock, new: Manifest) -> None:
     fleet.counted()
     clock.advance(31)
     fleet.counted()
-    assert fleet.found() == [("orphaned_pool", "green")]
+    assert fleet.findings() == [("orphaned_pool", "green")]
     fleet.put(new)
 
 
@@ -58,12 +58,12 @@ def _watched(fleet: Fleet, clock: Clock, new: Manifest) -> None:
     old = fleet.there()["green"]
     fleet.remove("green")
     _told(fleet, "DELETED", old)
-    assert fleet.found() == [("orphaned_pool", "green")]
+    assert fleet.findings() == [("orphaned_pool", "green")]
     fleet.put(new)
     _told(fleet, "ADDED", fleet.there()["green"])
 
 
-def _told(fleet: Fleet, type_: str, told: Manifest) -> None:
+def _told(fleet: Fleet, type_: str, received: Manifest) -> None:
     fleet.connection.refresh_from_db()
     position = watchers.read(fleet.connection.positions, podippool.KIND)
     lease = leases.borrow(fleet.connection.pk, "watcher")
@@ -73,9 +73,9 @@ def _told(fleet: Fleet, type_: str, told: Manifest) -> None:
         lease,
         [CiliumPodIPPools()],
         podippool.KIND,
-        [(type_, told)],
+        [(type_, received)],
         position=position,
-        to=Position(position.api_version, f"{told['metadata']['resourceVersion']}{type_[0]}"),
+        to=Position(position.api_version, f"{received['metadata']['resourceVersion']}{type_[0]}"),
         open_client=lambda _: gateways.to(fleet.server),
     )
     assert not run.error_code, run.error
@@ -137,7 +137,7 @@ def test_it_keeps_everything(
     for _ in range(2):
         counts = fleet.counted()
         assert (counts["failed"], counts["written"]) == (0, 0)
-        assert (fleet.found(), fleet.problems(), fleet.drift()) == ([], {}, [])
+        assert (fleet.findings(), fleet.problems(), fleet.drift()) == ([], {}, [])
     pool.refresh_from_db()
     assert (pool.cooldown_seconds, pool.description, pool.orphaned_at) == (
         7200, "pods of the shop", None,
@@ -165,4 +165,4 @@ def test_a_pool_of_the_register_is_written_into_the_new_object(
         fleet.counted()
     assert _rows(pool) == rows
     assert fleet.there()["green"]["spec"]["ipv4"]["pool"] == [reserved(A, SPAN)]
-    assert (fleet.ranges("green"), fleet.found()) == (["-".join(SPAN)], [])
+    assert (fleet.ranges("green"), fleet.findings()) == (["-".join(SPAN)], [])

@@ -120,8 +120,8 @@ def test_status_is_apart_from_the_spec(
     node: dict[str, Any] = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode"}
     node["metadata"] = {"name": name}
     cluster.put({**node, "spec": {"ipam": {}}})
-    told = {**node, "status": {"ipam": {"operator-status": {"error": "full"}}}}
-    stored = gateway.apply(NODES, told, manager="cadastre-status", subresource="status")
+    applied = {**node, "status": {"ipam": {"operator-status": {"error": "full"}}}}
+    stored = gateway.apply(NODES, applied, manager="cadastre-status", subresource="status")
     assert stored["status"]["ipam"]["operator-status"]["error"] == "full"
 
 

@@ -73,7 +73,7 @@ def test_managed_reserved_ranges_and_labels_are_written_and_nothing_is_stolen(ow
     assert _fields(stored, "cadastre") == {"f:pool"}
     assert {"f:cidrs", "f:maskSize"} <= _fields(stored, owned.manager)
     _at_rest(owned)
-    assert (owned.drift(), owned.found()) == ([], [])
+    assert (owned.drift(), owned.findings()) == ([], [])
     # The owner's own change meets nobody in the way; what is ours is there again after the next pass.
     owned.apply("green", A, B, C)
     owned.passed()

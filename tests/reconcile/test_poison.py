@@ -63,15 +63,15 @@ def test_a_poisonous_object_fails_alone(
 
 
 def _raise(error: Exception) -> Any:
-    def trouble(_: SyncContext, one: ParsedObject) -> None:
-        if one.row.name == "bad":
+    def trouble(_: SyncContext, parsed: ParsedObject) -> None:
+        if parsed.row.name == "bad":
             raise error
 
     return trouble
 
 
-def _break_the_database(_: SyncContext, one: ParsedObject) -> None:
-    if one.row.name == "bad":
+def _break_the_database(_: SyncContext, parsed: ParsedObject) -> None:
+    if parsed.row.name == "bad":
         with database.cursor() as cursor:
             cursor.execute("INSERT INTO pools_cluster (id) VALUES (1)")
 
@@ -151,7 +151,7 @@ def test_a_bad_kind_does_not_stop_the_others(
 ) -> None:
     fake.put(small.node("a"))
     pools = small.Small("CiliumPodIPPool", (small.POOL,))
-    pools.wanted = lambda _: [].pop()
+    pools.writes = lambda _: [].pop()
     run = small.reconcile(connection, pools, nodes)
     assert run.kinds["CiliumPodIPPool"]["code"] == "internal_error"
     assert small.names(connection) == ["a"]

@@ -34,8 +34,8 @@ def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definiti
     world.passed()
     there = world.there(NAME)
     assert there["metadata"]["labels"] == {"kubevirt.io/vm": "vm1"}
-    asked = {"mac": MAC, "ips": ["10.0.0.7/24"]} if definition == PROPOSED else {}
-    assert there["spec"] == {"network": "cluster_udn_blue", "interface": ""} | asked
+    spec = {"mac": MAC, "ips": ["10.0.0.7/24"]} if definition == PROPOSED else {}
+    assert there["spec"] == {"network": "cluster_udn_blue", "interface": ""} | spec
     assert there["status"]["ips"] == ["10.0.0.7/24"]
     row = world.row(NAME)
     assert (row.mac, row.ips_requested, row.follows_cluster) == (MAC, ["10.0.0.7/24"], False)

@@ -24,22 +24,22 @@ CONFLICT = "Requested IP 10.0.0.5 is already assigned in the network"
 @pytest.mark.parametrize("holder", ["claim", "entry", "mac", "workload", "pod", "gateway", "edge"])
 def test_an_address_that_another_has(world: World, holder: str) -> None:
     network = world.network(default_gateways=["10.0.0.5"] if holder == "gateway" else [])
-    asked = "10.0.0.255" if holder == "edge" else "10.0.0.5"
+    requested = "10.0.0.255" if holder == "edge" else "10.0.0.5"
     if holder == "claim":
         world.claim("vm9", ips=["10.0.0.5"])
         world.passed()
     elif holder in {"entry", "mac"}:
-        named = {"vm": "vm9", "namespace": "blue"} if holder == "entry" else {}
-        worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24", **named)
+        fields = {"vm": "vm9", "namespace": "blue"} if holder == "entry" else {}
+        worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24", **fields)
     elif holder == "workload":
         worlds.workload(network, "vm9", OTHER_MAC, "10.0.0.5/24")
     elif holder == "pod":
         worlds.workload(network, "web", OTHER_MAC, "10.0.0.5/24", kind="pod")
     before = world.held()
-    world.claim(mac=MAC, ips=[asked])
+    world.claim(mac=MAC, ips=[requested])
     world.passed()
     assert world.condition() == (
-        "IPAllocated", "False", "IPAlreadyExists", CONFLICT.replace("10.0.0.5", asked),
+        "IPAllocated", "False", "IPAlreadyExists", CONFLICT.replace("10.0.0.5", requested),
     )  # fmt: skip
     assert world.status()["ips"] == []
     assert world.held() == before

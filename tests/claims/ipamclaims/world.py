@@ -135,8 +135,8 @@ class World:
 
     def condition(self, name: str = "vm1.podnet") -> tuple[str, str, str, str]:
         """(type, status, reason, message) of the only condition."""
-        (one,) = self.status(name)["conditions"]
-        return one["type"], one["status"], one["reason"], one["message"]
+        (condition,) = self.status(name)["conditions"]
+        return condition["type"], condition["status"], condition["reason"], condition["message"]
 
     # --- passes -----------------------------------------------------------------------------------
 
@@ -158,15 +158,15 @@ class World:
         counts: Manifest = record.kinds[IPAM_CLAIM.kind]
         return counts
 
-    def tell(self, *told: tuple[str, Manifest]) -> SyncRun:
+    def tell(self, *changes: tuple[str, Manifest]) -> SyncRun:
         """What a watch told since the last list."""
         lease = leases.borrow(self.connection.pk, "watcher")
         assert lease is not None
         self.connection.refresh_from_db()
-        at = watchers.read(self.connection.positions, IPAM_CLAIM.kind)
-        assert at is not None
+        position = watchers.read(self.connection.positions, IPAM_CLAIM.kind)
+        assert position is not None
         return watch_events.ingest_events(
-            lease, [Machines(), self.handler], IPAM_CLAIM.kind, told, position=at, to=at,
+            lease, [Machines(), self.handler], IPAM_CLAIM.kind, changes, position=position, to=position,
             open_client=lambda _: gateways.to(self.server),
         )  # fmt: skip
 

@@ -84,19 +84,19 @@ class Fleet:
         return IPPool.objects.get(cluster=self.cluster, name=name)
 
     def make(self, name: str = "prod", *specs: EntrySpec, network: Network | None = None) -> IPPool:
-        of = network or self.network
-        ippool = ippools.create(self.cluster, name, of.name, author=worlds.BY)
+        target = network or self.network
+        ippool = ippools.create(self.cluster, name, target.name, author=worlds.BY)
         self.add(ippool, *specs)
         return ippool
 
-    def add(self, of: IPPool, *specs: EntrySpec) -> list[Entry]:
-        return entries.add(of.pk, specs, source="hand", author=worlds.BY)
+    def add(self, ippool: IPPool, *specs: EntrySpec) -> list[Entry]:
+        return entries.add(ippool.pk, specs, source="hand", author=worlds.BY)
 
     def entries(self, name: str = "prod") -> dict[str, list[str]]:
         rows = Entry.objects.filter(ippool__cluster=self.cluster, ippool__name=name)
         return dict(rows.order_by("mac", "pk").values_list("mac", "ips"))
 
-    def found(self) -> list[tuple[str, str]]:
+    def findings(self) -> list[tuple[str, str]]:
         rows = Finding.objects.filter(cluster=self.cluster).order_by("code", "subject")
         return list(rows.values_list("code", "subject"))
 

@@ -105,7 +105,7 @@ class Ovn:
         rows = ReservedRange.objects.filter(pool=self.network(name).pool).order_by("first")
         return [(str(row), row.reason.split()[0]) for row in rows]
 
-    def found(self) -> list[tuple[str, str]]:
+    def findings(self) -> list[tuple[str, str]]:
         rows = Finding.objects.filter(cluster=self.cluster).order_by("code", "subject")
         return list(rows.values_list("code", "subject"))
 
@@ -153,7 +153,7 @@ def udn(name: str = "net", namespace: str = "default", *subnets: str) -> Manifes
 
 def nad(nad_name: str = "prod", namespace: str = "default", /, **config: Any) -> Manifest:
     """As OVN-Kubernetes makes it of `cudn()`; `type` names another plugin."""
-    said = {
+    defaults = {
         "cniVersion": "1.1.0",
         "type": "ovn-k8s-cni-overlay",
         "name": "cluster_udn_prod",
@@ -164,7 +164,7 @@ def nad(nad_name: str = "prod", namespace: str = "default", /, **config: Any) ->
         "allowPersistentIPs": True,
         **config,
     }
-    text = config.get("config") or json.dumps({k: v for k, v in said.items() if v is not None})
+    text = config.get("config") or json.dumps({k: v for k, v in defaults.items() if v is not None})
     return {
         "apiVersion": "k8s.cni.cncf.io/v1",
         "kind": "NetworkAttachmentDefinition",

@@ -54,15 +54,15 @@ def tell(ovn: Ovn, *events: tuple[str, Manifest]) -> None:
     """What a watch of RoleBindings says."""
     ovn.connection.refresh_from_db()
     kind = access_handlers.RoleBindings.kind
-    at = watchers.read(ovn.connection.positions, kind)
+    position = watchers.read(ovn.connection.positions, kind)
     lease = leases.borrow(ovn.connection.pk, leases.worker_name())
-    assert at is not None
+    assert position is not None
     assert lease is not None
-    to = dataclasses.replace(at, version=f"{at.version}0")
+    to = dataclasses.replace(position, version=f"{position.version}0")
     handlers = [access_handlers.RoleBindings(), access_handlers.Groups()]
     with gateways.to(ovn.server) as gateway:
         run = watch_events.ingest_events(
-            lease, handlers, kind, events, position=at, to=to, open_client=lambda _: gateway
+            lease, handlers, kind, events, position=position, to=to, open_client=lambda _: gateway
         )
     assert not run.error_code, (run.error_code, run.error)
 
@@ -94,7 +94,7 @@ def group(name: str, *users: str) -> Manifest:
     }
 
 
-def told() -> list[tuple[str, str, str, str]]:
+def observed_owners() -> list[tuple[str, str, str, str]]:
     rows = ClusterOwner.objects.order_by("binding", "subject")
     return list(rows.values_list("binding", "subject_kind", "subject", "role"))
 
@@ -118,7 +118,7 @@ def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:
         ("edit", "User", "vera", "kubevirt.io:edit"),
         ("mine", "User", "otto", "kubevirt.io:admin"),
     ]
-    assert told() == expected
+    assert observed_owners() == expected
     assert sees(ovn)
     ids = set(ClusterOwner.objects.values_list("pk", flat=True))
     assert {kind["changed"] for kind in passed(ovn).kinds.values()} == {0}
@@ -126,7 +126,7 @@ def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:
     ovn.put(binding("edit", ("Group", "crew")))
     ovn.remove("rolebindings", "mine", "default")
     passed(ovn)  # one complete list says so
-    assert told() == [("edit", "Group", "crew", "kubevirt.io:edit")]
+    assert observed_owners() == [("edit", "Group", "crew", "kubevirt.io:edit")]
     assert not sees(ovn)
 
 
@@ -151,7 +151,7 @@ def test_a_watch_tells_of_bindings_at_once(ovn: Ovn) -> None:
     ovn.remove("rolebindings", "edit", "default")
     second = ovn.put(binding("edit", ("Group", "team")))
     tell(ovn, ("DELETED", first), ("ADDED", second))
-    assert [item[2] for item in told()] == ["team"]
+    assert [item[2] for item in observed_owners()] == ["team"]
     assert sees(ovn)
     tell(ovn, ("MODIFIED", second | {"metadata": second["metadata"] | {"resourceVersion": "x"}, "subjects": []}))  # fmt: skip
     assert not sees(ovn)
@@ -221,7 +221,10 @@ def test_a_binding_that_cannot_be_stored_fails_alone(ovn: Ovn, settings: Any) ->
     ovn.put(binding("bad", ("User", "vera"), role="r" * 300))
     ovn.put(binding("z", ("User", "vera")))
     assert _run_with_failures(ovn) == [("RoleBinding", "default/bad")]
-    assert [item[:3] for item in told()] == [("a", "User", "otto"), ("z", "User", "vera")]
+    assert [item[:3] for item in observed_owners()] == [
+        ("a", "User", "otto"),
+        ("z", "User", "vera"),
+    ]
     ovn.remove("rolebindings", "bad", "default")
     assert _run_with_failures(ovn) == []
 

@@ -247,9 +247,9 @@ def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
             )  # fmt: skip
             network.refresh_from_db()
             network.nads.all().delete()
-            for number, one in enumerate(nads):
+            for number, allowed in enumerate(nads):
                 NAD.objects.create(
-                    network=network, namespace="a", name=f"n{number}", allow_persistent_ips=one
+                    network=network, namespace="a", name=f"n{number}", allow_persistent_ips=allowed
                 )
             result = Network.objects.filter(networks.fitting_query(NAD.objects.all())).exists()
             assert result is networks.static_vm_check(network).ok, (nads, value)
@@ -320,10 +320,10 @@ def test_a_network_goes_with_the_nads_that_were_said_by_hand(api: Api) -> None:
     assert api("DELETE", f"networks/{document['id']}/").status_code == 204
 
 
-@pytest.mark.parametrize("of", [{}, {"address_space": "prod"}])
-def test_no_address_of_a_network_is_a_free_prefix(api: Api, of: dict[str, str]) -> None:
+@pytest.mark.parametrize("scope", [{}, {"address_space": "prod"}])
+def test_no_address_of_a_network_is_a_free_prefix(api: Api, scope: dict[str, str]) -> None:
     made(api)
-    container = api.create("containers/", {"cidr": "10.0.0.0/15", **of})["id"]
+    container = api.create("containers/", {"cidr": "10.0.0.0/15", **scope})["id"]
     free = api("GET", f"containers/{container}/available-prefixes/?prefix_length=16").json()
     assert free["results"] == ["10.1.0.0/16"]
     body = {"prefix_length": 17, "purpose": "container"}

@@ -68,7 +68,7 @@ def test_it_is_written_once(ovn: Ovn) -> None:
     assert network.pk == created.pk
     assert network.uid == ovn.there("prod")["metadata"]["uid"]
     assert (network.applied, network.follows_cluster) == (True, False)
-    assert (ovn.drift(), ovn.found()) == ([], [])
+    assert (ovn.drift(), ovn.findings()) == ([], [])
 
 
 @pytest.mark.exhaustive
@@ -92,13 +92,13 @@ def test_an_object_that_is_another_network_is_not_written(ovn: Ovn) -> None:
     make(ovn, applied=True)
     assert ovn.counted()["written"] == 0
     assert ovn.network().subnets == [SUBNET]
-    assert ovn.found() == [("network_differs", "cluster_udn_prod")]
+    assert ovn.findings() == [("network_differs", "cluster_udn_prod")]
     assert ("prod", "spec.network.layer2.subnets") in ovn.drift()
     networks.change(ovn.network(), {"applied": False}, author=BY)
     ovn.put(cudn("prod", "10.7.0.0/16", mtu=1400))
     ovn.passed()
     assert (ovn.network().subnets, ovn.network().follows_cluster) == (["10.7.0.0/16"], True)
-    assert (ovn.found(), ovn.drift()) == ([], [])
+    assert (ovn.findings(), ovn.drift()) == ([], [])
 
 
 def test_one_that_was_deleted_in_the_cluster_is_made_again(ovn: Ovn, clock: Clock) -> None:
@@ -145,7 +145,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
         make(ovn, applied=True)
     make(ovn, description="the one of the migration")
     assert ovn.counted()["written"] == 0
-    assert ovn.found() == [("network_not_in_cluster", "cluster_udn_prod")]
+    assert ovn.findings() == [("network_not_in_cluster", "cluster_udn_prod")]
     notes = networks.static_vm_check(ovn.network()).notes
     assert [note.code for note in notes] == ["not_in_cluster"]
     ovn.put(cudn("prod", "10.7.0.0/16"))
@@ -153,7 +153,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
     network = ovn.network()
     assert (network.subnets, network.follows_cluster) == (["10.7.0.0/16"], True)
     assert (network.description, ovn.subnets()) == ("the one of the migration", ["10.7.0.0/16"])
-    assert ovn.found() == []
+    assert ovn.findings() == []
 
 
 def test_names_are_free_once(ovn: Ovn) -> None:

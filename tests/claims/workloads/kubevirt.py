@@ -135,9 +135,9 @@ def attachment(*ips: str, mac: str = MAC, nad: str = "default/prod") -> Manifest
     }
 
 
-def owner(of: Manifest) -> Manifest:
-    result = {"apiVersion": of["apiVersion"], "kind": of["kind"], "controller": True}
-    return result | {"name": of["metadata"]["name"], "uid": of["metadata"]["uid"]}
+def owner(manifest: Manifest) -> Manifest:
+    result = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "controller": True}
+    return result | {"name": manifest["metadata"]["name"], "uid": manifest["metadata"]["uid"]}
 
 
 def _spec(mac: str) -> Manifest:

@@ -31,15 +31,15 @@ def told(network: Network) -> list[tuple[str, set[str]]]:
         for shape in shapes
     ]  # fmt: skip
     counted = {
-        answer: sum(one == answer for one, _ in result) for answer in results.ComparisonResult
+        answer: sum(status == answer for status, _ in result) for answer in results.ComparisonResult
     }
     assert results.result_counts(network.pk) == counted
     return result
 
 
-def vm(of: Cluster, name: str, status: str, namespace: str = "blue") -> None:
+def vm(cluster: Cluster, name: str, status: str, namespace: str = "blue") -> None:
     ObservedObject.objects.create(
-        cluster=of, kind="VirtualMachine", namespace=namespace, name=name, uid=f"vm-{name}",
+        cluster=cluster, kind="VirtualMachine", namespace=namespace, name=name, uid=f"vm-{name}",
         resource_version="1", manifest={"status": {"printableStatus": status}},
         first_seen_at=Now(), changed_at=Now(),
     )  # fmt: skip
@@ -106,7 +106,7 @@ def test_two_interfaces_of_a_vm_are_told_apart_by_mac() -> None:
     for mac, ip in ((A, FIVE), (B, SIX)):
         worlds.entry(ippool, mac, ip, vm="db", namespace="blue")
     worlds.workload(network, "db", A, FIVE, interface="one")
-    assert [one for one, _ in told(network)] == ["matching", "missing"]
+    assert [status for status, _ in told(network)] == ["matching", "missing"]
     worlds.workload(network, "db", C, SIX, interface="two")
     assert told(network) == [("matching", set()), ("different", {"other_mac"})]
 
@@ -126,7 +126,7 @@ def test_claims_count_where_no_entry_speaks() -> None:
         ("different", codes),
     ]
     worlds.entry(worlds.ippool(network), A, SIX, vm="db", namespace="blue")
-    assert [one for one, _ in told(network)] == ["different", "missing", "different"]
+    assert [status for status, _ in told(network)] == ["different", "missing", "different"]
 
 
 def test_an_address_of_a_claim_that_another_runs_with() -> None:

@@ -16,16 +16,16 @@ from tests.kube import gateways
 FIVE = "10.0.0.5/16"
 
 
-def tell(cluster: KubeVirt, kind: str, *told: tuple[str, kubevirt.Manifest]) -> None:
+def tell(cluster: KubeVirt, kind: str, *events: tuple[str, kubevirt.Manifest]) -> None:
     """What a watch told, between two passes."""
     cluster.connection.refresh_from_db()
-    at = watchers.read(cluster.connection.positions, kind)
+    position = watchers.read(cluster.connection.positions, kind)
     lease = leases.borrow(cluster.connection.pk, "watcher")
-    assert at is not None
+    assert position is not None
     assert lease is not None
-    to = dataclasses.replace(at, version=f"{at.version}0")
+    to = dataclasses.replace(position, version=f"{position.version}0")
     run = watch_events.ingest_events(
-        lease, kubevirt.handlers(), kind, told, position=at, to=to,
+        lease, kubevirt.handlers(), kind, events, position=position, to=to,
         open_client=lambda _: gateways.to(cluster.server),
     )  # fmt: skip
     assert not run.error_code

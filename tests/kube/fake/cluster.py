@@ -200,9 +200,9 @@ class FakeCluster:
             self._kinds.pop(defined.key, None)
             self.store.drop(defined)
             return
-        known = self._kinds.get(defined.key)
+        earlier = self._kinds.get(defined.key)
         self._kinds[defined.key] = defined
-        if known is not None:
+        if earlier is not None:
             self.store.redefine(defined)
         if "status" not in manifest:
             self.store.write(kind, manifest | {"status": _established(manifest)})
