@@ -181,7 +181,7 @@ def test_a_claim_with_a_uid_that_is_too_long_is_refused_alone(world: World) -> N
     world.put_pool("pool")
     for name in ("a", "long", "z"):
         world.put_claim(name)
-    claims = world.server.known("ipaddressclaims.ipam.cluster.x-k8s.io")
+    claims = world.server.find_kind("ipaddressclaims.ipam.cluster.x-k8s.io")
     claim = world.claim("long")
     assert claim is not None
     claim["metadata"]["uid"] = "u" * 65

@@ -33,7 +33,9 @@ def claim(name: str = "vm-server.podnet", **fields: Any) -> Claim:
     return Claim(NETWORK, name, **fields)
 
 
-def known(*entries: MACEntry, claims: tuple[Claim, ...] = (), **fields: Any) -> Registrations:
+def registrations(
+    *entries: MACEntry, claims: tuple[Claim, ...] = (), **fields: Any
+) -> Registrations:
     networks = fields.pop("networks", None)
     return Registrations((network(**fields),) if networks is None else networks, entries, claims)
 

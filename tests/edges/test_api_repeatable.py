@@ -124,14 +124,14 @@ def test_blocks_and_pools_are_found_by_address_and_cidr(api: apis.Api) -> None:
     nodes = _pool(api, "pod", "pods", ipv4={"mask_size": 28, "cidrs": ["10.97.0.0/24"]})
     api.create(f"{nodes}allocations/", {"holder": {"kind": "node", "id": "n1"}})
 
-    def found(query: str) -> list[str]:
+    def listed(query: str) -> list[str]:
         return [row.get("cidr") or row["name"] for row in api("GET", query).json()["results"]]
 
-    assert found("blocks/?address=10.99.0.1") == ["10.99.0.1/32"]
-    assert found("blocks/?address=10.97.0.5") == ["10.97.0.0/28"]
-    assert found("blocks/?address=10.97.0.77") == []
-    assert found("pools/?cidr=10.97.0.0/24") == ["pods"]
-    assert found("pools/?cidr=10.97.0.0/25") == found("pools/?cidr=10.97.0.1") == []
+    assert listed("blocks/?address=10.99.0.1") == ["10.99.0.1/32"]
+    assert listed("blocks/?address=10.97.0.5") == ["10.97.0.0/28"]
+    assert listed("blocks/?address=10.97.0.77") == []
+    assert listed("pools/?cidr=10.97.0.0/24") == ["pods"]
+    assert listed("pools/?cidr=10.97.0.0/25") == listed("pools/?cidr=10.97.0.1") == []
     apis.refused(api("GET", "blocks/?address=10.97.0.0/28"), 400, "not_an_address")
     problem = apis.refused(api("GET", "pools/?subnet=10.97.0.0/24"), 400, "unknown_parameter")
     message = problem["errors"][0]["message"]

@@ -100,7 +100,7 @@ class World:
             result.setdefault(row.code, []).append(row.subject)
         return result
 
-    def seen(self, name: str = "n1") -> ObservedObject:
+    def observed_node(self, name: str = "n1") -> ObservedObject:
         return ObservedObject.objects.get(cluster=self.cluster, name=name)
 
 

@@ -62,7 +62,7 @@ def test_a_write_that_failed_costs_no_second_block(
     world.passed()
     assert world.lists() == ["10.0.0.0/24"]
     assert world.held() == {"10.0.0.0/24": "n1"}
-    assert Block.objects.get(state="held").holder_uid == world.seen().uid
+    assert Block.objects.get(state="held").holder_uid == world.observed_node().uid
 
 
 def test_what_a_person_set_aside_for_a_node_is_given_to_it(world: World) -> None:

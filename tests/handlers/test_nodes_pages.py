@@ -36,7 +36,7 @@ def test_a_node_with_what_it_asks_for_and_has(world: World) -> None:
     assert a.cidrs == (ip_network("10.0.0.0/24"), ip_network("10.9.0.0/24"))
     assert (x.pool, x.missing) == ("x", {4: 1, 6: 0})
     assert node.orphans == (("a", ip_network("10.9.0.0/24")),)
-    assert node.uid == world.seen().uid
+    assert node.uid == world.observed_node().uid
     assert (node.error, node.problem) == ("", "")
 
 

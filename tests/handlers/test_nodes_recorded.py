@@ -28,7 +28,7 @@ def test_what_a_node_lists_is_held_by_it(world: World) -> None:
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n1", "10.0.3.0/24": "n2"}
     block = Block.objects.get(cidr="10.0.3.0/24")
-    assert (block.holder_kind, block.holder_uid) == ("node", world.seen("n2").uid)
+    assert (block.holder_kind, block.holder_uid) == ("node", world.observed_node("n2").uid)
     assert not world.fake.log.writes
     assert not world.findings()
 
@@ -80,10 +80,10 @@ def test_a_second_pass_writes_nothing(world: World) -> None:
     world.node("n1", demands={"a": 300}, lists={"a": ["10.0.0.0/24"]})
     world.passed()
     before = Block.objects.values_list("pk", "allocated_at", "holder_uid").first()
-    version = world.seen().changed_at
+    version = world.observed_node().changed_at
     world.passed()
     assert Block.objects.values_list("pk", "allocated_at", "holder_uid").first() == before
-    assert world.seen().changed_at == version
+    assert world.observed_node().changed_at == version
     assert not world.fake.log.writes
 
 

@@ -108,10 +108,10 @@ def test_the_first_overlapping_networks_without_those_of_a_pool() -> None:
         factories.pool(cidr, name=name)
     factories.cluster(cluster_prefix=ip_network("fd00:10::/48"))
 
-    def found(**options: Any) -> list[str]:
+    def overlapping_pools(**options: Any) -> list[str]:
         rows = overlaps.find_overlapping_networks(ip_network("10.0.0.0/16"), **options)
         return sorted(owner.pool for _network, owner in rows)
 
-    assert found() == ["a", "b", "c", "own"]
-    assert found(most=2) == ["b", "own"]  # by their addresses
-    assert found(most=2, other_than=own_pool.pk) == ["a", "b"]
+    assert overlapping_pools() == ["a", "b", "c", "own"]
+    assert overlapping_pools(most=2) == ["b", "own"]  # by their addresses
+    assert overlapping_pools(most=2, other_than=own_pool.pk) == ["a", "b"]

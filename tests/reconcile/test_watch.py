@@ -139,7 +139,7 @@ def test_two_watchers_share_the_clusters(fake: FakeCluster, connection: Connecti
 def test_what_changes_is_followed_within_seconds(
     how: str, fake: FakeCluster, connection: Connection
 ) -> None:
-    def left() -> bool:
+    def ended() -> bool:
         fake.bookmark()  # the server notices by writing
         return all(item.seconds for item in fake.log.select("watch"))
 
@@ -157,7 +157,7 @@ def test_what_changes_is_followed_within_seconds(
             fake.put(small.node("a"))
             eventually.until(lambda: small.names(connection) == ["a"])
             return
-        eventually.until(left)
+        eventually.until(ended)
         before = streams(fake)
         fake.put(small.node("a"))
         assert streams(fake) == before

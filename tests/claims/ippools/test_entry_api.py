@@ -196,7 +196,7 @@ def test_changing_and_deleting_one(api: Api, ippool: IPPool) -> None:
     assert api("GET", here).status_code == 404
 
 
-def told(answer: Any) -> tuple[int, int, int, int]:
+def change_counts(answer: Any) -> tuple[int, int, int, int]:
     assert answer.status_code == 200, answer.content
     document = answer.json()
     return document["created"], document["changed"], document["deleted"], document["unchanged"]
@@ -209,18 +209,18 @@ def test_the_whole_set(api: Api, ippool: IPPool, wrapped: bool) -> None:
         return {"entries": content} if wrapped else content
 
     first = [{"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"}, {"mac": B, "ips": ["10.0.0.6/24"]}]
-    assert told(api("PUT", entries_path(ippool), body(first))) == (2, 0, 0, 0)
+    assert change_counts(api("PUT", entries_path(ippool), body(first))) == (2, 0, 0, 0)
     mapped = {A: ["10.0.0.5/24"], B: ["10.0.0.7/24"], C: ["10.0.0.8/24"]}
-    assert told(api("PUT", entries_path(ippool), body(mapped))) == (1, 1, 0, 1)
+    assert change_counts(api("PUT", entries_path(ippool), body(mapped))) == (1, 1, 0, 1)
     assert Entry.objects.get(mac=A).vm == "web"
-    assert told(api("PUT", entries_path(ippool), body({}))) == (0, 0, 3, 0)
+    assert change_counts(api("PUT", entries_path(ippool), body({}))) == (0, 0, 3, 0)
     stale = api("PUT", entries_path(ippool), body([]), If_Match='"1"')
     assert (stale.status_code, stale.json()["code"]) == (412, "version_mismatch")
 
 
 def test_keys_that_are_there_twice_are_two_entries(api: Api, unknown: IPPool) -> None:
     text = f'{{"{MAC}": ["10.0.0.2/24"], "{MAC}": ["10.0.0.14/24"]}}'
-    assert told(api("PUT", entries_path(unknown), text)) == (2, 0, 0, 0)
+    assert change_counts(api("PUT", entries_path(unknown), text)) == (2, 0, 0, 0)
     assert Entry.objects.filter(mac=MAC).count() == 2
 
 
@@ -233,7 +233,7 @@ def test_the_examples_of_the_spec(api: Api, unknown: IPPool) -> None:
 
     refused = put(CORRECT)
     assert (refused.status_code, refused.json()["code"]) == (400, "network_address_not_host")
-    assert told(put(CONFLICTS)) == (2, 0, 0, 0)
+    assert change_counts(put(CONFLICTS)) == (2, 0, 0, 0)
     success, macs, ips = api("GET", f"ippools/{unknown.pk}/").json()["conditions"]
     for item in (success, macs, ips):
         item.pop("lastTransitionTime")

@@ -149,29 +149,33 @@ def test_what_is_told_while_somebody_types(
 ) -> None:
     first = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
 
-    def told(**fields: Any) -> dict[str, Any]:
+    def checked_entry(**fields: Any) -> dict[str, Any]:
         url = reverse("admin:claims_entry_check")
         document: dict[str, Any] = browser.get(url, {"ippool": ippool.pk, **fields}).json()
         return document
 
-    document = told(mac=A.upper(), ips="10.0.0.6")
+    document = checked_entry(mac=A.upper(), ips="10.0.0.6")
     (reported,) = document["duplicates"]
     assert (reported["kind"], reported["value"]) == ("mac", A)
     assert reported["occurrences"][0]["url"] == reverse(
         "admin:claims_entry_change", args=[first.pk]
     )
     assert document["problems"] == []
-    assert told(mac=A, ips="10.0.0.5", entry=first.pk)["duplicates"] == []
-    assert told(mac="02:00", ips="")["problems"][0]["field"] == "mac"
-    document = told(mac=C, ips="10.0.0.1, 10.0.0.5")
+    assert checked_entry(mac=A, ips="10.0.0.5", entry=first.pk)["duplicates"] == []
+    assert checked_entry(mac="02:00", ips="")["problems"][0]["field"] == "mac"
+    document = checked_entry(mac=C, ips="10.0.0.1, 10.0.0.5")
     assert [duplicate["occurrences"][0]["text"] for duplicate in document["duplicates"]] == [
         "gateway 10.0.0.1",
         "MAC entry of shop/web in prod-pool",
     ]
-    assert told(mac="", ips="10.0.0.9") == {"problems": [], "warnings": [], "duplicates": []}
+    assert checked_entry(mac="", ips="10.0.0.9") == {
+        "problems": [],
+        "warnings": [],
+        "duplicates": [],
+    }
     assert "at most one of each family" in document["problems"][0]["message"]
     empty = {"problems": [], "warnings": [], "duplicates": []}
-    assert told(ippool="x", mac=A) == empty
+    assert checked_entry(ippool="x", mac=A) == empty
 
 
 def test_an_ippool_is_made_and_shown(browser: Client, network: Network) -> None:

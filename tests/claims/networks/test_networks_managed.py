@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 BY = factories.BY
 
 
-def wanted(name: str = "prod", **more: Any) -> UDN:
+def desired_udn(name: str = "prod", **more: Any) -> UDN:
     return UDN(
         name=f"cluster_udn_{name}",
         kind="cudn",
@@ -40,7 +40,7 @@ def wanted(name: str = "prod", **more: Any) -> UDN:
 
 def make(ovn: Ovn, **more: Any) -> Network:
     settings = {name: more.pop(name) for name in ("applied", "description") if name in more}
-    return networks.create_network(ovn.cluster, wanted(**more), author=BY, **settings)
+    return networks.create_network(ovn.cluster, desired_udn(**more), author=BY, **settings)
 
 
 def test_it_is_written_once(ovn: Ovn) -> None:

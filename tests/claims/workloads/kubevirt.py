@@ -58,7 +58,7 @@ class KubeVirt(Ovn):
         """Kind, name, MAC, addresses and pods of all that runs."""
         return [(row.kind, row.name, row.mac, row.ips, row.pods) for row in self.rows()]
 
-    def kept(self, kind: str) -> dict[str, Manifest]:
+    def stored_manifests(self, kind: str) -> dict[str, Manifest]:
         rows = ObservedObject.objects.filter(cluster=self.cluster, kind=kind)
         return dict(rows.values_list("name", "manifest"))
 

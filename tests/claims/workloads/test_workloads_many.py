@@ -128,13 +128,13 @@ def test_of_pods_what_is_needed_is_kept(cluster: KubeVirt) -> None:
     vmi = cluster.vmi(cluster.vm("db"))
     cluster.launcher("virt-launcher-db-1", vmi)
     cluster.passed()
-    stored = cluster.kept("Pod")
+    stored = cluster.stored_manifests("Pod")
     assert set(stored) == {"web", "virt-launcher-db-1"}
     for manifest in stored.values():
         assert set(manifest["spec"]) == {"nodeName"}
         assert "managedFields" not in manifest["metadata"]
         assert "large" not in manifest["metadata"]["annotations"]
-    (instance,) = cluster.kept("VirtualMachineInstance").values()
+    (instance,) = cluster.stored_manifests("VirtualMachineInstance").values()
     assert instance["spec"]["domain"]["devices"]["interfaces"][0]["macAddress"] == MAC
     assert cluster.counted() == {"changed": 0, "written": 0, "failed": 0}
 
