@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM
 from pools.clusters import connection_test, connections, fleet, other_writers
-from pools.clusters.reconcile import leases, registry, sync
+from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import STATUS_MANAGER
 from pools.clusters.reconcile.watcher import POLL_INTERVAL, Watcher, _WatchedCluster
 from pools.clusters.reconcile.watchers import Share
@@ -24,6 +24,7 @@ from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
+from tests.reconcile import small
 
 pytestmark = pytest.mark.django_db
 LEASES = {"pod-cidrs": "cilium-operator-resource-lock", "claims": "ovn-kubernetes-master"}
@@ -154,9 +155,7 @@ def enable(row: Connection, resource: str, **more: Any) -> Any:
 
 def full_sync(row: Connection) -> None:
     Connection.objects.filter(pk=row.pk).update(leased_until=None)
-    lease = leases.take(row.pk, "tester")
-    assert lease is not None
-    sync.run(lease, registry.HANDLERS)
+    small.reconcile(row, *registry.HANDLERS)
     row.refresh_from_db()
 
 

@@ -71,7 +71,7 @@ def test_a_block_that_moves_between_nodes_is_never_free(world: World) -> None:
     world.node("source")
     world.passed()
     assert world.held() == {"10.0.0.0/24": "target"}
-    assert not world.findings()
+    assert not world.subjects_by_code()
     assert "10.0.0.0/24" not in factories.drain(world.cluster.pools.get())
 
 

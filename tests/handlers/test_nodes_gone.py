@@ -62,7 +62,7 @@ def test_a_node_of_the_same_name_keeps_what_it_lists(world: World, clock: Clock)
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}
     assert Block.objects.get(state="held").holder_uid == world.observed_node().uid
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) -> None:

@@ -30,7 +30,7 @@ def test_what_a_node_lists_is_held_by_it(world: World) -> None:
     block = Block.objects.get(cidr="10.0.3.0/24")
     assert (block.holder_kind, block.holder_uid) == ("node", world.observed_node("n2").uid)
     assert not world.fake.log.writes
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_what_is_in_use_is_not_handed_out_by_the_register(world: World) -> None:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.clusters import drift
-from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.core.cilium import ciliumnode, podippool
 from pools.models import Block, Finding, ObservedCIDR, Pool, PoolCIDR
 from pools.models.connections import Mode
 from tests import factories
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
-from tests.kube import gateways
 
 if TYPE_CHECKING:
     from tests.pools.conftest import Clock
@@ -102,15 +100,7 @@ def test_a_block_that_two_nodes_list_names_both(world: CiliumWorld) -> None:
 
 
 def _tell_node(world: CiliumWorld, *events: tuple[str, dict[str, Any]]) -> None:
-    lease = leases.borrow(world.connection.pk, "watcher")
-    assert lease is not None
-    world.connection.refresh_from_db()
-    position = watchers.read(world.connection.positions, ciliumnode.KIND)
-    assert position is not None
-    watch_events.ingest_events(
-        lease, [world.pools, world.handler], ciliumnode.KIND, events, position=position, to=position,
-        open_client=lambda _: gateways.to(world.fake),
-    )  # fmt: skip
+    world.ingest(ciliumnode.KIND, [world.pools, world.handler], *events)
 
 
 @pytest.mark.exhaustive

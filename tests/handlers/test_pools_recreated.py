@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
-from pools.clusters.reconcile import leases, watch_events, watchers
-from pools.clusters.reconcile.watchers import Position
 from pools.core.cilium import podippool
 from pools.models import Block, Pool
 from pools.models.connections import ManagedResource
@@ -23,7 +21,6 @@ from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import PROPOSAL, SHIPPED
 from tests.handlers.fleet import Fleet, Manifest, manifest, reserved
-from tests.kube import gateways
 
 if TYPE_CHECKING:
     from tests.pools.conftest import Clock
@@ -64,20 +61,7 @@ def _watched(fleet: Fleet, clock: Clock, new: Manifest) -> None:
 
 
 def _told(fleet: Fleet, type_: str, received: Manifest) -> None:
-    fleet.connection.refresh_from_db()
-    position = watchers.read(fleet.connection.positions, podippool.KIND)
-    lease = leases.borrow(fleet.connection.pk, "watcher")
-    assert position is not None
-    assert lease is not None
-    run = watch_events.ingest_events(
-        lease,
-        [CiliumPodIPPools()],
-        podippool.KIND,
-        [(type_, received)],
-        position=position,
-        to=Position(position.api_version, f"{received['metadata']['resourceVersion']}{type_[0]}"),
-        open_client=lambda _: gateways.to(fleet.server),
-    )
+    run = fleet.ingest(podippool.KIND, [CiliumPodIPPools()], (type_, received))
     assert not run.error_code, run.error
 
 

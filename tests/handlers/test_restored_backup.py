@@ -53,7 +53,7 @@ def _settled(world: CiliumWorld) -> None:
     world.fake.log.clear()
     world.passed()
     assert not world.fake.log.writes
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_what_was_handed_out_since_is_recorded_and_not_given_again(world: CiliumWorld) -> None:

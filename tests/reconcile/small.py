@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pools.clusters.client import kubeconfig
-from pools.clusters.reconcile import connecting, leases, sync
+from pools.clusters.reconcile import connecting, leases, sync, watch_events, watchers
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -109,6 +109,25 @@ def reconcile(
     lease = (leases.borrow if dry else leases.take)(connection.pk, leases.worker_name())
     assert lease is not None
     return sync.run(lease, handlers, trigger=trigger, **options)
+
+
+def ingest(
+    connection: Connection,
+    kind: str,
+    handlers: Sequence[Handler],
+    *events: tuple[str, Manifest],
+    to: watchers.Position | None = None,
+    **options: Any,
+) -> SyncRun:
+    """What a watch of this kind reported since the last list; `to` is the position after it."""
+    connection.refresh_from_db()
+    position = watchers.read(connection.positions, kind)
+    lease = leases.borrow(connection.pk, "watcher")
+    assert position is not None
+    assert lease is not None
+    return watch_events.ingest_events(
+        lease, handlers, kind, events, position=position, to=to or position, **options
+    )
 
 
 def context(cluster: Cluster) -> SyncContext:

@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.clusters.reconcile.handler import Handler
 from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection
@@ -41,14 +40,7 @@ def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) 
 
 
 def tell(connection: Connection, nodes: Handler, *events: tuple[str, Manifest]) -> None:
-    connection.refresh_from_db()
-    position = watchers.read(connection.positions, nodes.kind)
-    lease = leases.borrow(connection.pk, leases.worker_name())
-    assert position is not None
-    assert lease is not None
-    to = dataclasses.replace(position, version=f"{position.version}0")
-    run = watch_events.ingest_events(lease, [nodes], nodes.kind, events, position=position, to=to)
-    assert not run.error_code
+    assert not small.ingest(connection, nodes.kind, [nodes], *events).error_code
 
 
 def test_a_watch_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) -> None:

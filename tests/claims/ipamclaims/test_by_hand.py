@@ -41,7 +41,7 @@ def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definiti
     assert (row.mac, row.ips_requested, row.follows_cluster) == (MAC, ["10.0.0.7/24"], False)
     assert world.held() == {"10.0.0.7": "blue/vm1"}
     unwritable = [f"blue/{NAME}"] if definition == SHIPPED else []
-    assert world.findings().get(findings.UNWRITABLE, []) == unwritable
+    assert world.subjects_by_code().get(findings.UNWRITABLE, []) == unwritable
     assert world.passed()["written"] == 0
 
 

@@ -43,7 +43,7 @@ def test_an_address_that_another_has(world: World, holder: str) -> None:
     )  # fmt: skip
     assert world.status()["ips"] == []
     assert world.held() == before
-    assert "blue/vm1.podnet" in world.findings()["ipamclaim_refused"]
+    assert "blue/vm1.podnet" in world.subjects_by_code()["ipamclaim_refused"]
     (event,) = FailureEvent.objects.all()
     assert (event.holder_id, event.code) == ("blue/vm1", "already_allocated")
     assert world.passed()["written"] == 0
@@ -66,7 +66,7 @@ def test_an_address_is_free_again(world: World) -> None:
     assert world.condition()[1:3] == ("True", "SuccessfulAllocation")
     assert world.status()["conditions"][0]["lastTransitionTime"] >= failed
     assert world.held() == {"10.0.0.5": "blue/vm1"}
-    assert "ipamclaim_refused" not in world.findings()
+    assert "ipamclaim_refused" not in world.subjects_by_code()
 
 
 @pytest.mark.exhaustive
@@ -211,7 +211,7 @@ def test_many_claims_for_few_addresses(world: World) -> None:
         world.claim(f"vm{number}")
     world.passed()
     assert len(world.held()) == 4
-    assert len(world.findings()["ipamclaim_refused"]) == 4
+    assert len(world.subjects_by_code()["ipamclaim_refused"]) == 4
     assert Workload.objects.count() == 0
 
 

@@ -44,7 +44,7 @@ def make(ovn: Ovn, **more: Any) -> Network:
 
 
 def test_it_is_written_once(ovn: Ovn) -> None:
-    ovn.manage()
+    ovn.write_networks()
     created = make(
         ovn, applied=True, default_gateways=("10.0.0.9",), reserved_subnets=("10.0.1.0/24",)
     )
@@ -73,7 +73,7 @@ def test_it_is_written_once(ovn: Ovn) -> None:
 
 @pytest.mark.exhaustive
 def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
-    ovn.manage()
+    ovn.write_networks()
     network = make(ovn, applied=True)
     ovn.passed()
     ovn.passed()
@@ -87,7 +87,7 @@ def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
 
 @pytest.mark.exhaustive
 def test_an_object_that_is_another_network_is_not_written(ovn: Ovn) -> None:
-    ovn.manage()
+    ovn.write_networks()
     ovn.put(cudn("prod", "10.7.0.0/16"))
     make(ovn, applied=True)
     assert ovn.counted()["written"] == 0
@@ -102,7 +102,7 @@ def test_an_object_that_is_another_network_is_not_written(ovn: Ovn) -> None:
 
 
 def test_one_that_was_deleted_in_the_cluster_is_made_again(ovn: Ovn, clock: Clock) -> None:
-    ovn.manage()
+    ovn.write_networks()
     make(ovn, applied=True)
     ovn.passed()
     ovn.remove("clusteruserdefinednetworks", "prod")
@@ -117,7 +117,7 @@ def test_one_that_was_deleted_in_the_cluster_is_made_again(ovn: Ovn, clock: Cloc
 def test_one_that_was_deleted_while_nothing_was_written_is_made_again(
     ovn: Ovn, clock: Clock
 ) -> None:
-    ovn.manage()
+    ovn.write_networks()
     make(ovn, applied=True)
     ovn.passed()
     ovn.passed()
@@ -125,14 +125,14 @@ def test_one_that_was_deleted_while_nothing_was_written_is_made_again(
     ovn.remove("clusteruserdefinednetworks", "prod")
     ovn.passed()
     clock.advance(40)
-    ovn.manage()
+    ovn.write_networks()
     assert ovn.counted()["written"] == 1
     assert (ovn.network().gone_at, ovn.subnets()) == (None, [SUBNET])
 
 
 def test_another_network_is_not_written_over_even_where_it_could_be(ovn: Ovn) -> None:
     """The API server of this test has no CEL rules, and the fields are our own."""
-    ovn.manage()
+    ovn.write_networks()
     with gateways.to(ovn.server) as gateway:
         gateway.apply(resources.CLUSTER_UDN, cudn("prod", "10.7.0.0/16"), manager="cadastre")
     make(ovn, applied=True)
