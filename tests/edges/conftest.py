@@ -11,6 +11,13 @@ import pytest
 from pools.clusters.reconcile import registry
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
+from tests.kube.api_servers import (
+    definitions,
+    erased,
+    pytest_generate_tests,
+    real_cluster,
+    server,
+)
 from tests.kube.fake import FakeCluster
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,38 +34,20 @@ CRDS = (
 )
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "server" in metafunc.fixturenames:
-        real = metafunc.config.getoption("--real")
-        metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
-
-
-@pytest.fixture(scope="module")
-def _real() -> Iterator[Callable[[], Any]]:
-    """The one real API server of this module, started when it is first asked for."""
-    from tests.kube.real import RealCluster
-
-    with contextlib.ExitStack() as stack:
-        yield functools.cache(lambda: stack.enter_context(RealCluster()))
+@pytest.fixture
+def definitions() -> tuple[str, ...]:
+    return CRDS
 
 
 @pytest.fixture
-def server(
-    request: pytest.FixtureRequest, _real: Callable[[], Any], settings: Any
-) -> Iterator[Any]:
+def server(server: Any, settings: Any) -> Any:
     """A cluster with the kinds of Cilium and OVN-Kubernetes, and no Lease of theirs."""
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    if request.param == "real":
-        cluster = _real()
-        cluster.anew(*CRDS)
+    if not isinstance(server, FakeCluster):
         for name in LEASES.values():
             with contextlib.suppress(RuntimeError):  # there is none
-                cluster.remove("leases", name, "kube-system")
-        yield cluster
-        return
-    with FakeCluster() as running:
-        running.crds(*CRDS)
-        yield running
+                server.remove("leases", name, "kube-system")
+    return server
 
 
 @pytest.fixture

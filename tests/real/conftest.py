@@ -13,18 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 # Here and not in the files of its tests: each would start a browser, and Playwright runs once in a process.
-from tests.e2e.conftest import browser, chromium, visit  # noqa: F401  # fixtures
+from tests.e2e.conftest import browser, chromium, visit
+from tests.kube.api_servers import loopback_allowed
 
 if TYPE_CHECKING:
     import pathlib
 
     from tests.kube.real import RealCluster
-
-
-@pytest.fixture(autouse=True)
-def _loopback(settings: Any) -> None:
-    """The API server is on this machine."""
-    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
 
 
 @pytest.fixture(scope="package")
