@@ -29,6 +29,8 @@ from tests import schedule, servers, slowest_files
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.pools.conftest import Clock
+
 os.environ["DJANGO_SETTINGS_MODULE"] = "ipam_site.settings"
 os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
 os.environ["IPAM_KEY_RING"] = secrets.token_urlsafe(32)
@@ -177,6 +179,14 @@ def _through_pooler(program: str) -> Iterator[None]:
         finally:
             connections.close_all()
             place |= direct
+
+
+@pytest.fixture
+def clock(db: None) -> Clock:
+    """Moves the register's clock within the test."""
+    from tests.pools.conftest import Clock
+
+    return Clock()
 
 
 @pytest.fixture(scope="module")

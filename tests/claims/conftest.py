@@ -1,11 +1,11 @@
-"""The API server of the handlers: a fake for each test, or with --real one kube-apiserver for all."""
+"""The API server of the handlers, and an administrator's browser."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from django.test import Client
 
+from tests import people
 from tests.kube.api_servers import (
     definitions,
     erased,
@@ -14,12 +14,8 @@ from tests.kube.api_servers import (
     server,
 )
 
-if TYPE_CHECKING:
-    from tests.pools.conftest import Clock
-
 
 @pytest.fixture
-def clock(db: None) -> Clock:
-    from tests.pools.conftest import Clock
-
-    return Clock()
+def browser(db: None) -> Client:
+    """As an administrator."""
+    return people.browser()

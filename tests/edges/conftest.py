@@ -11,6 +11,7 @@ import pytest
 from pools.clusters.reconcile import registry
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
+from tests.edges import api as apis
 from tests.kube.api_servers import (
     definitions,
     erased,
@@ -19,6 +20,14 @@ from tests.kube.api_servers import (
     server,
 )
 from tests.kube.fake import FakeCluster
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    """As an administrator, with the cluster `prod`."""
+    api = apis.Api()
+    api.cluster()
+    return api
 
 
 @pytest.fixture

@@ -20,13 +20,6 @@ from tests.edges import api as apis
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def test_an_uploaded_file_is_imported_once_under_its_key(api: apis.Api) -> None:
     def send(content: bytes) -> Any:
         part = {"file": SimpleUploadedFile("pools.yaml", content), "cluster": "prod"}

@@ -12,13 +12,6 @@ pytestmark = pytest.mark.django_db
 PROD = apis.holder("prod", "env")
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def _public(api: apis.Api, cidr: str) -> str:
     part = {"mask_size": 32, "cidrs": [{"cidr": cidr}]}
     body = {"cluster": "prod", "name": "public", "category": "ipv4", "ipv4": part}

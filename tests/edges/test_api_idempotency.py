@@ -19,13 +19,6 @@ spec: {ipv4: {cidrs: [10.20.0.0/16], maskSize: 24}}
 """
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def _request(api: apis.Api, kind: str) -> tuple[str, Any, Any]:
     """(path, body, another body for the same path)"""
     if kind in {"cluster", "pool", "import"}:

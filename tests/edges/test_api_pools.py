@@ -23,13 +23,6 @@ GREEN: dict[str, Any] = {
 
 
 @pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
-@pytest.fixture
 def place(api: apis.Api) -> str:
     return f"pools/{api.create('pools/', GREEN)['id']}/"
 

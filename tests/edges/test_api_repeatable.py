@@ -12,13 +12,6 @@ pytestmark = pytest.mark.django_db
 HOST = {"holder": {"kind": "host", "id": "web1.example.org"}, "reuse": True}
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def _pool(api: apis.Api, category: str = "vm", name: str = "hosts", **parts: Any) -> str:
     parts = parts or {"ipv4": {"mask_size": 32, "cidrs": ["10.99.0.0/28"]}}
     pool = api.create("pools/", {"cluster": "prod", "name": name, "category": category, **parts})

@@ -7,7 +7,6 @@ import os
 import pathlib
 import signal
 import threading
-from collections.abc import Iterator
 from concurrent import futures
 from typing import Any
 
@@ -24,15 +23,8 @@ from tests.failure.sites import Site
 CLIENTS = 6
 
 
-@pytest.fixture
-def _well(site: Site) -> Iterator[None]:
-    eventually.until(site.ready)
-    yield
-    eventually.until(site.ready)
-
-
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("_well")
+@pytest.mark.usefixtures("well")
 def test_no_request_that_was_let_in_is_lost(site: Site) -> None:
     pool = site.pool("drained", "10.30.0.0/22")
     slow = site.pool("slow", "10.31.0.0/24")

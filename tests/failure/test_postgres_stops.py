@@ -6,7 +6,7 @@ Killed, stopped in order, or standing still: against a real `manage.py up`.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent import futures
 from contextlib import AbstractContextManager
 
@@ -17,6 +17,7 @@ from tests.edges import api as apis
 from tests.edges import webhooks
 from tests.failure.sites import Answer, Site
 
+pytestmark = pytest.mark.usefixtures("well")
 OURS = ("worker", "reconciler", "watcher", "beat")
 Away = Callable[[Site], AbstractContextManager[None]]
 WAYS: dict[str, Away] = {
@@ -39,13 +40,6 @@ def session(site: Site) -> dict[str, str]:
     assert browser.login("admin", site.running.password)
     cookie = next(cooky for cooky in browser._cookies if cooky.name == "sessionid")
     return {"Cookie": f"sessionid={cookie.value}"}
-
-
-@pytest.fixture(autouse=True)
-def _well(site: Site) -> Iterator[None]:
-    eventually.until(site.ready)
-    yield
-    eventually.until(site.ready)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
@@ -12,17 +12,11 @@ from tests import eventually
 from tests.edges import api as apis
 from tests.failure.sites import Site
 
+pytestmark = pytest.mark.usefixtures("well")
 WAYS: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
     "killed": lambda site: site.away("redis", signal.SIGKILL),
     "hangs": lambda site: site.stopped("redis"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _well(site: Site) -> Iterator[None]:
-    eventually.until(site.ready)
-    yield
-    eventually.until(site.ready)
 
 
 @pytest.mark.exhaustive

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 import redis
@@ -15,17 +14,11 @@ from tests import eventually
 from tests.edges import api as apis
 from tests.failure.sites import Site
 
+pytestmark = pytest.mark.usefixtures("well")
 HELPERS = ("worker", "reconciler", "watcher", "beat")
 _STATE = "SELECT state FROM pools_allocationrequest WHERE id = %s"
 _EVENTS = "SELECT count(*) FROM pools_blockevent WHERE pgh_obj_id = %s AND pgh_label = %s"
 _AT_ONCE = "UPDATE pools_allocationrequest SET next_try_at = now() RETURNING id"
-
-
-@pytest.fixture(autouse=True)
-def _well(site: Site) -> Iterator[None]:
-    eventually.until(site.ready)
-    yield
-    eventually.until(site.ready)
 
 
 def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:

@@ -17,8 +17,8 @@ from tests.kube.fake import FakeCluster
 
 if TYPE_CHECKING:
     from tests.handlers.fleet import Fleet
+    from tests.handlers.node_world import World
     from tests.kube.api import Cluster
-    from tests.pools.conftest import Clock
 
 SHIPPED = "cilium.io_ciliumpodippools.v2"
 PROPOSAL = "cilium.io_ciliumpodippools.v2-proposal"
@@ -45,15 +45,18 @@ def fake(db: None) -> Iterator[FakeCluster]:
 
 
 @pytest.fixture
-def clock(db: None) -> Clock:
-    from tests.pools.conftest import Clock
-
-    return Clock()
-
-
-@pytest.fixture
 def fleet(server: Cluster, db: None) -> Fleet:
     """The server as an observed cluster of the register."""
     from tests.handlers.fleet import Fleet
 
     return Fleet(server)
+
+
+@pytest.fixture
+def world(fake: FakeCluster) -> World:
+    """A cluster whose nodes are recorded, with the pool `a`."""
+    from tests.handlers.node_world import World
+
+    world = World(fake)
+    world.pool("a", "10.0.0.0/22")
+    return world

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pools.models import Block, Finding, Pool, PoolCIDR
 from pools.models.fields import Now
 from tests import factories
 from tests.handlers.node_world import World
 
 if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
     from tests.pools.conftest import Clock
-
-
-@pytest.fixture
-def world(fake: FakeCluster) -> World:
-    world = World(fake)
-    world.pool("a", "10.0.0.0/22")
-    return world
 
 
 def test_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pools.models import Block
 from pools.register.allocator import allocation
 from tests import factories
@@ -13,13 +11,6 @@ from tests.handlers.node_world import World
 
 if TYPE_CHECKING:
     from tests.kube.fake import FakeCluster
-
-
-@pytest.fixture
-def world(fake: FakeCluster) -> World:
-    world = World(fake)
-    world.pool("a", "10.0.0.0/22")
-    return world
 
 
 def test_what_a_node_lists_is_held_by_it(world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,12 +12,6 @@ from tests.kube import gateways
 from tests.kube.api import Cluster
 from tests.kube.fake import FakeCluster
 from tests.kube.gateways import NODES, POOLS
-
-
-@pytest.fixture
-def gateway(cluster: Cluster) -> Iterator[api_client.ClusterClient]:
-    with gateways.to(cluster) as opened:
-        yield opened
 
 
 def _apply(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -29,13 +28,6 @@ WANTED = (
 READ = {"apiGroups": ["cilium.io"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
 SYSTEM = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}
 PLURALS = ["ciliumpodippools", "ciliumnodes"]
-
-
-@pytest.fixture
-def fake(settings: Any) -> Iterator[FakeCluster]:
-    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    with FakeCluster() as running:
-        yield running
 
 
 def _examined(

@@ -11,7 +11,7 @@ from pools.models.connections import ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.handlers.fleet import manifest, reserved
-from tests.real.owned_pools import OWNERS, A, B, C, Owned
+from tests.real.owned_pools import A, B, C, Owned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 LABELS = {"team": "network"}
-
-
-@pytest.fixture(params=["v2alpha1", "v2"])
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=list(OWNERS))
-def owner(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pools.models.connections import ManagedResource
 from pools.register import pools, usage
 from tests import factories
 from tests.edges import api as apis
-from tests.real.owned_pools import OWNERS, A, B, C, Owned
+from tests.real.owned_pools import A, B, C, Owned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(params=["v2alpha1", "v2"])
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=list(OWNERS))
-def owner(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

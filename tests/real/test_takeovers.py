@@ -28,16 +28,6 @@ pytestmark = pytest.mark.django_db
 WHY = "the network team owns the pools from today"
 
 
-@pytest.fixture(params=["v2alpha1", "v2"])
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=list(OWNERS))
-def owner(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def owned(
     kube: RealCluster, kubectl: Callable[..., str], owner: str, version: str, settings: Any

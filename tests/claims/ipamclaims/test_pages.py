@@ -11,7 +11,6 @@ from django.urls import reverse
 from claims.models import NAD, IPAMClaim, Membership, Network
 from pools.models import Block, Finding
 from pools.models.fields import Now
-from tests import people
 from tests.claims import worlds
 from tests.edges.api import user
 
@@ -26,11 +25,6 @@ FAILED = [
         "lastTransitionTime": "2026-05-05T10:00:00Z",
     }
 ]  # fmt: skip
-
-
-@pytest.fixture
-def browser() -> Client:
-    return people.browser()
 
 
 @pytest.fixture

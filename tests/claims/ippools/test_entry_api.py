@@ -19,24 +19,9 @@ MAC = "00:1a:4b:12:34:56"
 
 
 @pytest.fixture
-def network() -> Network:
-    return worlds.network("prod-network")
-
-
-@pytest.fixture
-def ippool(network: Network) -> IPPool:
-    return worlds.ippool(network, "prod-pool")
-
-
-@pytest.fixture
 def unknown() -> IPPool:
     """Of a network that nobody saw: the examples do not say its subnets."""
     return ippools.create(worlds.cluster(), "later", "later", author=worlds.BY)
-
-
-@pytest.fixture
-def api() -> Api:
-    return Api()
 
 
 def entries_path(parent: IPPool) -> str:

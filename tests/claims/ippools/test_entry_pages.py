@@ -28,16 +28,6 @@ def network() -> Network:
 
 
 @pytest.fixture
-def ippool(network: Network) -> IPPool:
-    return worlds.ippool(network, "prod-pool")
-
-
-@pytest.fixture
-def browser() -> Client:
-    return people.browser()
-
-
-@pytest.fixture
 def owner(network: Network) -> Client:
     user = people.user()
     user.groups.set([Group.objects.get(name="vm-owner")])

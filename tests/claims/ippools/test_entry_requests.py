@@ -24,11 +24,6 @@ def network() -> Network:
 
 
 @pytest.fixture
-def ippool(network: Network) -> IPPool:
-    return worlds.ippool(network, "prod-pool")
-
-
-@pytest.fixture
 def foreign(ippool: IPPool) -> Entry:
     return worlds.entry(ippool, B, "10.0.0.6/24", vm="vault", namespace="bank")
 

@@ -16,16 +16,6 @@ A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 
 
 @pytest.fixture
-def network() -> Network:
-    return worlds.network("prod-network")
-
-
-@pytest.fixture
-def api() -> Api:
-    return Api()
-
-
-@pytest.fixture
 def ippool(api: Api, network: Network) -> dict[str, Any]:
     body = {"cluster": "prod", "name": "prod-pool", "network_name": "prod-network"}
     document: dict[str, Any] = api.create("ippools/", body)

@@ -14,17 +14,11 @@ from claims.networks import networks
 from pools.models import Cluster, Connection
 from pools.models.connections import Mode
 from pools.models.fields import Now
-from tests import people
 from tests.claims import worlds
 from tests.edges.api import user
 
 pytestmark = pytest.mark.django_db
 LIST, ADD = reverse("admin:claims_network_changelist"), reverse("admin:claims_network_add")
-
-
-@pytest.fixture
-def browser() -> Client:
-    return people.browser()
 
 
 def network(name: str = "blue", **more: Any) -> Network:
