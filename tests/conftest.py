@@ -29,6 +29,8 @@ from tests import schedule, servers, slowest_files
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.pools.conftest import Clock
+
 os.environ["DJANGO_SETTINGS_MODULE"] = "ipam_site.settings"
 os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
 os.environ["IPAM_KEY_RING"] = secrets.token_urlsafe(32)
@@ -179,8 +181,16 @@ def _through_pooler(program: str) -> Iterator[None]:
             place |= direct
 
 
+@pytest.fixture
+def clock(db: None) -> Clock:
+    """Moves the register's clock within the test."""
+    from tests.pools.conftest import Clock
+
+    return Clock()
+
+
 @pytest.fixture(scope="module")
-def kept(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+def module_transaction(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Rows that other fixtures of the module write stay until its end; those of a test do not."""
     from django.db import transaction
 
@@ -190,7 +200,7 @@ def kept(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def demo_fleet(kept: None) -> None:
+def demo_fleet(module_transaction: None) -> None:
     """The demo, for modules in which all tests begin with it."""
     from pools.register.demo import demo
 

@@ -33,5 +33,5 @@ def at_most(floors: float) -> Iterator[None]:
         spent = time.thread_time() - began
     finally:
         gc.enable()
-    taken = spent / max(floor, _floor())
-    assert taken <= floors, f"{taken:.1f} times the floor, at most {floors}"
+    ratio = spent / max(floor, _floor())
+    assert ratio <= floors, f"{ratio:.1f} times the floor, at most {floors}"

@@ -80,18 +80,18 @@ def pool(
     return pool_services.create(spec, author=BY)
 
 
-def cidr(of: Pool, text: str | None = None) -> PoolCIDR:
+def cidr(source: Pool, text: str | None = None) -> PoolCIDR:
     """A CIDR of a pool, by default its first."""
-    rows = of.cidrs.order_by("position")
+    rows = source.cidrs.order_by("position")
     result = rows.get(cidr=text) if text else rows.first()
     assert result is not None
     return result
 
 
-def reserve(of: Pool, span: str) -> int:
+def reserve(source: Pool, span: str) -> int:
     """Withhold a range of a pool; the range's id."""
     parsed = addresses.parse_range(span)
-    parent = next(item for item in of.cidrs.all() if parsed.first in item.cidr)
+    parent = next(item for item in source.cidrs.all() if parsed.first in item.cidr)
     return pool_services.reserve(parent.pk, parsed, author=BY).pk
 
 
@@ -115,33 +115,33 @@ def demand(
 
 
 def ask(
-    of: Pool, *who: allocation.Holder, key: idempotency.Key | None = None, **settings: Any
+    source: Pool, *who: allocation.Holder, key: idempotency.Key | None = None, **settings: Any
 ) -> allocation.Allocation:
     """Allocate as the edges do, without waiting."""
-    answer = requests.allocate(of.pk, demand(*who, **settings), author=BY, key=key)
+    answer = requests.allocate(source.pk, demand(*who, **settings), author=BY, key=key)
     assert isinstance(answer, allocation.Allocation)
     return answer
 
 
-def take(of: Pool, *who: allocation.Holder, **settings: Any) -> BlockAnswer:
+def take(source: Pool, *who: allocation.Holder, **settings: Any) -> BlockAnswer:
     """One block (for a new holder unless one is named)."""
-    (block,) = ask(of, *who, **settings).blocks
+    (block,) = ask(source, *who, **settings).blocks
     return block
 
 
-def cidrs(of: Pool, count: int, **settings: Any) -> list[str]:
+def cidrs(source: Pool, count: int, **settings: Any) -> list[str]:
     """The CIDRs that so many new holders get, one after the other."""
-    return [take(of, **settings)["cidr"] for _ in range(count)]
+    return [take(source, **settings)["cidr"] for _ in range(count)]
 
 
-def drain(of: Pool, **settings: Any) -> list[str]:
+def drain(source: Pool, **settings: Any) -> list[str]:
     """Every block that is left, one after the other."""
     from pools.core import errors
 
     got: list[str] = []
     while True:
         try:
-            got.append(take(of, **settings)["cidr"])
+            got.append(take(source, **settings)["cidr"])
         except errors.PoolExhausted:
             return got
 

@@ -47,18 +47,18 @@ class Site:
         self.port = port or processes.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._said = data.parent / f"{data.name}-{self.port}.said"
-        with self._said.open("w") as said:
-            self.process = self._start(options, env or {}, said)
+        with self._said.open("w") as output_file:
+            self.process = self._start(options, env or {}, output_file)
 
     def _start(
-        self, options: tuple[str, ...], env: dict[str, str], said: IO[str]
+        self, options: tuple[str, ...], env: dict[str, str], output_file: IO[str]
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, *self._command(), *options],
             cwd=data_folder.PROJECT,
             env=environment() | env,
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output_file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=processes.die_with_parent(signal.SIGTERM),
@@ -74,10 +74,10 @@ class Site:
     @property
     def password(self) -> str:
         """The first user's, which only the first start says; that of `used` is kept."""
-        kept = self.data.parent / _PASSWORD
-        found = re.search(r"password  (\S+)   \(shown", self.output)
-        assert found or kept.exists(), self.output
-        return found.group(1) if found else kept.read_text()
+        password_file = self.data.parent / _PASSWORD
+        match = re.search(r"password  (\S+)   \(shown", self.output)
+        assert match or password_file.exists(), self.output
+        return match.group(1) if match else password_file.read_text()
 
     def wait_until_ready(self, seconds: float = 240) -> Site:
         eventually.until(
@@ -120,8 +120,8 @@ class Web(Site):
     def __init__(self, data: pathlib.Path, *, env: dict[str, str]) -> None:
         port = processes.free_port()
         bind = {"WEB_BIND": f"127.0.0.1:{port}", "WEB_GRACEFUL_SECONDS": "2"}
-        own = {"IPAM_DATA": str(data), "IPAM_ROLE": "web", "IPAM_HTTPS": "0"}
-        super().__init__(data, env=bind | own | env, port=port)
+        web_env = {"IPAM_DATA": str(data), "IPAM_ROLE": "web", "IPAM_HTTPS": "0"}
+        super().__init__(data, env=bind | web_env | env, port=port)
 
     def _command(self) -> list[str]:
         return ["-m", "gunicorn", "-c", "ipam_site/gunicorn_conf.py"]
@@ -187,18 +187,20 @@ def folder() -> Iterator[pathlib.Path]:
 @contextlib.contextmanager
 def used() -> Iterator[pathlib.Path]:
     """A data folder as a first start without the demo left it: one start for the whole test run."""
-    kept = pathlib.Path(os.environ["TEST_FOLDER"])
-    with (kept / "lock").open("w") as lock:
+    template = pathlib.Path(os.environ["TEST_FOLDER"])
+    with (template / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (kept / _PASSWORD).exists():
-            site = Site(kept / "data", "--no-demo").wait_until_ready()
+        if not (template / _PASSWORD).exists():
+            site = Site(template / "data", "--no-demo").wait_until_ready()
             password = site.password
             site.end()
             # Each takes ports of its own: with those of this one they would meet, with one password.
-            (kept / "data" / "connections.json").unlink()
-            (kept / _PASSWORD).write_text(password)
+            (template / "data" / "connections.json").unlink()
+            (template / _PASSWORD).write_text(password)
     with folder() as data:
-        subprocess.run(["cp", "-a", kept / "data", kept / _PASSWORD, data.parent], check=True)
+        subprocess.run(
+            ["cp", "-a", template / "data", template / _PASSWORD, data.parent], check=True
+        )
         yield data
 
 
@@ -215,8 +217,10 @@ def web(**env: str) -> Iterator[Web]:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE {servers.migrated(url)}')
         (data / "logs").mkdir(parents=True)
         data_folder.make_secrets(data)
-        own = urllib.parse.urlsplit(url)._replace(path=f"/{name}").geturl()
-        data_folder.write(data / "connections.json", {"database_url": own, "redis_url": ""})
+        database_url = urllib.parse.urlsplit(url)._replace(path=f"/{name}").geturl()
+        data_folder.write(
+            data / "connections.json", {"database_url": database_url, "redis_url": ""}
+        )
         running = Web(data, env=env)
         try:
             yield running.wait_until_ready()
@@ -253,11 +257,11 @@ def alive(pids: dict[int, str]) -> dict[int, str]:
 def descendants_of(root: int) -> dict[int, str]:
     """Number and command line of every process below another, parents before their children."""
     running = _running()
-    found: dict[int, str] = {}
+    descendants: dict[int, str] = {}
     level = {root}
     while level := {pid for pid, parent in running.items() if parent in level}:
-        found |= {pid: _command(pid) for pid in level}
-    return found
+        descendants |= {pid: _command(pid) for pid in level}
+    return descendants
 
 
 def _command(pid: int) -> str:

@@ -104,8 +104,8 @@ def test_rest_acknowledges_and_withdraws(alert: Alert) -> None:
     url = f"/api/v1/alerts/{alert.pk}/"
     client, viewer = people.browser(RIGHTS), people.browser(["view_alert"])
 
-    def patch(body: dict[str, Any], by: Any = client) -> Any:
-        return by.patch(url, body, content_type="application/json")
+    def patch(body: dict[str, Any], caller: Any = client) -> Any:
+        return caller.patch(url, body, content_type="application/json")
 
     body = {"acknowledged": True, "acknowledged_reason": "ordered"}
     assert patch(body, viewer).status_code == 403

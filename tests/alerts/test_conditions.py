@@ -70,7 +70,7 @@ def test_a_condition_is_told_and_ends(
 ) -> None:
     row = cause()
     evaluation.evaluate()
-    assert [one.code for one in Alert.objects.filter(ended_at=None)] == [code]
+    assert [alert.code for alert in Alert.objects.filter(ended_at=None)] == [code]
     row.delete()
-    assert [one.code for one in evaluation.evaluate().ended] == [code]
+    assert [alert.code for alert in evaluation.evaluate().ended] == [code]
     assert "cannot be looked at" not in caplog.text

@@ -118,8 +118,8 @@ def _url(values: dict[str, Any]) -> str:
     """The test's own database, as a child process is told of it."""
     from urllib.parse import urlsplit, urlunsplit
 
-    given = urlsplit(os.environ["DATABASE_URL"])
-    return urlunsplit(given._replace(path=f"/{values['NAME']}"))
+    parts = urlsplit(os.environ["DATABASE_URL"])
+    return urlunsplit(parts._replace(path=f"/{values['NAME']}"))
 
 
 def test_a_rollback_takes_alert_and_message_back(condition: WebhookTarget) -> None:

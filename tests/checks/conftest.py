@@ -55,10 +55,10 @@ def check_rows() -> Found:
     return check(*(name for name in checks.CHECKS if name not in RULES))
 
 
-def wrong(found: Found) -> dict[str, int]:
+def wrong(violations: Found) -> dict[str, int]:
     """How many violations each check found that found any."""
-    return dict(collections.Counter(name for name, _ in found))
+    return dict(collections.Counter(name for name, _ in violations))
 
 
-def texts(found: Found) -> str:
-    return "\n".join(text for _, text in found)
+def texts(violations: Found) -> str:
+    return "\n".join(text for _, text in violations)

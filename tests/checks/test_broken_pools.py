@@ -241,16 +241,16 @@ def test_two_blocks_of_one_address(psql: Psql, cidr: str) -> None:
 
 def test_two_blocks_of_one_node(psql: Psql) -> None:
     pool = factories.pool("fd00::/112", category="node")
-    one, two = (factories.take(pool, factories.holder(kind="node")) for _ in range(2))
+    first, second = (factories.take(pool, factories.holder(kind="node")) for _ in range(2))
     psql(
         "DROP INDEX one_block_per_holder; UPDATE pools_block SET holder_id = %s WHERE id = %s",
-        one["holder"]["id"],
-        two["id"],
+        first["holder"]["id"],
+        second["id"],
     )
     psql(
         "UPDATE pools_blockevent SET holder_id = %s WHERE pgh_obj_id = %s",
-        one["holder"]["id"],
-        two["id"],
+        first["holder"]["id"],
+        second["id"],
     )
     _seen("one_block_per_holder", says="holds 2 node blocks: ")
 

@@ -113,10 +113,10 @@ def test_an_entry_and_what_runs() -> None:
 
 
 def test_networks_do_not_meet() -> None:
-    one = worlds.entry(worlds.ippool(worlds.network()), A, "10.0.0.5/24")
+    first = worlds.entry(worlds.ippool(worlds.network()), A, "10.0.0.5/24")
     other = worlds.network("cluster_udn_red")
-    two = worlds.entry(worlds.ippool(other, "red"), A, "10.0.0.5/24")
-    assert _flags(entry=one.pk) == _flags(entry=two.pk) == set()
+    second = worlds.entry(worlds.ippool(other, "red"), A, "10.0.0.5/24")
+    assert _flags(entry=first.pk) == _flags(entry=second.pk) == set()
 
 
 @pytest.mark.sample(3)

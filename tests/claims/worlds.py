@@ -26,7 +26,7 @@ def network(
     name: str = "cluster_udn_blue", *, subnets: tuple[str, ...] = ("10.0.0.0/24",), **more: Any
 ) -> Network:
     """A layer2 primary network with persistent IPs and its pool."""
-    of = more.pop("of", None) or cluster()
+    network_cluster = more.pop("of", None) or cluster()
     values = {
         "kind": "cudn",
         "topology": "layer2",
@@ -36,48 +36,58 @@ def network(
     } | more
     with events.recorded_by(BY):
         return Network.objects.create(
-            cluster=of, name=name, pool=_pool(of, name, subnets) if subnets else None, **values
+            cluster=network_cluster,
+            name=name,
+            pool=_pool(network_cluster, name, subnets) if subnets else None,
+            **values,
         )
 
 
-def _pool(of: Cluster, name: str, subnets: tuple[str, ...]) -> Pool:
-    space = AddressSpace.objects.create(cluster=of, name=name)
+def _pool(network_cluster: Cluster, name: str, subnets: tuple[str, ...]) -> Pool:
+    space = AddressSpace.objects.create(cluster=network_cluster, name=name)
     families: dict[int, Family] = {}
     for text in subnets:
         subnet = ip_network(text)
         families[subnet.version] = Family((CidrEntry(subnet, ()),), subnet.max_prefixlen)
     spec = pools.PoolSpec(
-        cluster=of, name=name, category=Category.VM, families=families, space=space
+        cluster=network_cluster, name=name, category=Category.VM, families=families, space=space
     )
     return pools.create(spec, author=BY)
 
 
-def ippool(of: Network, name: str = "blue") -> IPPool:
+def ippool(parent: Network, name: str = "blue") -> IPPool:
     with events.recorded_by(BY):
-        return IPPool.objects.create(cluster=of.cluster, network=of, name=name)
+        return IPPool.objects.create(cluster=parent.cluster, network=parent, name=name)
 
 
-def entry(of: IPPool, mac: str, *ips: str, **more: Any) -> Entry:
+def entry(parent: IPPool, mac: str, *ips: str, **more: Any) -> Entry:
     with events.recorded_by(BY):
-        created = Entry.objects.create(ippool=of, mac=mac, ips=list(ips), **more)
+        created = Entry.objects.create(ippool=parent, mac=mac, ips=list(ips), **more)
         index.write(entries=[created])
     return created
 
 
-def claim(of: Network, vm: str, *ips: str, namespace: str = "blue", **more: Any) -> IPAMClaim:
-    values = {"name": f"{vm}.{of.name}"} | more
+def claim(parent: Network, vm: str, *ips: str, namespace: str = "blue", **more: Any) -> IPAMClaim:
+    values = {"name": f"{vm}.{parent.name}"} | more
     with events.recorded_by(BY):
         ipam_claim = IPAMClaim.objects.create(
-            cluster=of.cluster, network=of, namespace=namespace, vm=vm, ips=list(ips), **values
+            cluster=parent.cluster,
+            network=parent,
+            namespace=namespace,
+            vm=vm,
+            ips=list(ips),
+            **values,
         )
         index.write(claims=[ipam_claim])
     return ipam_claim
 
 
-def workload(of: Network, name: str, mac: str, *ips: str, **more: Any) -> Workload:
+def workload(parent: Network, name: str, mac: str, *ips: str, **more: Any) -> Workload:
     values = {"kind": "vmi", "namespace": "blue", "uid": f"uid-{name}", "since": Now()} | more
     with events.recorded_by(BY):
-        created = Workload.objects.create(network=of, name=name, mac=mac, ips=list(ips), **values)
+        created = Workload.objects.create(
+            network=parent, name=name, mac=mac, ips=list(ips), **values
+        )
         index.write(workloads=[created])
     return created
 

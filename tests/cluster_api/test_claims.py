@@ -165,8 +165,8 @@ def test_two_pools_of_one_name_in_two_namespaces(world: World) -> None:
     """Two pools with the same name in different namespaces: allocate from each Pool independently."""
     world.pool("10.0.0.50/32", name="one")
     world.pool("10.0.1.50/32", name="two")
-    world.put_pool("common", of="one")
-    world.put_pool("common", namespace=GREEN, of="two")
+    world.put_pool("common", pool_name="one")
+    world.put_pool("common", namespace=GREEN, pool_name="two")
     world.put_claim("test-1", pool="common")
     world.put_claim("test-2", namespace=GREEN, pool="common")
     world.sync()
@@ -181,7 +181,7 @@ def test_a_claim_with_a_uid_that_is_too_long_is_refused_alone(world: World) -> N
     world.put_pool("pool")
     for name in ("a", "long", "z"):
         world.put_claim(name)
-    claims = world.server.known("ipaddressclaims.ipam.cluster.x-k8s.io")
+    claims = world.server.find_kind("ipaddressclaims.ipam.cluster.x-k8s.io")
     claim = world.claim("long")
     assert claim is not None
     claim["metadata"]["uid"] = "u" * 65
@@ -198,8 +198,8 @@ def test_a_namespaced_and_a_global_pool_of_one_name(world: World) -> None:
     """Two pools with the same name, one in a namespace and one cluster-scoped, exist."""
     world.pool("10.0.0.50/32", name="one")
     world.pool("10.0.1.50/32", name="two")
-    world.put_pool("common", of="one")
-    world.put_global_pool("common", of="two")
+    world.put_pool("common", pool_name="one")
+    world.put_global_pool("common", pool_name="two")
     world.put_claim("test-1", pool="common")
     world.put_claim("test-2", pool="common", kind=GLOBAL)
     world.sync()

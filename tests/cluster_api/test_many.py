@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from pools.cluster_api import claim_writes
-from pools.clusters.reconcile import leases, watch_events, watchers
+from pools.clusters.reconcile import leases, watch_events
 from pools.core.cluster_api import contract
 from pools.models import Block
 from pools.register.allocator import window
 from tests.cluster_api.world import BLUE, HANDLERS, World
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
+from tests.reconcile import small
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MANY = 40  # 5,000 take two to three minutes
@@ -21,15 +22,9 @@ MANY = 40  # 5,000 take two to three minutes
 
 def _ingest(world: World, kind: str, *events: tuple[str, Any]) -> None:
     """What a watch reported since the last list."""
-    lease = leases.borrow(world.connection.pk, "watcher")
-    assert lease is not None
-    world.connection.refresh_from_db()
-    position = watchers.read(world.connection.positions, kind)
-    assert position is not None
-    run = watch_events.ingest_events(
-        lease, HANDLERS, kind, events, position=position, to=position,  # type: ignore[arg-type]
-        open_client=lambda _: gateways.to(world.server),
-    )  # fmt: skip
+    run = small.ingest(
+        world.connection, kind, HANDLERS, *events, open_client=lambda _: gateways.to(world.server)
+    )
     assert not run.error_code, (run.error_code, run.error)
 
 
@@ -82,7 +77,7 @@ def test_all_are_answered_and_an_event_concerns_one(
     assert world.ready("one-more") == ("True", "Ready")
     assert set(compared) == read_claims == {"one-more"}
     if isinstance(world.server, FakeCluster):
-        assert not world.server.log.of("list")
+        assert not world.server.log.select("list")
 
 
 def test_events_of_pools_and_addresses_concern_who_lacks_one(

@@ -59,7 +59,7 @@ def test_an_object_that_names_another_pool_leaves_addresses_where_they_are(world
     world.put_pool("pool")
     world.put_claim("test")
     world.sync()
-    world.put_pool("pool", of="other")
+    world.put_pool("pool", pool_name="other")
     world.put_claim("late")
     world.sync()
     assert (world.address_text("test"), world.address_text("late")) == ("10.0.0.1", "10.0.1.1")

@@ -154,7 +154,7 @@ def test_a_cluster_without_the_managed_resource_is_only_read(server: Any, db: No
 
 
 CASES = {
-    "no such pool": ({}, {"of": "elsewhere"}, "has no pool elsewhere"),
+    "no such pool": ({}, {"pool_name": "elsewhere"}, "has no pool elsewhere"),
     "pods": ({"category": "pod", "mask": 32}, {}, "category pod"),
     "instances": ({"category": "instance", "cooldown": 3600}, {}, "category instance"),
     "mask size": ({"mask": 28}, {}, "needs the mask size 32"),

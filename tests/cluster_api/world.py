@@ -121,14 +121,18 @@ class World:
     # --- the cluster ------------------------------------------------------------------------------
 
     def put_pool(
-        self, name: str = "pool", *, namespace: str = BLUE, of: str = "machines", **spec: Any
+        self, name: str = "pool", *, namespace: str = BLUE, pool_name: str = "machines", **spec: Any
     ) -> Manifest:
-        return self._put_pool(contract.POOL_KIND, name, namespace, of, spec)
+        return self._put_pool(contract.POOL_KIND, name, namespace, pool_name, spec)
 
-    def put_global_pool(self, name: str = "pool", *, of: str = "machines", **spec: Any) -> Manifest:
-        return self._put_pool(contract.GLOBAL_POOL_KIND, name, "", of, spec)
+    def put_global_pool(
+        self, name: str = "pool", *, pool_name: str = "machines", **spec: Any
+    ) -> Manifest:
+        return self._put_pool(contract.GLOBAL_POOL_KIND, name, "", pool_name, spec)
 
-    def _put_pool(self, kind: str, name: str, namespace: str, of: str, spec: Any) -> Manifest:
+    def _put_pool(
+        self, kind: str, name: str, namespace: str, pool_name: str, spec: Any
+    ) -> Manifest:
         metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
         return self.client.apply(
             contract.POOLS[kind],
@@ -136,7 +140,7 @@ class World:
                 "apiVersion": contract.API_VERSION,
                 "kind": kind,
                 "metadata": metadata,
-                "spec": {"poolName": of, **spec},
+                "spec": {"poolName": pool_name, **spec},
             },
             manager=USER,
             force=True,

@@ -135,7 +135,9 @@ def test_an_address_of_an_interface_is_refused_by_name_and_in_every_form() -> No
                 _judged(form)
         with pytest.raises(faults.AddressNotAllowed, match="SETTING=1 allows it"):
             guard.resolve(
-                TARGET, loopback_setting="SETTING", resolver=lambda *_, own=own_address: [own]
+                TARGET,
+                loopback_setting="SETTING",
+                resolver=lambda *_, address=own_address: [address],
             )
         assert _judged(own_address, allow_loopback=True) == [own_address]
         for form in forms[1:]:

@@ -46,19 +46,21 @@ def test_a_file_that_is_not_there_stops_the_start(tmp_path: pathlib.Path) -> Non
 
 @pytest.mark.exhaustive
 def test_up_makes_one_and_keeps_it(tmp_path: pathlib.Path) -> None:
-    made = data_folder.make_secrets(tmp_path)
-    assert data_folder.make_secrets(tmp_path) == made
-    assert _python("-c", PRINT, IPAM_DATA=str(tmp_path)).stdout.strip() == str([made["key_ring"]])
+    stored_secrets = data_folder.make_secrets(tmp_path)
+    assert data_folder.make_secrets(tmp_path) == stored_secrets
+    assert _python("-c", PRINT, IPAM_DATA=str(tmp_path)).stdout.strip() == str(
+        [stored_secrets["key_ring"]]
+    )
 
 
 def test_a_folder_of_an_earlier_version_gets_one(tmp_path: pathlib.Path) -> None:
-    made = data_folder.make_secrets(tmp_path)
-    del made["key_ring"]
-    data_folder.write(tmp_path / "secrets.json", made)
+    stored_secrets = data_folder.make_secrets(tmp_path)
+    del stored_secrets["key_ring"]
+    data_folder.write(tmp_path / "secrets.json", stored_secrets)
     (tmp_path / "servers/postgres").mkdir(parents=True)
     again = data_folder.make_secrets(tmp_path)
     assert again["key_ring"]
-    assert made.items() <= again.items()
+    assert stored_secrets.items() <= again.items()
 
 
 @pytest.mark.exhaustive

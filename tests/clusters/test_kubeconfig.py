@@ -96,7 +96,7 @@ def test_another_users_program_does_not_matter(config: Callable[..., str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("top", "context", "code", "said"),
+    ("top", "context", "code", "message"),
     [
         ({}, "nope", "context_missing", "prod"),
         ({"current-context": ""}, "", "context_missing", "prod"),
@@ -107,12 +107,12 @@ def test_another_users_program_does_not_matter(config: Callable[..., str]) -> No
     ],
 )
 def test_what_is_missing_is_named(
-    config: Callable[..., str], top: dict[str, Any], context: str, code: str, said: str
+    config: Callable[..., str], top: dict[str, Any], context: str, code: str, message: str
 ) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
         kubeconfig.read(config(**top), context=context, now=NOW)
     assert refusal.value.code == code
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "a: &x 1", "a: !!python/name:os.system x", "\0", "{"])

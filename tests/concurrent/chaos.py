@@ -138,11 +138,11 @@ def _post(site: running_site.Site, token: str, path: str, body: Any) -> Any:
     headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
     connection.request("POST", path, json.dumps(body), headers)
     answer = connection.getresponse()
-    said = json.loads(answer.read())
+    reply = json.loads(answer.read())
     connection.close()
     if answer.status != 201:
-        raise AssertionError(f"{path}: {answer.status} {said}")
-    return said
+        raise AssertionError(f"{path}: {answer.status} {reply}")
+    return reply
 
 
 _HELD = """
@@ -189,8 +189,8 @@ def main() -> int:
     report = run(folder, seconds=options.seconds, clients=options.clients, seed=options.seed)
     weak = report.too_weak(rate=100, faults=int(options.seconds / 4))
     kinds = Counter(violation.kind for violation in report.violations)
-    said = asdict(report) | {"seed": options.seed, "violations": kinds, "too_weak": weak}
-    print(json.dumps(said, default=str))  # noqa: T201
+    summary = asdict(report) | {"seed": options.seed, "violations": kinds, "too_weak": weak}
+    print(json.dumps(summary, default=str))  # noqa: T201
     for violation in report.violations[:20]:
         print(f"{violation.kind}: {violation.text}")  # noqa: T201
     if report.violations or report.audit or report.deadlocks or weak:

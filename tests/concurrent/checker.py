@@ -114,10 +114,10 @@ def _holds(by_owner: Mapping[str, list[journal.Op]]) -> dict[Place, list[Hold]]:
     holds: dict[Place, list[Hold]] = defaultdict(list)
     for owner, ops in by_owner.items():
         released = min((op.invoked for op in _releases(ops)), default=float("inf"))
-        given = min(_given(ops), key=lambda op: op.ended or 0, default=None)
+        grant = min(_given(ops), key=lambda op: op.ended or 0, default=None)
         # A replay that was answered after the release tells nothing about that time.
-        if given is not None and given.ended is not None and given.ended < released:
-            holds[given.pool, given.address].append(Hold(owner, given.ended, released))
+        if grant is not None and grant.ended is not None and grant.ended < released:
+            holds[grant.pool, grant.address].append(Hold(owner, grant.ended, released))
     return holds
 
 
@@ -130,14 +130,14 @@ def _overlaps(place: Place, holds: list[Hold], cooldown: float) -> Iterable[Viol
             yield Violation("double_holder", text)
         elif hold.since - last.until < cooldown:
             yield Violation("cooldown_reuse", f"{text}: {hold.since - last.until:.3f} s")
-        last = max(last, hold, key=lambda one: one.until)
+        last = max(last, hold, key=lambda item: item.until)
 
 
 def _answers(owner: str, ops: list[journal.Op]) -> Iterable[Violation]:
-    given = _given(ops)
-    for op in given[1:]:
-        if (op.address, op.block) != (given[0].address, given[0].block):
-            yield Violation("idempotency", f"{owner}: {given[0].address}, then {op.address}")
+    grants = _given(ops)
+    for op in grants[1:]:
+        if (op.address, op.block) != (grants[0].address, grants[0].block):
+            yield Violation("idempotency", f"{owner}: {grants[0].address}, then {op.address}")
     releases = sorted(_releases(ops), key=lambda op: op.invoked)
     if releases and releases[0].first and releases[0].result == journal.REFUSED:
         yield Violation("taken_away", f"{owner}: {releases[0].address} ({releases[0].code})")
@@ -148,9 +148,9 @@ def _answers(owner: str, ops: list[journal.Op]) -> Iterable[Violation]:
 
 
 def _end(owner: str, ops: list[journal.Op], at_end: Counter[Place]) -> Iterable[Violation]:
-    releases, given = _releases(ops), _given(ops)
-    if given and not releases and not at_end[owner, given[0].address]:
-        yield Violation("lost_after_commit", f"{owner}: {given[0].address}")
+    releases, grants = _releases(ops), _given(ops)
+    if grants and not releases and not at_end[owner, grants[0].address]:
+        yield Violation("lost_after_commit", f"{owner}: {grants[0].address}")
     for op in releases:
         if op.result == journal.OK and at_end[owner, op.address]:
             yield Violation("not_released", f"{owner}: {op.address}")

@@ -64,9 +64,9 @@ class Client:
     def take_over(self) -> None:
         """What a killed predecessor left: its keys, its blocks, its requests without an answer."""
         released = {op.owner for op in self.past if op.kind == journal.RELEASE}
-        asked = {(op.owner, op.pool) for op in self.past if op.kind == journal.ALLOCATE}
+        allocations = {(op.owner, op.pool) for op in self.past if op.kind == journal.ALLOCATE}
         refused = {op.owner for op in self.past if op.result == journal.REFUSED}
-        for owner, pool in sorted(asked):
+        for owner, pool in sorted(allocations):
             if owner not in released | refused:
                 self._allocate(owner, pool)
         releases = {op.owner: op for op in self.past if op.kind == journal.RELEASE and op.first}

@@ -59,14 +59,14 @@ class Writer:
     def __post_init__(self) -> None:
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
-    def begin(self, **said: Any) -> int:
+    def begin(self, **fields: Any) -> int:
         self.number += 1
-        self._write({"n": self.number, "t": time.monotonic(), **said})
+        self._write({"n": self.number, "t": time.monotonic(), **fields})
         return self.number
 
     def end(self, number: int, answer: Answer) -> None:
-        said = {key: value for key, value in vars(answer).items() if value}
-        self._write({"n": number, "t": time.monotonic(), **said})
+        fields = {key: value for key, value in vars(answer).items() if value}
+        self._write({"n": number, "t": time.monotonic(), **fields})
 
     def _write(self, line: dict[str, Any]) -> None:
         os.write(self._file, json.dumps(line).encode() + b"\n")

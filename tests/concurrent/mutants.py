@@ -127,10 +127,10 @@ def without_skip_locked(source: str) -> str:
 
 @dataclass(frozen=True)
 class Mutant:
-    """`found` are violations of which at least one must be found."""
+    """At least one of the `violations` must be found."""
 
     door: type[doors.Service]
-    found: frozenset[str]
+    violations: frozenset[str]
     statements: Sequence[str] = ()
     unlocked: bool = False
 

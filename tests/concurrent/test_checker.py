@@ -94,8 +94,11 @@ def test_a_long_hold_hides_no_later_one() -> None:
 def test_a_large_history_is_checked_quickly() -> None:
     history = []
     for n in range(50_000):
-        at = {"address": f"10.0.0.{n % 50}", "block": n % 50}
-        history += [_got(f"o{n}", 10 * n, 10 * n + 1, **at), _gave(f"o{n}", 10 * n + 2, None, **at)]
+        place = {"address": f"10.0.0.{n % 50}", "block": n % 50}
+        history += [
+            _got(f"o{n}", 10 * n, 10 * n + 1, **place),
+            _gave(f"o{n}", 10 * n + 2, None, **place),
+        ]
     with effort.at_most(6_000):
         assert checker.check(history, [], cooldowns={"p": COOLDOWN}) == []
     assert checker.numbers(history).reuse_share == 1
@@ -103,12 +106,12 @@ def test_a_large_history_is_checked_quickly() -> None:
 
 def test_a_journal_says_what_was_written(tmp_path) -> None:
     writer = journal.Writer(tmp_path / "c.jsonl")
-    one = writer.begin(kind="allocate", owner="a", pool="p")
-    writer.end(one, journal.Answer("ok", "10.0.0.1", 7))
+    number = writer.begin(kind="allocate", owner="a", pool="p")
+    writer.end(number, journal.Answer("ok", "10.0.0.1", 7))
     writer.begin(kind="release", owner="a", pool="p", address="10.0.0.1", block=7, first=True)
     with writer.path.open("a") as torn:
         torn.write('{"n": 2, "t": 1')
-    given, gave = journal.read(writer.path)
-    assert (given.result, given.address, given.block) == ("ok", "10.0.0.1", 7)
+    grant, gave = journal.read(writer.path)
+    assert (grant.result, grant.address, grant.block) == ("ok", "10.0.0.1", 7)
     assert (gave.result, gave.ended, gave.first) == ("unknown", None, True)
     assert journal.last_number(writer.path) == 2

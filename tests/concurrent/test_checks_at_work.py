@@ -36,9 +36,9 @@ def test_no_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
         try:
             while not ended.is_set():
                 with suppress(errors.Conflict):
-                    taken = factories.ask(pool, *factories.holders(1 + done % 9)).blocks
+                    blocks = factories.ask(pool, *factories.holders(1 + done % 9)).blocks
                     factories.take(single, factories.holder(f"n-{number}", kind="node"))
-                    for block in taken[::2]:
+                    for block in blocks[::2]:
                         factories.give_back(block)
                 if done % 10 == number:
                     span = addresses.parse_range(f"10.0.{8 + number}.{done % 200}/32")

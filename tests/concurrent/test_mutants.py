@@ -60,6 +60,6 @@ def test_a_mutant_is_caught(name: str, scratch: Scratch, tmp_path: Path) -> None
     for _ in range(ROUNDS):
         crowd.run()
         counter = Counter(violation.kind for violation in crowd.check(scratch.held()))
-        if mutant.found & set(counter):
+        if mutant.violations & set(counter):
             return
     pytest.fail(f"not caught: {counter}, {crowd.numbers()}")

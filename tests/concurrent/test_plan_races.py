@@ -43,8 +43,8 @@ def test_concurrent_calls_never_get_cidrs_that_overlap() -> None:
     pools = [row.cidr for row in PoolCIDR.objects.all()]
     assert all(cidr.subnet_of(inner.cidr) for cidr in pools)
     assert len(cidrs) + len(pools) == 16
-    for one, other in itertools.combinations([*cidrs, *pools], 2):
-        assert not one.overlaps(other), (one, other)
+    for first, other in itertools.combinations([*cidrs, *pools], 2):
+        assert not first.overlaps(other), (first, other)
 
 
 def test_the_last_prefix_has_one_owner() -> None:

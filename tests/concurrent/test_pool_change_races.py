@@ -298,13 +298,13 @@ def test_a_cluster_that_gets_another_name_holds_up_nothing() -> None:
     pool = factories.pool("10.0.0.0/24")
     before = pool.cluster.name
 
-    renamed, taken = threading.Event(), threading.Event()
+    renamed, allocated = threading.Event(), threading.Event()
 
     def rename() -> bool:
         with transaction.atomic():
             Cluster.objects.filter(pk=pool.cluster_id).update(name="renamed")
             renamed.set()
-            return taken.wait(20)  # not when somebody waits for this transaction
+            return allocated.wait(20)  # not when somebody waits for this transaction
 
     def take() -> str:
         return str(factories.take(pool)["cluster"])
@@ -314,7 +314,7 @@ def test_a_cluster_that_gets_another_name_holds_up_nothing() -> None:
         try:
             return take()
         finally:
-            taken.set()
+            allocated.set()
 
     assert threads.together([rename, take_meanwhile]) == [True, before]
     assert not Window.objects.filter(pool=pool).exists()

@@ -34,17 +34,17 @@ def leaked(settings: Any) -> list[reclaim.ReclaimTarget]:
     ]  # fmt: skip
 
 
-def _reclaim(wanted: list[reclaim.ReclaimTarget]) -> list[reclaim.ReclaimResult]:
-    return list(reclaim.reclaim_all(wanted, author=factories.WITH_REASON))
+def _reclaim(targets: list[reclaim.ReclaimTarget]) -> list[reclaim.ReclaimResult]:
+    return list(reclaim.reclaim_all(targets, author=factories.WITH_REASON))
 
 
 def test_each_block_is_taken_back_once(leaked: list[reclaim.ReclaimTarget]) -> None:
     works = [lambda: _reclaim(leaked), lambda: _reclaim(leaked[::-1]), lambda: _reclaim(leaked)]
     results = threads.together(works)
     assert not threads.failures(results)
-    told = [item for result in results if isinstance(result, list) for item in result]
-    assert not [item.error for item in told if item.error]
-    assert sum(not item.repeated for item in told) == BLOCKS
+    outcomes = [item for result in results if isinstance(result, list) for item in result]
+    assert not [item.error for item in outcomes if item.error]
+    assert sum(not item.repeated for item in outcomes) == BLOCKS
     assert Event.objects.filter(type="reclaimed").count() == BLOCKS
 
 
@@ -52,17 +52,17 @@ def test_a_holder_that_returns_meanwhile_keeps_its_new_block(
     leaked: list[reclaim.ReclaimTarget],
 ) -> None:
     """It released, and was given the block again, while the reclaim waited for the row."""
-    one = leaked[0]
-    holder = allocation.Holder(one.kind, one.id)
+    target = leaked[0]
+    holder = allocation.Holder(target.kind, target.id)
 
     def return_() -> None:
-        allocation.release(one.block_id, holder, author=factories.BY)
-        factories.take(Block.objects.get(pk=one.block_id).pool, holder)
+        allocation.release(target.block_id, holder, author=factories.BY)
+        factories.take(Block.objects.get(pk=target.block_id).pool, holder)
 
     first = threads.in_passing(return_, commit=True)
-    results = threads.together([first, threads.meanwhile(lambda: _reclaim([one]))])
+    results = threads.together([first, threads.meanwhile(lambda: _reclaim([target]))])
     assert not threads.failures(results)
-    block = Block.objects.get(pk=one.block_id)
+    block = Block.objects.get(pk=target.block_id)
     assert block.state == "held"
     (result,) = results[1]  # type: ignore[misc]
     assert result.error is not None

@@ -38,8 +38,10 @@ def _range(case: catalogue.Case, door: addresses.InputSource) -> str:
 
 
 def _mask_size(case: catalogue.Case, door: addresses.InputSource) -> int:
-    of = case.within if isinstance(case.within, int) else ipaddress.ip_network(case.within or "")
-    return blocks.check_mask_size(case.value, of, field="f")
+    parent = (
+        case.within if isinstance(case.within, int) else ipaddress.ip_network(case.within or "")
+    )
+    return blocks.check_mask_size(case.value, parent, field="f")
 
 
 def _pool_names(case: catalogue.Case, door: addresses.InputSource) -> list[str]:

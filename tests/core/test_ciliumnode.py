@@ -98,7 +98,7 @@ def test_a_pool_that_is_listed_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "at", "code"),
+    ("manifest", "field", "code"),
     [
         ([], "", "object_expected"),
         ({"kind": "Node", "metadata": {"name": "a"}}, "kind", "unsupported_kind"),
@@ -130,10 +130,10 @@ def test_a_pool_that_is_listed_twice() -> None:
         ),
     ],
 )
-def test_malformed_parts(manifest: object, at: str, code: str) -> None:
+def test_malformed_parts(manifest: object, field: str, code: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
         ciliumnode.parse(manifest)
-    assert [(problem.field, problem.code) for problem in caught.value.problems] == [(at, code)]
+    assert [(problem.field, problem.code) for problem in caught.value.problems] == [(field, code)]
 
 
 def test_writing_back_changes_the_allocation_only() -> None:

@@ -26,7 +26,7 @@ def test_defaults(prefix: str, node: str, instance: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "given", "other"),
+    ("prefix", "part_text", "other"),
     [
         ("2001:db8::/48", "2001:db8:0:7::/64", "2001:db8:0:1::/64"),
         ("2001:db8::/48", "2001:db8::/64", "2001:db8:0:1::/64"),
@@ -35,8 +35,10 @@ def test_defaults(prefix: str, node: str, instance: str) -> None:
         ("2001:db8::/64", "2001:db8::/65", "2001:db8:0:0:8000::/80"),
     ],
 )
-def test_one_given_part_stays_and_the_other_gives_way(prefix: str, given: str, other: str) -> None:
-    whole, part = ip_network(prefix), ip_network(given)
+def test_one_given_part_stays_and_the_other_gives_way(
+    prefix: str, part_text: str, other: str
+) -> None:
+    whole, part = ip_network(prefix), ip_network(part_text)
     assert blocks.divide_cluster_prefix(whole, node=part) == (part, ip_network(other))
     node, instance = blocks.divide_cluster_prefix(whole, instance=part)
     assert instance == part
@@ -87,7 +89,7 @@ def test_there_is_always_room_beside_a_smaller_part(
     ],
 )
 def test_refused(prefix: str, parts: dict[str, str], code: str) -> None:
-    given = {name: ip_network(text) for name, text in parts.items()}
+    networks = {name: ip_network(text) for name, text in parts.items()}
     with pytest.raises(errors.InvalidInput) as caught:
-        blocks.divide_cluster_prefix(ip_network(prefix), **given)
+        blocks.divide_cluster_prefix(ip_network(prefix), **networks)
     assert caught.value.code == code

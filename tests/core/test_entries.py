@@ -13,9 +13,9 @@ KNOWN = entries.rules(["10.0.0.0/24", "fd00:1::/64"])
 FORM = entries.rules(["10.0.0.0/24", "fd00:1::/64"], lenient=True)
 
 
-def codes(value: object, known: entries.Rules = KNOWN) -> list[str]:
+def codes(value: object, rules: entries.Rules = KNOWN) -> list[str]:
     with pytest.raises(errors.InvalidInput) as refused:
-        entries.parse(value, known)
+        entries.parse(value, rules)
     return [problem.code for problem in refused.value.problems]
 
 

@@ -86,7 +86,7 @@ def test_a_row_without_an_address_may_be_completed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "moved", "made"),
+    ("name", "moved", "vm_name"),
     [
         ("web-01", True, "web-01"),
         ("Web 01", True, "web-01"),
@@ -95,9 +95,9 @@ def test_a_row_without_an_address_may_be_completed() -> None:
         (f"{'a' * 40}.{'b' * 40}", True, f"{'a' * 40}.{'b' * 22}"),
     ],
 )
-def test_what_a_vm_is_called(name: Any, moved: bool, made: str) -> None:
+def test_what_a_vm_is_called(name: Any, moved: bool, vm_name: str) -> None:
     row = VMInterface(1, name, MAC, ("10.0.0.5/24",))
-    assert resolve(row, TO, Plan(resolving.IPPOOL, moved=moved)).vm == made
+    assert resolve(row, TO, Plan(resolving.IPPOOL, moved=moved)).vm == vm_name
 
 
 def test_nobody_said_where_to() -> None:

@@ -19,7 +19,7 @@ def _members(span: blocks.Span) -> set[int]:
 
 @given(st.lists(SPANS), st.lists(st.tuples(st.booleans(), SPANS)), SPANS)
 def test_it_is_a_set(
-    begin: list[blocks.Span], changes: list[tuple[bool, blocks.Span]], asked: blocks.Span
+    begin: list[blocks.Span], changes: list[tuple[bool, blocks.Span]], queried: blocks.Span
 ) -> None:
     indexes = IndexSet(begin)
     members = set().union(*map(_members, begin))
@@ -31,9 +31,9 @@ def test_it_is_a_set(
             indexes.remove(span)
             members -= _members(span)
         assert indexes.spans() == blocks.merge(blocks.Span(member, member) for member in members)
-    assert indexes.contains_span(asked) == (_members(asked) <= members)
-    outside = next(index for index in range(asked.first, 100) if index not in members)
-    assert indexes.next_missing(asked.first) == outside
+    assert indexes.contains_span(queried) == (_members(queried) <= members)
+    outside = next(index for index in range(queried.first, 100) if index not in members)
+    assert indexes.next_missing(queried.first) == outside
 
 
 def test_huge_spans_cost_nothing() -> None:

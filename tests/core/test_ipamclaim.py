@@ -86,7 +86,7 @@ def test_the_vm_is_the_owner_or_the_label_or_in_the_name(
 
 
 @pytest.mark.parametrize(
-    ("spec", "status", "found"),
+    ("spec", "status", "problems"),
     [
         ({"mac": "nonsense"}, {}, ["spec.mac mac_syntax"]),
         ({"mac": 112233445506}, {}, ["spec.mac wrong_type"]),
@@ -103,10 +103,10 @@ def test_the_vm_is_the_owner_or_the_label_or_in_the_name(
     ],
 )
 def test_a_part_that_says_nothing_is_told_and_the_rest_is_taken_in(
-    spec: dict[str, Any], status: dict[str, Any], found: list[str]
+    spec: dict[str, Any], status: dict[str, Any], problems: list[str]
 ) -> None:
     claim = ipamclaim.parse(manifest(status=status, **spec))
-    assert [f"{problem.field} {problem.code}" for problem in claim.problems] == found
+    assert [f"{problem.field} {problem.code}" for problem in claim.problems] == problems
     assert claim.network == "cluster_udn_blue"
 
 

@@ -43,7 +43,7 @@ def test_matches(selector: dict[str, Any], matches: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "at", "code"),
+    ("selector", "field", "code"),
     [
         ([], "s", "object_expected"),
         ({"matchLabel": {}}, "s.matchLabel", "unknown_field"),
@@ -64,8 +64,8 @@ def test_matches(selector: dict[str, Any], matches: bool) -> None:
         ),
     ],
 )
-def test_refused(selector: object, at: str | None, code: str) -> None:
+def test_refused(selector: object, field: str | None, code: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
         label_selector.parse(selector, field="s")
     (problem,) = caught.value.problems
-    assert (problem.field if at else None, problem.code) == (at, code)
+    assert (problem.field if field else None, problem.code) == (field, code)

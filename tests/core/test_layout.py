@@ -36,7 +36,9 @@ def _ranges_near(draw: st.DrawFn) -> tuple[blocks.Layout, list[addresses.Address
     size = layout.cidr.num_addresses
     bounds = draw(st.lists(st.tuples(st.integers(-9, size + 9), st.integers(0, size)), max_size=5))
     start = layout.cidr.network_address
-    ranges = [addresses.AddressRange(start + at, start + at + more) for at, more in bounds]
+    ranges = [
+        addresses.AddressRange(start + offset, start + offset + more) for offset, more in bounds
+    ]
     other = "fd00::1-fd00::ffff" if layout.cidr.version == 4 else "10.0.0.0-10.0.255.255"
     return layout, [*ranges, addresses.parse_range(other)]
 

@@ -59,7 +59,7 @@ def test_what_is_read(text: str, expected: Element) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "at"),
+    ("text", "code", "field"),
     [
         ("[{]", "json_syntax", ""),
         ('[{"name": "a"} 1]', "json_syntax", ""),
@@ -87,11 +87,11 @@ def test_what_is_read(text: str, expected: Element) -> None:
         (_one(cni="x" * selection.MAX_BYTES), "too_large", ""),
     ],
 )
-def test_what_cannot_be_understood(text: object, code: str, at: str) -> None:
+def test_what_cannot_be_understood(text: object, code: str, field: str) -> None:
     with pytest.raises(errors.InvalidAnnotation) as caught:
         selection.default_network(text)
     (problem,) = caught.value.problems
-    assert (problem.code, problem.field) == (code, DEFAULT_NETWORK + at)
+    assert (problem.code, problem.field) == (code, DEFAULT_NETWORK + field)
 
 
 def test_json_errors_have_a_position() -> None:

@@ -52,20 +52,20 @@ def nad(config: object, **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"namespace": "blue", "name": "prod", **metadata}, "spec": spec}
 
 
-def said(**changes: Any) -> str:
+def nad_config(**changes: Any) -> str:
     config = {key: value for key, value in {**CONFIG, **changes}.items() if value is not None}
     return json.dumps(config)
 
 
 def read(**changes: Any) -> UDN:
-    network = nads.parse(nad(said(**changes))).network
+    network = nads.parse(nad(nad_config(**changes))).network
     assert network is not None
     return network
 
 
 @pytest.mark.parametrize("metadata", [{}, OWNED, LABELLED, {"labels": 1}])
 def test_one_of_ovn_kubernetes(metadata: dict[str, Any]) -> None:
-    attachment = nads.parse(nad(said(), **metadata))
+    attachment = nads.parse(nad(nad_config(), **metadata))
     assert attachment == Attachment("blue", "prod", NETWORK, True, CONFIG)
 
 
@@ -110,11 +110,11 @@ def test_without_subnets_there_is_no_ipam() -> None:
         ("[" * 100_000, ["config_syntax"]),
         ("x" * (1 << 19), ["config_syntax"]),
         (7, ["wrong_type"]),
-        (said(name=None), ["required"]),
-        (said(name=5, subnets="10.0.0.0/99"), ["not_a_cidr", "wrong_type"]),
-        (said(subnets=["10.0.0.0/16"]), ["wrong_type"]),
-        (said(defaultGatewayIPs="10.0.0.1/24"), ["not_an_address"]),
-        (said(subnets="10.0.0.0/16/24"), ["not_a_cidr"]),
+        (nad_config(name=None), ["required"]),
+        (nad_config(name=5, subnets="10.0.0.0/99"), ["not_a_cidr", "wrong_type"]),
+        (nad_config(subnets=["10.0.0.0/16"]), ["wrong_type"]),
+        (nad_config(defaultGatewayIPs="10.0.0.1/24"), ["not_an_address"]),
+        (nad_config(subnets="10.0.0.0/16/24"), ["not_a_cidr"]),
     ],
 )
 def test_broken_ones(config: object, codes: list[str]) -> None:

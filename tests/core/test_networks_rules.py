@@ -243,6 +243,6 @@ def test_what_is_to_be_written(changes: dict[str, Any], expected: str) -> None:
 
 
 def test_all_that_cannot_be_changed_is_said() -> None:
-    named = {field for field, _ in rules.IMMUTABLE}
+    immutable = {field for field, _ in rules.IMMUTABLE}
     changeable = {"namespace_selector", "namespaces", "ipam_mode", "kind", "namespace"}
-    assert named | changeable == set(rules.FIELDS)
+    assert immutable | changeable == set(rules.FIELDS)

@@ -22,12 +22,12 @@ def test_every_pair(networks: list) -> None:
     result = [(outer, inner) for outer, inner in overlaps.nested_pairs(owned)]
     for (outer, _), (inner, _) in result:
         assert overlaps.contains(outer, inner)
-    pairs = {frozenset((one[1], other[1])) for one, other in result}
+    pairs = {frozenset((first[1], other[1])) for first, other in result}
     assert len(pairs) == len(result)
     assert pairs == {
-        frozenset((one[1], other[1]))
-        for one, other in combinations(owned, 2)
-        if one[0].version == other[0].version and one[0].overlaps(other[0])
+        frozenset((first[1], other[1]))
+        for first, other in combinations(owned, 2)
+        if first[0].version == other[0].version and first[0].overlaps(other[0])
     }
 
 
@@ -46,9 +46,9 @@ def test_across_spaces_only_what_overlaps_another_space(networks: list) -> None:
     groups = list(overlaps.overlap_groups(owned, space=lambda owner: owner[0]))
     for first, *others in groups:
         assert all(overlaps.contains(first[0], network) for network, _ in others)
-    told = [owner for group in groups for _, owner in group]
-    assert len(told) == len(set(told))
-    assert set(told) == {
+    owners = [owner for group in groups for _, owner in group]
+    assert len(owners) == len(set(owners))
+    assert set(owners) == {
         owner
         for pair in combinations(owned, 2)
         if pair[0][1][0] != pair[1][1][0]

@@ -46,14 +46,14 @@ class Naive:
                     return place[index]
         return None
 
-    def of(self, name: str) -> list[IPv4Network]:
+    def blocks_of(self, name: str) -> list[IPv4Network]:
         return sorted(block for block, holder in self.holders.items() if holder == name)
 
-    def serve(self, name: str, keeps: list[IPv4Network], wanted: int) -> list[IPv4Network]:
-        for block in set(self.of(name)) - set(keeps):
+    def serve(self, name: str, keeps: list[IPv4Network], needed: int) -> list[IPv4Network]:
+        for block in set(self.blocks_of(name)) - set(keeps):
             del self.holders[block]
         got = []
-        while 2 * (len(keeps) + len(got)) < wanted and (block := self.take(name)):
+        while 2 * (len(keeps) + len(got)) < needed and (block := self.take(name)):
             got.append(block)
         return got
 
@@ -83,18 +83,18 @@ def test_the_same_blocks_in_the_same_order(
             operator.release_node(name)
             naive.serve(name, [], 0)
             continue
-        keeps = naive.of(name)[number if verb == "give back" else 0 :]
+        keeps = naive.blocks_of(name)[number if verb == "give back" else 0 :]
         expected = number if verb == "ask" else 0
         outcome = operator.allocate_to_node(_listing(name, keeps, expected))
         assert outcome.cidrs(Verb.ALLOCATE) == naive.serve(name, keeps, expected)
-        assert bool(outcome.errors) == (2 * len(naive.of(name)) < expected)
+        assert bool(outcome.errors) == (2 * len(naive.blocks_of(name)) < expected)
         _nobody_shares(operator, naive)
 
 
-def _listing(name: str, keeps: list[IPv4Network], wanted: int) -> ciliumnode.NodeDemand:
-    return node(name, demands={"a": wanted}, a=texts(keeps))
+def _listing(name: str, keeps: list[IPv4Network], needed: int) -> ciliumnode.NodeDemand:
+    return node(name, demands={"a": needed}, a=texts(keeps))
 
 
 def _nobody_shares(operator: Any, naive: Naive) -> None:
     for name in ("n1", "n2", "n3"):
-        assert operator.allocated(name).get("a", []) == naive.of(name)
+        assert operator.allocated(name).get("a", []) == naive.blocks_of(name)

@@ -54,7 +54,7 @@ def operator_plans(
     for item in nodes:
         operator.allocate_to_node(item)
     operator.finish_restore()
-    outcomes = {one.name: operator.allocate_to_node(one) for one in nodes}
+    outcomes = {demand.name: operator.allocate_to_node(demand) for demand in nodes}
     return {
         name: (
             tuple((step.pool, step.cidr) for step in outcome.steps if step.verb is Verb.ALLOCATE),

@@ -13,7 +13,17 @@ from claims.core.workloads import pod_mutation
 from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK, NETWORKS
 from claims.core.workloads.pod_mutation import UPDATE, MutationOutcome, Settings
 from claims.core.workloads.vm_addresses import VM, Registrations
-from tests.core.vm_world import MAC, Manifest, claim, entry, known, network, patched, pod, vm
+from tests.core.vm_world import (
+    MAC,
+    Manifest,
+    claim,
+    entry,
+    network,
+    patched,
+    pod,
+    registrations,
+    vm,
+)
 
 OURS = {
     "name": "default",
@@ -27,7 +37,7 @@ OURS = {
 def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) -> MutationOutcome:
     settings = more.pop("settings", Settings())
     who = more.pop("who", vm())
-    return pod_mutation.decide(manifest, who, what or known(entry()), settings, **more)
+    return pod_mutation.decide(manifest, who, what or registrations(entry()), settings, **more)
 
 
 def _with(*elements: Any) -> Manifest:
@@ -66,7 +76,7 @@ def test_by_the_settings_of_the_cluster() -> None:
 
 
 def test_dual_stack() -> None:
-    what = known(
+    what = registrations(
         entry("fd00::5/64", "10.0.0.5/16"), networks=(network("10.0.0.0/16", "fd00::/64"),)
     )
     assert _element(pod(), _decide(pod(), what))["ips"] == ["10.0.0.5/16", "fd00::5/64"]
@@ -145,7 +155,7 @@ def test_secondary_networks_are_left_alone() -> None:
 
 
 def test_both_pods_of_a_migration_get_the_same() -> None:
-    what = known(entry(), claims=(claim(vm="vm-server", ips=("10.0.0.5/16",)),))
+    what = registrations(entry(), claims=(claim(vm="vm-server", ips=("10.0.0.5/16",)),))
     source, target = pod(), pod()
     target["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = "1"
     assert _decide(source, what).patch == _decide(target, what).patch
@@ -155,7 +165,7 @@ def test_both_pods_of_a_migration_get_the_same() -> None:
 def test_an_element_of_the_owner_gets_the_claim(ips: list[str]) -> None:
     """No entry and no claim: what the owner asks for stays as it is written."""
     there = {"name": "default", "namespace": "ovn-kubernetes", "mac": MAC, "ips": ips}
-    outcome = _decide(_with(there), known())
+    outcome = _decide(_with(there), registrations())
     assert outcome.code == "completed"
     assert _element(_with(there), outcome) == there | {CLAIM: "vm-server.podnet"}
 
@@ -171,15 +181,15 @@ def test_an_element_of_the_owner_gets_the_claim(ips: list[str]) -> None:
 )
 def test_an_element_of_the_owner_that_cannot_be_completed(there: Manifest, code: str) -> None:
     there = {"name": "default", "namespace": "ovn-kubernetes", **there}
-    outcome = _decide(_with(there), known())
+    outcome = _decide(_with(there), registrations())
     assert (outcome.code, outcome.patch) == (code, None)
 
 
 def test_a_vm_without_an_entry() -> None:
-    outcome = _decide(pod(), known())
+    outcome = _decide(pod(), registrations())
     assert (outcome.code, outcome.patch) == ("no_entry", None)
     assert "neither a MAC entry nor an IPAMClaim" in outcome.warnings[0]
-    quiet = _decide(pod(), known(networks=()))
+    quiet = _decide(pod(), registrations(networks=()))
     assert (quiet.code, quiet.warnings) == ("no_primary_network", ())
 
 
@@ -199,7 +209,7 @@ def test_other_pods(labels: Any) -> None:
     other = pod()
     other["metadata"]["labels"] = labels
     assert pod_mutation.launcher_vm(other, "blue") is None
-    outcome = pod_mutation.decide(other, None, known(entry()), Settings())
+    outcome = pod_mutation.decide(other, None, registrations(entry()), Settings())
     assert outcome == MutationOutcome("not_a_vm", "the pod runs no VM")
 
 
@@ -217,4 +227,4 @@ _ANY = st.recursive(
 @given(_ANY, st.sampled_from(["CREATE", UPDATE]))
 def test_nothing_is_raised(manifest: Any, operation: str) -> None:
     pod_mutation.launcher_vm(manifest, "blue")
-    assert pod_mutation.decide(manifest, vm(), known(entry()), Settings(), operation).code
+    assert pod_mutation.decide(manifest, vm(), registrations(entry()), Settings(), operation).code

@@ -38,10 +38,10 @@ def _advertisement(selector: object, kind: str = "CiliumPodIPPool") -> dict[str,
     return {"metadata": {"name": "a"}, "spec": {"advertisements": [entry]}}
 
 
-def _found(rule: str, changes: dict[str, str | None], **seen: Any) -> PreflightFinding:
+def _found(rule: str, changes: dict[str, str | None], **state: Any) -> PreflightFinding:
     config = {key: value for key, value in (GOOD | changes).items() if value is not None}
-    seen.setdefault("pools", [DEFAULT, OTHER])
-    findings = {finding.rule: finding for finding in preflight.check(CiliumState(config, **seen))}
+    state.setdefault("pools", [DEFAULT, OTHER])
+    findings = {finding.rule: finding for finding in preflight.check(CiliumState(config, **state))}
     return findings[rule]
 
 

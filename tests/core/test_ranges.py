@@ -34,9 +34,9 @@ def test_text_and_value_are_the_same(span: addresses.AddressRange) -> None:
 
 @hypothesis.given(RANGES, RANGES)
 def test_overlap_is_a_common_address(
-    one: addresses.AddressRange, other: addresses.AddressRange
+    first: addresses.AddressRange, other: addresses.AddressRange
 ) -> None:
-    assert one.overlaps(other) == bool(_members(one) & _members(other))
+    assert first.overlaps(other) == bool(_members(first) & _members(other))
 
 
 @hypothesis.given(RANGES, st.integers(26, 32))

@@ -11,7 +11,7 @@ from claims.core import address_requests
 from claims.core.ipamclaims import names
 from claims.core.workloads import vm_addresses
 from claims.core.workloads.vm_addresses import VM, Registrations
-from tests.core.vm_world import MAC, NETWORK, claim, entry, known, network, vm
+from tests.core.vm_world import MAC, NETWORK, claim, entry, network, registrations, vm
 
 OTHER = "02:00:00:00:00:99"
 DUAL: Any = ("10.0.0.0/16", "fd00::/64")
@@ -29,7 +29,9 @@ def _declined(who: VM, what: Registrations) -> str:
 
 
 def test_the_entry_of_its_mac() -> None:
-    address_choice = vm_addresses.choose(vm(), known(entry(), entry("10.0.0.9/16", mac=OTHER)))
+    address_choice = vm_addresses.choose(
+        vm(), registrations(entry(), entry("10.0.0.9/16", mac=OTHER))
+    )
     assert (address_choice.mac, address_choice.ips, address_choice.network) == (
         MAC,
         ("10.0.0.5/16",),
@@ -40,49 +42,52 @@ def test_the_entry_of_its_mac() -> None:
 
 
 def test_by_name_while_the_mac_is_unknown() -> None:
-    named = entry(vm="vm-server", namespace="blue")
+    named_entry = entry(vm="vm-server", namespace="blue")
     for who in (vm(mac=None), VM("blue", "vm-server")):
-        address_choice = vm_addresses.choose(who, known(named))
+        address_choice = vm_addresses.choose(who, registrations(named_entry))
         assert (address_choice.mac, address_choice.ips) == (MAC, ("10.0.0.5/16",))
-    assert _declined(VM("green", "vm-server"), known(named)) == "no_entry"
-    assert _declined(VM("blue", "vm-server"), known(entry(vm="vm-server"))) == "no_entry"
+    assert _declined(VM("green", "vm-server"), registrations(named_entry)) == "no_entry"
+    assert _declined(VM("blue", "vm-server"), registrations(entry(vm="vm-server"))) == "no_entry"
 
 
 def test_dual_stack_has_ipv4_first() -> None:
     both = entry("fd00::5/64", "10.0.0.5/16")
-    assert _ips(vm(), known(both, networks=(network(*DUAL),))) == ("10.0.0.5/16", "fd00::5/64")
+    assert _ips(vm(), registrations(both, networks=(network(*DUAL),))) == (
+        "10.0.0.5/16",
+        "fd00::5/64",
+    )
 
 
 def test_the_length_is_that_of_the_subnet() -> None:
-    assert _ips(vm(), known(entry("10.0.0.5/24"))) == ("10.0.0.5/16",)
+    assert _ips(vm(), registrations(entry("10.0.0.5/24"))) == ("10.0.0.5/16",)
     unseen = dataclasses.replace(network(), subnets=())
-    assert _ips(vm(), known(entry("10.0.0.5/24"), networks=(unseen,))) == ("10.0.0.5/24",)
+    assert _ips(vm(), registrations(entry("10.0.0.5/24"), networks=(unseen,))) == ("10.0.0.5/24",)
 
 
 @pytest.mark.parametrize(
     ("what", "code"),
     [
-        (known(), "no_entry"),
-        (known(entry(mac=OTHER)), "no_entry"),
-        (known(entry(vm="vm-server", namespace="blue", mac=OTHER)), "mac_differs"),
-        (known(entry(vm="another")), "entry_of_another_vm"),
-        (known(entry(namespace="green")), "entry_of_another_vm"),
-        (known(entry(), entry("10.0.0.6/16")), "ambiguous_entries"),
-        (known(entry("10.1.0.5/16")), "outside_subnet"),
-        (known(entry("fd00::5/64")), "outside_subnet"),
-        (known(entry("10.0.0.0/16")), "unusable_address"),
-        (known(entry("10.0.255.255/16")), "unusable_address"),
-        (known(entry("10.0.0.1/16")), "unusable_address"),
-        (known(entry("10.0.0.9/16"), default_gateways=("10.0.0.9",)), "unusable_address"),
-        (known(entry("10.0.0.5/16", "10.0.0.6/16")), "too_many_addresses"),
-        (known(entry(), networks=(network(*DUAL),)), "family_missing"),
-        (known(entry(), networks=()), "no_primary_network"),
-        (known(entry(vm="vm-server", namespace="blue"), networks=()), "nad_missing"),
-        (known(entry(), networks=(network(), network())), "several_networks"),
-        (known(entry(), persistent=False), "not_persistent"),
-        (known(entry(), topology="layer3"), "not_layer2"),
-        (known(claims=(claim(vm="vm-server", mac=OTHER),)), "mac_differs"),
-        (known(entry(), claims=(claim(vm="another"),)), "claim_of_another_vm"),
+        (registrations(), "no_entry"),
+        (registrations(entry(mac=OTHER)), "no_entry"),
+        (registrations(entry(vm="vm-server", namespace="blue", mac=OTHER)), "mac_differs"),
+        (registrations(entry(vm="another")), "entry_of_another_vm"),
+        (registrations(entry(namespace="green")), "entry_of_another_vm"),
+        (registrations(entry(), entry("10.0.0.6/16")), "ambiguous_entries"),
+        (registrations(entry("10.1.0.5/16")), "outside_subnet"),
+        (registrations(entry("fd00::5/64")), "outside_subnet"),
+        (registrations(entry("10.0.0.0/16")), "unusable_address"),
+        (registrations(entry("10.0.255.255/16")), "unusable_address"),
+        (registrations(entry("10.0.0.1/16")), "unusable_address"),
+        (registrations(entry("10.0.0.9/16"), default_gateways=("10.0.0.9",)), "unusable_address"),
+        (registrations(entry("10.0.0.5/16", "10.0.0.6/16")), "too_many_addresses"),
+        (registrations(entry(), networks=(network(*DUAL),)), "family_missing"),
+        (registrations(entry(), networks=()), "no_primary_network"),
+        (registrations(entry(vm="vm-server", namespace="blue"), networks=()), "nad_missing"),
+        (registrations(entry(), networks=(network(), network())), "several_networks"),
+        (registrations(entry(), persistent=False), "not_persistent"),
+        (registrations(entry(), topology="layer3"), "not_layer2"),
+        (registrations(claims=(claim(vm="vm-server", mac=OTHER),)), "mac_differs"),
+        (registrations(entry(), claims=(claim(vm="another"),)), "claim_of_another_vm"),
     ],
 )
 def test_nothing_is_asked_for(what: Registrations, code: str) -> None:
@@ -90,26 +95,28 @@ def test_nothing_is_asked_for(what: Registrations, code: str) -> None:
 
 
 def test_a_vm_without_an_interface_to_the_pod_network() -> None:
-    assert _declined(VM("blue", "vm-server", observed=True), known(entry())) == "no_interface"
+    assert (
+        _declined(VM("blue", "vm-server", observed=True), registrations(entry())) == "no_interface"
+    )
 
 
 def test_entries_of_other_networks_are_not_asked() -> None:
     elsewhere = dataclasses.replace(entry(), network="another")
-    assert _declined(vm(), known(elsewhere)) == "no_entry"
+    assert _declined(vm(), registrations(elsewhere)) == "no_entry"
 
 
 def test_of_two_entries_of_a_mac_the_one_that_names_the_vm() -> None:
-    named = entry("10.0.0.6/16", vm="vm-server", namespace="blue")
-    assert _ips(vm(), known(entry(), named)) == ("10.0.0.6/16",)
-    assert _ips(vm(), known(entry(), entry())) == ("10.0.0.5/16",)  # twice the same
+    named_entry = entry("10.0.0.6/16", vm="vm-server", namespace="blue")
+    assert _ips(vm(), registrations(entry(), named_entry)) == ("10.0.0.6/16",)
+    assert _ips(vm(), registrations(entry(), entry())) == ("10.0.0.5/16",)  # twice the same
 
 
 def test_the_request_of_a_claim() -> None:
-    asked = claim(vm="vm-server", mac=MAC, requested=("10.0.0.7",))
-    address_choice = vm_addresses.choose(vm(mac=None), known(claims=(asked,)))
+    requested_claim = claim(vm="vm-server", mac=MAC, requested=("10.0.0.7",))
+    address_choice = vm_addresses.choose(vm(mac=None), registrations(claims=(requested_claim,)))
     assert (address_choice.mac, address_choice.ips) == (MAC, ("10.0.0.7/16",))
     assert address_choice.because == "the request of the IPAMClaim vm-server.podnet"
-    assert _ips(vm(), known(entry(), claims=(asked,))) == ("10.0.0.5/16",)
+    assert _ips(vm(), registrations(entry(), claims=(requested_claim,))) == ("10.0.0.5/16",)
 
 
 @pytest.mark.parametrize(
@@ -121,54 +128,56 @@ def test_the_request_of_a_claim() -> None:
     ],
 )
 def test_a_claim_of_another_name_that_stands_for_the_vm(fields: Any, ips: tuple[str, ...]) -> None:
-    address_choice = vm_addresses.choose(vm(), known(claims=(claim("odd", **fields),)))
+    address_choice = vm_addresses.choose(vm(), registrations(claims=(claim("odd", **fields),)))
     assert (address_choice.mac, address_choice.ips, address_choice.claim) == (MAC, ips, "odd")
 
 
 def test_a_claim_of_another_mac_or_vm_is_not_the_vms() -> None:
     for fields in ({"vm": "", "mac": OTHER}, {"vm": ""}, {"vm": "another", "mac": MAC}):
         other = claim("odd", requested=("10.0.0.7",), **fields)
-        assert _declined(vm(), known(claims=(other,))) == "no_entry"
+        assert _declined(vm(), registrations(claims=(other,))) == "no_entry"
 
 
 def test_claims_of_other_names_ask_for_one_thing() -> None:
     asking = [claim(name, vm="vm-server", requested=("10.0.0.7",)) for name in ("a", "b")]
-    assert _ips(vm(), known(claims=tuple(asking))) == ("10.0.0.7/16",)
+    assert _ips(vm(), registrations(claims=tuple(asking))) == ("10.0.0.7/16",)
     asking[1] = dataclasses.replace(asking[1], requested=("10.0.0.8",))
     called = claim(vm="vm-server")
-    assert _declined(vm(), known(claims=(called, *asking))) == "ambiguous_claims"
+    assert _declined(vm(), registrations(claims=(called, *asking))) == "ambiguous_claims"
 
 
 def test_what_the_owner_asks_for_comes_last() -> None:
-    asked = ("10.0.0.8/16",)
-    address_choice = vm_addresses.choose(vm(), known(), asked)
+    requested = ("10.0.0.8/16",)
+    address_choice = vm_addresses.choose(vm(), registrations(), requested)
     assert (address_choice.mac, address_choice.ips, address_choice.claim) == (
         MAC,
-        asked,
+        requested,
         "vm-server.podnet",
     )
-    assert vm_addresses.choose(vm(), known(entry()), asked).ips == ("10.0.0.5/16",)
+    assert vm_addresses.choose(vm(), registrations(entry()), requested).ips == ("10.0.0.5/16",)
     granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
-    assert vm_addresses.choose(vm(), known(claims=(granted,)), asked).ips == ("10.0.0.77/16",)
+    assert vm_addresses.choose(vm(), registrations(claims=(granted,)), requested).ips == (
+        "10.0.0.77/16",
+    )
 
 
 def test_a_claim_that_nobody_asked_addresses_for_is_left_alone() -> None:
     dynamic = claim(vm="vm-server", ips=("10.0.0.77/16",))
-    assert _declined(vm(), known(claims=(dynamic,))) == "no_entry"
+    assert _declined(vm(), registrations(claims=(dynamic,))) == "no_entry"
 
 
 def test_what_a_claim_was_granted_stays() -> None:
     granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
-    address_choice = vm_addresses.choose(vm(), known(entry(), claims=(granted,)))
+    address_choice = vm_addresses.choose(vm(), registrations(entry(), claims=(granted,)))
     assert address_choice.ips == ("10.0.0.77/16",)
     assert "the former takes effect when the claim is deleted" in address_choice.notes[0]
     agreed = claim(vm="vm-server", ips=("10.0.0.5/16",))
-    assert vm_addresses.choose(vm(), known(entry(), claims=(agreed,))).notes == ()
+    assert vm_addresses.choose(vm(), registrations(entry(), claims=(agreed,))).notes == ()
 
 
 def test_the_name_of_the_claim() -> None:
     def called(who: VM, *claims: Any) -> str:
-        result = known(entry(vm=who.name, namespace="blue"), claims=claims)
+        result = registrations(entry(vm=who.name, namespace="blue"), claims=claims)
         return vm_addresses.choose(who, result).claim
 
     assert called(vm("a.b", interface="c")) == "a.b.c"
@@ -180,11 +189,11 @@ def test_the_name_of_the_claim() -> None:
 
 def test_names_that_are_too_long() -> None:
     long = "v" * 60 + "." + "w" * 190
-    cut = vm_addresses.choose(vm(long), known(entry()))
+    cut = vm_addresses.choose(vm(long), registrations(entry()))
     assert cut.claim == names.compose_key(long, "podnet")
     assert len(cut.claim) == 253
     assert "cut at 253 characters" in cut.notes[0]
-    impossible = vm_addresses.choose(vm("v" * 252), known(entry()))
+    impossible = vm_addresses.choose(vm("v" * 252), registrations(entry()))
     assert impossible.claim == ""
     assert "would be too long" in impossible.notes[0]
 
@@ -192,6 +201,6 @@ def test_names_that_are_too_long() -> None:
 def test_two_vms_of_one_claim_name() -> None:
     """`a.b` on c and `a` on b.c."""
     theirs = claim("a.b.c", vm="a", ips=("10.0.0.9/16",))
-    assert _declined(vm("a.b", interface="c"), known(entry(), claims=(theirs,))) == (
+    assert _declined(vm("a.b", interface="c"), registrations(entry(), claims=(theirs,))) == (
         "claim_of_another_vm"
     )

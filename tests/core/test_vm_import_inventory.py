@@ -18,15 +18,15 @@ def _read(*vms: object) -> tuple[list[VMInterface], dict[str, int]]:
     return list(inventory.vms(vms, skipped)), skipped
 
 
-def _guest(ip: str, **said: Any) -> dict[str, Any]:
+def _guest(ip: str, **fields: Any) -> dict[str, Any]:
     network = {"mac": MAC, "network": "vlan100-prod", "origin": "manual", "prefix": 24}
-    return {"device": "0", "deviceConfigId": 4000, "ip": ip, **network, **said}
+    return {"device": "0", "deviceConfigId": 4000, "ip": ip, **network, **fields}
 
 
-def _vsphere(**said: Any) -> dict[str, Any]:
+def _vsphere(**fields: Any) -> dict[str, Any]:
     nic = {"network": PORT_GROUP, "mac": MAC, "order": 0, "deviceKey": 4000}
     guests = [_guest("10.0.0.21"), _guest("fe80::1", origin="linklayer", prefix=64)]
-    return {"id": "vm-1", "name": "Web 01", "nics": [nic], "guestNetworks": guests, **said}
+    return {"id": "vm-1", "name": "Web 01", "nics": [nic], "guestNetworks": guests, **fields}
 
 
 def test_vsphere() -> None:
@@ -137,8 +137,8 @@ OTHERS: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
 
 @pytest.mark.parametrize("provider", OTHERS)
 def test_the_other_providers(provider: str) -> None:
-    said, expected = OTHERS[provider]
-    vm = {"id": "1", "name": "web-01", **said}
+    fields, expected = OTHERS[provider]
+    vm = {"id": "1", "name": "web-01", **fields}
     assert inventory.is_vm(vm)
     result, _ = _read(vm)
     assert [(item.mac, item.ips, item.port_group) for item in result] == [expected]

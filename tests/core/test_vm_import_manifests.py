@@ -72,8 +72,8 @@ def test_a_claim() -> None:
 
 
 def test_a_claim_may_do_without_mac_and_addresses() -> None:
-    given = _claim() | {"status": {"ips": ["10.0.0.7/24"]}}
-    with_status, bare = manifests.rows([given, _claim()])
+    claim = _claim() | {"status": {"ips": ["10.0.0.7/24"]}}
+    with_status, bare = manifests.rows([claim, _claim()])
     assert with_status.ips == ("10.0.0.7/24",)
     assert [problem.code for problem in bare.problems] == ["no_address"]
     assert not bare.refused

@@ -27,8 +27,8 @@ def _one(header: str, row: Sequence[str]) -> VMInterface:
     return result[0]
 
 
-def _codes(found: VMInterface) -> list[str]:
-    return [problem.code for problem in found.problems]
+def _codes(vm_interface: VMInterface) -> list[str]:
+    return [problem.code for problem in vm_interface.problems]
 
 
 KINDS = {
@@ -60,7 +60,7 @@ def test_a_table_is_told_by_the_names_of_its_columns(header: str) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_order_and_custom_columns_do_not_matter(seed: int) -> None:
-    named = {
+    cells = {
         "VM": "web-01",
         "Network": "vlan100",
         "Mac Address": MAC,
@@ -71,9 +71,9 @@ def test_order_and_custom_columns_do_not_matter(seed: int) -> None:
         "Namespace": "a custom attribute",
         "Backup status": "ok",
     }
-    names = list(named)
+    names = list(cells)
     random.Random(seed).shuffle(names)  # noqa: S311
-    vm_interface = _one(",".join(names), [named[name] for name in names])
+    vm_interface = _one(",".join(names), [cells[name] for name in names])
     assert vm_interface == VMInterface(2, "web-01", MAC, ("10.0.0.21", "2001:db8::21"), "vlan100")
 
 

@@ -13,7 +13,7 @@ from claims.core.workloads import vm_mutation
 from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
 from claims.core.workloads.pod_mutation import MutationOutcome, Settings
 from claims.core.workloads.vm_addresses import Interface, Registrations
-from tests.core.vm_world import MAC, Manifest, entry, known, network, patched, vm_manifest
+from tests.core.vm_world import MAC, Manifest, entry, network, patched, registrations, vm_manifest
 
 BARE = Settings(addresses=True)
 VMI = "VirtualMachineInstance"
@@ -22,7 +22,7 @@ VMI = "VirtualMachineInstance"
 def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) -> MutationOutcome:
     settings = more.pop("settings", BARE)
     who = vm_mutation.parse_vm(manifest, "blue")
-    return vm_mutation.decide(manifest, who, what or known(entry()), settings, **more)
+    return vm_mutation.decide(manifest, who, what or registrations(entry()), settings, **more)
 
 
 def _annotations(manifest: Manifest, outcome: MutationOutcome) -> Manifest:
@@ -44,7 +44,7 @@ def test_bare_addresses_for_ipam_extensions(kind: str, metadata: bool) -> None:
 
 
 def test_dual_stack() -> None:
-    what = known(
+    what = registrations(
         entry("fd00::5/64", "10.0.0.5/16"), networks=(network("10.0.0.0/16", "fd00::/64"),)
     )
     result = _annotations(vm_manifest(), _decide(vm_manifest(), what))
@@ -90,7 +90,7 @@ def test_an_update_is_told_like_a_create() -> None:
 
 
 def test_without_a_mac_in_the_vm() -> None:
-    what = known(entry(vm="vm-server", namespace="blue"))
+    what = registrations(entry(vm="vm-server", namespace="blue"))
     outcome = _decide(vm_manifest(mac=None), what)
     assert outcome.code == "patched"
     assert f"set macAddress {MAC} in the VM's interface" in outcome.warnings[1]

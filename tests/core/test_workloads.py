@@ -51,7 +51,7 @@ def test_two_attachments_to_one_nad() -> None:
 
 
 @pytest.mark.parametrize(
-    ("networks", "code", "left"),
+    ("networks", "code", "count"),
     [
         ("{", "json_syntax", 0),
         ("[" * 100_000, "json_syntax", 0),
@@ -67,10 +67,10 @@ def test_two_attachments_to_one_nad() -> None:
         ({"a/b": {"ip_addresses": ["%eth0"]}}, "not_an_address", 1),
     ],
 )
-def test_what_cannot_be_read_is_told(networks: Any, code: str, left: int) -> None:
+def test_what_cannot_be_read_is_told(networks: Any, code: str, count: int) -> None:
     result = attachments.parse_pod(pod(networks, None))
     assert {problem.code for problem in result.problems} == {code}
-    assert len(result.attachments) == left
+    assert len(result.attachments) == count
 
 
 @pytest.mark.parametrize("status", ["null", "{}", "[7]", '[{"name": 7}]', '[{"name": "a/b", "ips": 7}]'])  # fmt: skip
@@ -81,7 +81,7 @@ def test_an_odd_network_status_costs_no_other_attachment(status: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "wanted"),
+    ("change", "attached"),
     [
         ({}, True),
         ({"networks": {"default": {}}, "status": STATUS[:2]}, False),
@@ -91,8 +91,8 @@ def test_an_odd_network_status_costs_no_other_attachment(status: str) -> None:
         ({"networks": None, "status": None, "metadata": {"labels": {"kubevirt.io": "virt-launcher"}}}, True),
     ],
 )  # fmt: skip
-def test_which_pods_are_kept(change: dict[str, Any], wanted: bool) -> None:
-    assert attachments.is_attached(pod(**change)) is wanted
+def test_which_pods_are_kept(change: dict[str, Any], attached: bool) -> None:
+    assert attachments.is_attached(pod(**change)) is attached
 
 
 def test_a_host_network_pod_is_attached_to_nothing() -> None:

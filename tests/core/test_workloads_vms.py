@@ -16,7 +16,7 @@ KNOWN = ClusterNetworks({"shop/prod": NET, "shop/free": Net(8)}, {"shop": "shop/
 MAC, OTHER = "02:00:00:00:00:01", "02:00:00:00:00:02"
 
 
-def vmi(*told: dict[str, Any], phase: str = "Running", **nic: Any) -> attachments.Instance:
+def vmi(*reported: dict[str, Any], phase: str = "Running", **nic: Any) -> attachments.Instance:
     interfaces = [{"name": "default", "bridge": {}, "macAddress": MAC} | nic, {"name": "extra"}]
     networks = [{"name": "default", "pod": {}}, {"name": "extra", "multus": {"networkName": "free"}}]  # fmt: skip
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "db", "uid": "vm-1"}
@@ -25,7 +25,7 @@ def vmi(*told: dict[str, Any], phase: str = "Running", **nic: Any) -> attachment
             "metadata": {"namespace": "shop", "name": "db", "uid": "vmi-1", "ownerReferences": [owner],
                          "creationTimestamp": "2026-05-05T10:00:00Z"},
             "spec": {"networks": networks, "domain": {"devices": {"interfaces": interfaces}}},
-            "status": {"phase": phase, "nodeName": "n1", "interfaces": list(told)},
+            "status": {"phase": phase, "nodeName": "n1", "interfaces": list(reported)},
         }
     )  # fmt: skip
 
@@ -40,8 +40,8 @@ def launcher(name: str, *ips: str, node: str = "n1", mac: str = MAC, over: bool 
 
 
 def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
-    told = ["10.0.0.5", "172.17.0.1", "fe80::1%eth0", "127.0.0.1", "fd00::5%eth0"]
-    instance = vmi({"name": "default", "mac": OTHER, "ipAddresses": told, "infoSource": "domain, guest-agent"},
+    addresses = ["10.0.0.5", "172.17.0.1", "fe80::1%eth0", "127.0.0.1", "fd00::5%eth0"]
+    instance = vmi({"name": "default", "mac": OTHER, "ipAddresses": addresses, "infoSource": "domain, guest-agent"},
                 {"interfaceName": "docker0", "ipAddress": "10.0.0.77", "mac": MAC})  # fmt: skip
     (first, second) = running.vm_attachments(instance, [], KNOWN)
     assert (first.network_id, first.interface, first.mac) == (7, "default", OTHER)

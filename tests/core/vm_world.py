@@ -33,7 +33,9 @@ def claim(name: str = "vm-server.podnet", **fields: Any) -> Claim:
     return Claim(NETWORK, name, **fields)
 
 
-def known(*entries: MACEntry, claims: tuple[Claim, ...] = (), **fields: Any) -> Registrations:
+def registrations(
+    *entries: MACEntry, claims: tuple[Claim, ...] = (), **fields: Any
+) -> Registrations:
     networks = fields.pop("networks", None)
     return Registrations((network(**fields),) if networks is None else networks, entries, claims)
 
@@ -68,11 +70,11 @@ def vm_manifest(
     interface: str = "podnet",
 ) -> Manifest:
     """A VirtualMachine or VirtualMachineInstance with an interface to the pod network."""
-    own: Manifest = {"name": interface, "binding": {"name": "l2bridge"}}
+    pod_interface: Manifest = {"name": interface, "binding": {"name": "l2bridge"}}
     if mac:
-        own["macAddress"] = mac
+        pod_interface["macAddress"] = mac
     spec: Manifest = {
-        "domain": {"devices": {"interfaces": [{"name": "other", "bridge": {}}, own]}},
+        "domain": {"devices": {"interfaces": [{"name": "other", "bridge": {}}, pod_interface]}},
         "networks": [
             {"name": "other", "multus": {"networkName": "other"}},
             {"name": interface, "pod": {}},

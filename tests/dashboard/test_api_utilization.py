@@ -72,8 +72,8 @@ def test_over_time_and_in_pages() -> None:
     names = [row["name"] for page in (first, rest) for row in page["results"]]
     assert sorted(names) == ["growing", "idle"]
     assert rest["next"] is None
-    (one,) = got("utilization/", by="pool", cluster=pool.cluster.name, fields="name,held")
-    assert one == {"name": "growing", "held": "20"}
+    (pool_row,) = got("utilization/", by="pool", cluster=pool.cluster.name, fields="name,held")
+    assert pool_row == {"name": "growing", "held": "20"}
 
 
 def test_before_the_first_sample_there_is_nothing() -> None:

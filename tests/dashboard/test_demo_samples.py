@@ -22,14 +22,16 @@ def test_every_pool_has_the_days_until_today_and_today_agrees_with_it() -> None:
     today = database.now().date()
     days = {today - timedelta(days=ago) for ago in range(demo_samples.DAYS + 1)}
     for pool in Pool.objects.all():
-        for family, one in usage.pool_usage(pool).items():
+        for family, family_usage in usage.pool_usage(pool).items():
             samples = Sample.objects.filter(pool_id=pool.pk, family=family)
             assert {row.day for row in samples} == days
             now = samples.get(day=today)
-            assert utilization_samples.to_usage(now) == one, pool
+            assert utilization_samples.to_usage(now) == family_usage, pool
             yesterday = samples.get(day=today - timedelta(days=1))
-            assert yesterday.capacity == one.capacity
-            assert yesterday.held + yesterday.cooling >= one.used - 6 - 60 * (pool.name == "vm-lab")
+            assert yesterday.capacity == family_usage.capacity
+            assert yesterday.held + yesterday.cooling >= family_usage.used - 6 - 60 * (
+                pool.name == "vm-lab"
+            )
 
 
 @pytest.mark.exhaustive
@@ -47,17 +49,17 @@ def test_use_grows_and_one_pool_will_be_full_soon() -> None:
     assert PoolForecast.objects.get(pool__name="premium-ipv4").state == "full"
 
 
-def _sums(rows: QuerySet[Any], *by: str) -> set[tuple[Any, ...]]:
+def _sums(rows: QuerySet[Any], *columns: str) -> set[tuple[Any, ...]]:
     """(…, held, cooling) of each group."""
-    return set(rows.order_by().values_list(*by).annotate(Sum("held"), Sum("cooling")))
+    return set(rows.order_by().values_list(*columns).annotate(Sum("held"), Sum("cooling")))
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("by", ["category", "cluster"])
-def test_the_sums_of_each_day_are_those_of_its_pools(by: str) -> None:
-    sums = _sums(SampleSum.objects.filter(by=by), "day", "family", "name")
+@pytest.mark.parametrize("grouping", ["category", "cluster"])
+def test_the_sums_of_each_day_are_those_of_its_pools(grouping: str) -> None:
+    sums = _sums(SampleSum.objects.filter(by=grouping), "day", "family", "name")
     assert sums
-    assert sums <= _sums(Sample.objects.all(), "day", "family", by)
+    assert sums <= _sums(Sample.objects.all(), "day", "family", grouping)
 
 
 def test_organisations_have_what_all_pools_have_together() -> None:

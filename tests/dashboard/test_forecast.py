@@ -17,10 +17,10 @@ TODAY = 700_000
 
 def past(levels: list[int]) -> dict[int, int]:
     """The last of them is today's."""
-    return {TODAY - len(levels) + 1 + at: level for at, level in enumerate(levels)}
+    return {TODAY - len(levels) + 1 + index: level for index, level in enumerate(levels)}
 
 
-def told(levels: list[int], free: int) -> forecast.FillForecast:
+def fill_forecast(levels: list[int], free: int) -> forecast.FillForecast:
     return forecast.forecast(past(levels), today=TODAY, free=free)
 
 
@@ -28,7 +28,7 @@ LINE = [100 + 2 * day for day in range(40)]
 
 
 def test_steady_growth_is_continued() -> None:
-    result = told(LINE, 60)
+    result = fill_forecast(LINE, 60)
     assert (result.state, result.days, result.per_day) == (ForecastState.GROWING, 30, 2)
     assert result.earliest == result.latest == 30
 
@@ -51,7 +51,7 @@ def test_steady_growth_is_continued() -> None:
          "falling", "slow", "2^64", "2^128"],
 )  # fmt: skip
 def test_what_is_said(levels: list[int], free: int, state: ForecastState) -> None:
-    result = told(levels, free)
+    result = fill_forecast(levels, free)
     assert result.state == state
     if state in {
         ForecastState.NOT_GROWING,
@@ -63,22 +63,22 @@ def test_what_is_said(levels: list[int], free: int, state: ForecastState) -> Non
 
 @pytest.mark.parametrize(("days", "missing"), [(1, 13), (13, 1), (14, 0), (50, 0)])
 def test_how_many_days_are_still_needed(days: int, missing: int) -> None:
-    assert told(LINE[:1] * days, 5).missing == missing
+    assert fill_forecast(LINE[:1] * days, 5).missing == missing
 
 
 def test_numbers_beyond_what_a_float_can_tell_apart() -> None:
-    assert told([2**64 - 41 + day for day in range(40)], 1).days == 1
-    assert told([2**80 + day for day in range(40)], 20).days == 20
+    assert fill_forecast([2**64 - 41 + day for day in range(40)], 1).days == 1
+    assert fill_forecast([2**80 + day for day in range(40)], 20).days == 20
 
 
 @pytest.mark.parametrize("odd", [10**6, -100])
 def test_one_odd_day_changes_nothing(odd: int) -> None:
     levels = [*LINE[:25], LINE[25] + odd, *LINE[26:]]
-    assert told(levels, 60).days == 30
+    assert fill_forecast(levels, 60).days == 30
 
 
 def test_a_step_moves_the_forecast_less_than_its_height() -> None:
-    result = told([100 + day + (200 if day >= 20 else 0) for day in range(40)], 60)
+    result = fill_forecast([100 + day + (200 if day >= 20 else 0) for day in range(40)], 60)
     assert result.days is not None
     assert result.earliest is not None
     assert result.earliest <= 60  # as without the step
@@ -86,7 +86,7 @@ def test_a_step_moves_the_forecast_less_than_its_height() -> None:
 
 
 def test_a_jump_today_is_room_lost_and_hardly_a_trend() -> None:
-    result = told([*LINE[:-1], LINE[-1] + 100], 60)
+    result = fill_forecast([*LINE[:-1], LINE[-1] + 100], 60)
     assert 2 <= result.per_day < 2.5  # the mean of all changes is 4.6
 
 
@@ -94,7 +94,7 @@ def test_unrest_widens_the_range_and_may_leave_it_open() -> None:
     steady, restless = (
         [100 + 2 * day + swing * (day // 7 % 2) for day in range(60)] for swing in (2, 60)
     )
-    narrow, wide = told(steady, 60), told(restless, 60)
+    narrow, wide = fill_forecast(steady, 60), fill_forecast(restless, 60)
     assert narrow.earliest is not None
     assert narrow.latest is not None
     assert wide.earliest is not None
@@ -105,7 +105,7 @@ def test_unrest_widens_the_range_and_may_leave_it_open() -> None:
 def test_weekends_are_no_unrest() -> None:
     gains = [0 if day % 7 >= 5 else 7 for day in range(60)]
     levels = list(itertools.accumulate(gains, initial=100))
-    result = told(levels, 350)
+    result = fill_forecast(levels, 350)
     assert result.latest is not None
     assert result.earliest is not None
     assert result.latest - result.earliest <= 14
@@ -116,12 +116,14 @@ def test_days_without_a_sample_are_filled_and_older_ones_forgotten() -> None:
     holes = {day: level for day, level in past(LINE).items() if day % 3 or day == TODAY}
     assert forecast.forecast(holes, today=TODAY, free=60).days == 30
     long_ago = {TODAY - 300 + item: 10_000 - item for item in range(50)}
-    assert forecast.forecast({**long_ago, **past(LINE)}, today=TODAY, free=60) == told(LINE, 60)
+    assert forecast.forecast({**long_ago, **past(LINE)}, today=TODAY, free=60) == fill_forecast(
+        LINE, 60
+    )
 
 
 def test_more_room_is_later_with_the_same_trend() -> None:
     """The trend is one of blocks a day, so a new CIDR changes nothing but the room."""
-    assert [told(LINE, free).days for free in (1, 20, 60, 600)] == [1, 10, 30, 300]
+    assert [fill_forecast(LINE, free).days for free in (1, 20, 60, 600)] == [1, 10, 30, 300]
 
 
 LEVELS = st.lists(st.integers(0, 2**70), min_size=1, max_size=70)
@@ -130,30 +132,32 @@ SMALL = st.lists(st.integers(0, 500), min_size=14, max_size=70)
 
 @given(levels=LEVELS, free=st.integers(0, 2**130))
 def test_any_past_gets_an_answer_in_order(levels: list[int], free: int) -> None:
-    result = told(levels, free)
+    result = fill_forecast(levels, free)
     assert (result.state == ForecastState.FULL) == (free == 0)
     days = [result.earliest, result.days, result.latest]
-    known = [day for day in days if day is not None]
-    assert days[: len(known)] == known == sorted(known)  # only the later ones are open
-    assert all(0 <= day <= forecast.HORIZON for day in known)
+    forecast_days = [day for day in days if day is not None]
+    assert (
+        days[: len(forecast_days)] == forecast_days == sorted(forecast_days)
+    )  # only the later ones are open
+    assert all(0 <= day <= forecast.HORIZON for day in forecast_days)
     assert (result.days is not None) == (
         result.state in {ForecastState.FULL, ForecastState.GROWING}
     )
 
 
 def _later(change: Callable[[list[int]], list[int]], levels: list[int], free: int) -> None:
-    before, after = told(levels, free), told(change(levels), free)
+    before, after = fill_forecast(levels, free), fill_forecast(change(levels), free)
     assert (before.state, before.days, before.latest) == (after.state, after.days, after.latest)
 
 
 @given(levels=SMALL, free=st.integers(1, 1000), base=st.integers(0, 2**80))
 def test_only_changes_count_not_the_level(levels: list[int], free: int, base: int) -> None:
-    _later(lambda given: [level + base for level in given], levels, free)
+    _later(lambda values: [level + base for level in values], levels, free)
 
 
 @given(levels=SMALL, free=st.integers(1, 1000), more=st.integers(1, 1000))
 def test_more_room_is_never_earlier(levels: list[int], free: int, more: int) -> None:
     never = forecast.HORIZON + 1
-    little, much = told(levels, free), told(levels, free + more)
+    little, much = fill_forecast(levels, free), fill_forecast(levels, free + more)
     for name in ("earliest", "days", "latest"):
         assert (getattr(little, name) or never) <= (getattr(much, name) or never), name

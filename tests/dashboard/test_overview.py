@@ -54,23 +54,26 @@ def test_an_empty_register_leads_to_the_first_steps() -> None:
 
 @pytest.mark.sample(16)
 @pytest.mark.parametrize("days", [7, 30, 90, 365])
-@pytest.mark.parametrize("by", ["category", "cluster", "org", "env"])
-def test_a_range_and_a_way_to_divide(days: int, by: str) -> None:
+@pytest.mark.parametrize("grouping", ["category", "cluster", "org", "env"])
+def test_a_range_and_a_way_to_divide(days: int, grouping: str) -> None:
     pool = factories.pool("10.0.0.0/28")
     factories.take(pool, org="acme", env="prod")
     for ago in (3, 0):
         shifted(-ago)
         samples.take_samples()
-    text = page(days=days, by=by)
+    text = page(days=days, by=grouping)
     name = {
         "category": "VM networks",
         "cluster": pool.cluster.name,
         "org": "acme",
         "env": "acme/prod",
     }
-    assert re.search(rf"{name[by]}(</a>)? <strong>1</strong>", text)
+    assert re.search(rf"{name[grouping]}(</a>)? <strong>1</strong>", text)
     chosen = re.findall(r'aria-current="true">([^<]+)<', text)
-    assert chosen == [f"{days} days", {"org": "organization", "env": "environment"}.get(by, by)]
+    assert chosen == [
+        f"{days} days",
+        {"org": "organization", "env": "environment"}.get(grouping, grouping),
+    ]
 
 
 @pytest.mark.sample(4)
@@ -94,7 +97,7 @@ def test_a_large_register_shows_the_newest_samples_and_their_age(
     young = factories.pool("10.9.0.0/28", name="young")
     text = page()
     assert "These numbers were counted" in text
-    result = {one.name: families for one, families in series.measure_pools().pools}
+    result = {sampled.name: families for sampled, families in series.measure_pools().pools}
     assert result["counted"][4].held == 1
     assert result[young.name][4].free == 14  # no sample of it yet: counted now
 

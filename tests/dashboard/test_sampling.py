@@ -24,10 +24,10 @@ def shifted(days: float) -> None:
         cursor.execute("SELECT set_config('ipam.clock_offset', %s, true)", [offset])
 
 
-def sums(by: str, **of: object) -> dict[tuple[str, str], tuple[int, int]]:
+def sums(grouping: str, **filters: object) -> dict[tuple[str, str], tuple[int, int]]:
     """(organisation, name) -> (held, cooling), summed over the families."""
     result: dict[tuple[str, str], tuple[int, int]] = {}
-    for row in SampleSum.objects.filter(by=by, **of):
+    for row in SampleSum.objects.filter(by=grouping, **filters):
         held, cooling = result.get((row.org, row.name), (0, 0))
         result[row.org, row.name] = (held + row.held, cooling + row.cooling)
     return result
@@ -66,11 +66,11 @@ def test_the_last_of_a_day_stays_and_a_new_day_has_its_own() -> None:
 
 def test_sums_by_category_cluster_organisation_and_environment() -> None:
     cluster = factories.cluster()
-    one = factories.pool("10.0.0.0/28", within=cluster, cooldown=600)
+    first = factories.pool("10.0.0.0/28", within=cluster, cooldown=600)
     other = factories.pool("10.1.0.0/28", "fd00::/64", category="pod", within=cluster)
     elsewhere = factories.pool("10.0.0.0/28")
-    factories.take(one, org="acme", env="prod")
-    factories.give_back(factories.take(one, org="acme", env="test"))
+    factories.take(first, org="acme", env="prod")
+    factories.give_back(factories.take(first, org="acme", env="test"))
     factories.take(elsewhere, org="acme", env="prod")
     factories.take(other, family=4, org="globex", env="prod")
     factories.take(other, family=6)
@@ -124,15 +124,15 @@ def test_past_days_stay_when_a_pool_goes_and_today_forgets_it() -> None:
     assert {row.day for row in SampleSum.objects.all()} == {yesterday}
 
 
-@pytest.mark.parametrize(("days", "left"), [(0, 3), (10, 2), (9, 1)])
-def test_old_samples_are_tidied(days: int, left: int) -> None:
+@pytest.mark.parametrize(("days", "remaining"), [(0, 3), (10, 2), (9, 1)])
+def test_old_samples_are_tidied(days: int, remaining: int) -> None:
     factories.pool("10.0.0.0/29")
     for ago in (11, 10, 0):
         shifted(-ago)
         samples.take_samples()
     samples.delete_old_samples(days)
-    assert Sample.objects.count() == left
-    assert len(set(SampleSum.objects.values_list("day", flat=True))) == left
+    assert Sample.objects.count() == remaining
+    assert len(set(SampleSum.objects.values_list("day", flat=True))) == remaining
 
 
 def test_the_task_takes_works_out_and_tidies(settings: object) -> None:

@@ -23,8 +23,8 @@ def url_of(database: str) -> str:
 def recreate(database: str, template: str = "template1") -> str:
     with psycopg.connect(url_of("postgres"), autocommit=True) as connection:
         servers.drop(connection, database)
-        named = map(sql.Identifier, (database, template))
-        created = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*named)
+        identifiers = map(sql.Identifier, (database, template))
+        created = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*identifiers)
         connection.execute(created)
     return url_of(database)
 

@@ -54,7 +54,7 @@ RESTRICTED = {
 class Guarded(RealCluster):
     """With policies for pods, where there is no pod security admission yet."""
 
-    def _arguments(self, *given: Any) -> list[str]:
+    def _arguments(self, *arguments: Any) -> list[str]:
         version = subprocess.run(
             [self._programs / "kube-apiserver", "--version"], capture_output=True, check=True
         ).stdout.decode()
@@ -62,7 +62,7 @@ class Guarded(RealCluster):
         # A build that was not stamped is of 1.20.
         self.old = not result or int(result[1]) < 25
         policies = ["--enable-admission-plugins=PodSecurityPolicy"] * self.old
-        return [*super()._arguments(*given), *policies]
+        return [*super()._arguments(*arguments), *policies]
 
 
 def definition(group: str, kind: str) -> shipped.Manifest:
@@ -89,13 +89,13 @@ def definition(group: str, kind: str) -> shipped.Manifest:
 
 
 def _as_served(manifest: shipped.Manifest, minor: int) -> shipped.Manifest:
-    one = copy.deepcopy(manifest)
-    if one["kind"] == "PodDisruptionBudget" and minor < 26:
-        del one["spec"]["unhealthyPodEvictionPolicy"]
-        one["apiVersion"] = "policy/v1" if minor > 20 else "policy/v1beta1"
-    if one["kind"] == "HorizontalPodAutoscaler" and minor < 23:
-        one["apiVersion"] = "autoscaling/v2beta2"
-    return one
+    served = copy.deepcopy(manifest)
+    if served["kind"] == "PodDisruptionBudget" and minor < 26:
+        del served["spec"]["unhealthyPodEvictionPolicy"]
+        served["apiVersion"] = "policy/v1" if minor > 20 else "policy/v1beta1"
+    if served["kind"] == "HorizontalPodAutoscaler" and minor < 23:
+        served["apiVersion"] = "autoscaling/v2beta2"
+    return served
 
 
 class Kubectl:
@@ -104,19 +104,19 @@ class Kubectl:
         self.config = folder / "kubeconfig"
         self.config.write_text(cluster.kubeconfig())
 
-    def __call__(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    def __call__(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [shipped.kubectl(), f"--kubeconfig={self.config}", *arguments],
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,
         )
 
-    def apply(self, given: list[shipped.Manifest], *options: str) -> None:
-        text = yaml.safe_dump_all([_as_served(item, self._minor) for item in given])
+    def apply(self, manifests: list[shipped.Manifest], *options: str) -> None:
+        text = yaml.safe_dump_all([_as_served(item, self._minor) for item in manifests])
         done = self(
-            "apply", "--server-side", "--validate=strict", *options, "--filename=-", given=text
+            "apply", "--server-side", "--validate=strict", *options, "--filename=-", stdin=text
         )
         assert done.returncode == 0, done.stderr
         # Also what the server only warns of: deprecated versions, pods that enforcement would refuse.

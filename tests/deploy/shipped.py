@@ -40,7 +40,7 @@ def built(name: str) -> list[Manifest]:
     return [item for item in yaml.safe_load_all(done.stdout) if item]
 
 
-def of(manifests: list[Manifest], *kinds: str) -> dict[str, Manifest]:
+def select(manifests: list[Manifest], *kinds: str) -> dict[str, Manifest]:
     return {
         manifest["metadata"]["name"]: manifest
         for manifest in manifests
@@ -51,8 +51,8 @@ def of(manifests: list[Manifest], *kinds: str) -> dict[str, Manifest]:
 def pods(manifests: list[Manifest]) -> dict[str, Manifest]:
     """The pod's spec of each Deployment and Job, by the name without `cadastre-`."""
     return {
-        name.removeprefix("cadastre-"): one["spec"]["template"]["spec"]
-        for name, one in of(manifests, "Deployment", "Job").items()
+        name.removeprefix("cadastre-"): manifest["spec"]["template"]["spec"]
+        for name, manifest in select(manifests, "Deployment", "Job").items()
     }
 
 
@@ -63,15 +63,17 @@ def container(pod: Manifest) -> Manifest:
     return result
 
 
-def environment(each: Manifest, manifests: list[Manifest]) -> dict[str, str]:
+def environment(process: Manifest, manifests: list[Manifest]) -> dict[str, str]:
     """What a container sees: the ConfigMap's settings, and its own above them."""
     settings = {
         key: value
-        for source in each.get("envFrom", [])
+        for source in process.get("envFrom", [])
         if not source["configMapRef"].get("optional")
-        for key, value in of(manifests, "ConfigMap")[source["configMapRef"]["name"]]["data"].items()
+        for key, value in select(manifests, "ConfigMap")[source["configMapRef"]["name"]][
+            "data"
+        ].items()
     }
-    return settings | {item["name"]: item["value"] for item in each.get("env", [])}
+    return settings | {item["name"]: item["value"] for item in process.get("env", [])}
 
 
 def compose() -> Manifest:

@@ -38,20 +38,20 @@ def advisory(**changes: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def serving(found: dict[str, Any] | None) -> Iterator[str]:
+def serving(known_advisory: dict[str, Any] | None) -> Iterator[str]:
     """OSV's API on this machine, with at most one advisory, about Django."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             queries = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
-            hit = {"vulns": [{"id": "PYSEC-2026-7"}]} if found else {}
+            hit = {"vulns": [{"id": "PYSEC-2026-7"}]} if known_advisory else {}
             names = [query["package"]["name"] for query in queries]
             assert "django" in names
             self._answer({"results": [hit if name == "django" else {} for name in names]})
 
         def do_GET(self) -> None:
             assert self.path == "/v1/vulns/PYSEC-2026-7"
-            self._answer(found)
+            self._answer(known_advisory)
 
         def _answer(self, body: Any) -> None:
             self.send_response(200)
@@ -98,9 +98,11 @@ def test_one_that_nobody_can_act_on_yet_is_a_note(changes: dict[str, Any]) -> No
     assert (status, "note: django" in text) == (0, True)
 
 
-@pytest.mark.parametrize("found", [None, advisory(withdrawn=OLD)], ids=["none", "withdrawn"])
-def test_nothing_found(found: Any) -> None:
-    with serving(found) as url:
+@pytest.mark.parametrize(
+    "known_advisory", [None, advisory(withdrawn=OLD)], ids=["none", "withdrawn"]
+)
+def test_nothing_found(known_advisory: Any) -> None:
+    with serving(known_advisory) as url:
         status, text = check(url)
     assert status == 0
     assert re.fullmatch(r"Advisories: \d+ packages, no flaw that has been fixed.\n", text)

@@ -17,7 +17,7 @@ from tests.deploy import shipped
 
 FILE = shipped.compose()
 SERVICES = FILE["services"]
-OURS = {name: one for name, one in SERVICES.items() if name not in {"postgres", "redis"}}
+OURS = {name: service for name, service in SERVICES.items() if name not in {"postgres", "redis"}}
 
 
 def test_each_process_is_started_as_the_supervisor_starts_it() -> None:
@@ -35,7 +35,7 @@ def test_all_run_one_image_of_this_version() -> None:
 
 
 def test_nobody_listens_outside_but_the_site() -> None:
-    assert [name for name, one in SERVICES.items() if "ports" in one] == ["web"]
+    assert [name for name, service in SERVICES.items() if "ports" in service] == ["web"]
     assert FILE["networks"]["inside"] == {"internal": True}
     for name in ("postgres", "redis", "migrate"):
         assert SERVICES[name]["networks"] == ["inside"]
@@ -43,11 +43,11 @@ def test_nobody_listens_outside_but_the_site() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_process_is_confined(name: str) -> None:
-    one = OURS[name]
-    assert one["read_only"] is True
-    assert one["cap_drop"] == ["ALL"]
-    assert one["security_opt"] == ["no-new-privileges:true"]
-    assert {tmpf.partition(":")[0] for tmpf in one["tmpfs"]} == {"/tmp", "/run/cadastre"}
+    service = OURS[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert {tmpf.partition(":")[0] for tmpf in service["tmpfs"]} == {"/tmp", "/run/cadastre"}
 
 
 @pytest.mark.parametrize("name", [name for name in SERVICES if name != "migrate"])
@@ -57,7 +57,7 @@ def test_it_says_how_it_is(name: str) -> None:
 
 
 def test_secrets_are_files() -> None:
-    mounted = {name for one in SERVICES.values() for name in one.get("secrets", [])}
+    mounted = {name for service in SERVICES.values() for name in service.get("secrets", [])}
     assert mounted == set(FILE["secrets"])
     for item in OURS.values():
         for key, value in item["environment"].items():
@@ -90,7 +90,7 @@ def test_the_script_makes_every_secret_once(tmp_path: pathlib.Path) -> None:
 
 
 def test_processes_wait_for_the_schema() -> None:
-    for name, one in OURS.items():
-        for item in one["depends_on"]:
+    for name, service in OURS.items():
+        for item in service["depends_on"]:
             assert item in SERVICES, name
     assert OURS["web"]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"

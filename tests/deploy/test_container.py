@@ -107,12 +107,12 @@ def test_every_process_starts() -> None:
     commands = [(*arguments, "--help") for arguments, _ in shipped.supervised().values()]
     commands += [("django", "migrate", "--check", "--no-input", "--help")]
     health = {
-        tuple(one["healthcheck"]["test"][2:4])
-        for name, one in shipped.compose()["services"].items()
-        if one.get("healthcheck", {}).get("test", ["", ""])[1] == "python"
+        tuple(service["healthcheck"]["test"][2:4])
+        for name, service in shipped.compose()["services"].items()
+        if service.get("healthcheck", {}).get("test", ["", ""])[1] == "python"
     }
     started = [[sys.executable, "-m", *command] for command in commands]
-    started += [[sys.executable, *one, "--help"] for one in health]
+    started += [[sys.executable, *check, "--help"] for check in health]
     env = {
         "PATH": "/usr/bin:/bin",
         "DJANGO_SETTINGS_MODULE": "ipam_site.settings",

@@ -46,12 +46,12 @@ def test_every_variable_is_one_that_the_code_reads(manifests: list[shipped.Manif
     code = "".join(
         path.read_text() for path in pathlib.Path(ipam_site.__file__).parent.rglob("*.py")
     )
-    known = set(re.findall(r"""env\.\w+\(\s*f?["']([A-Z_]+)["']""", code))
-    known |= {f"{name}_FILE" for name in re.findall(r'env\.secret\(\s*"([A-Z_]+)"', code)}
-    known |= {"WEB_TLS_CERT", "WEB_TLS_KEY", "WEB_TLS_CLIENT_CA"} | shipped.FOREIGN
+    variables = set(re.findall(r"""env\.\w+\(\s*f?["']([A-Z_]+)["']""", code))
+    variables |= {f"{name}_FILE" for name in re.findall(r'env\.secret\(\s*"([A-Z_]+)"', code)}
+    variables |= {"WEB_TLS_CERT", "WEB_TLS_KEY", "WEB_TLS_CLIENT_CA"} | shipped.FOREIGN
     for pod in shipped.pods(manifests).values():
         for container in (*pod.get("initContainers", []), *pod["containers"]):
-            assert set(shipped.environment(container, manifests)) <= known
+            assert set(shipped.environment(container, manifests)) <= variables
 
 
 def test_all_run_one_image_of_this_version(manifests: list[shipped.Manifest]) -> None:
@@ -112,42 +112,42 @@ def test_services_budgets_and_policies_select_pods_that_there_are(
 ) -> None:
     labels = [
         item["spec"]["template"]["metadata"]["labels"]
-        for item in shipped.of(manifests, "Deployment", "Job").values()
+        for item in shipped.select(manifests, "Deployment", "Job").values()
     ]
 
     def matched(selector: dict[str, str]) -> bool:
         return any(selector.items() <= label.items() for label in labels)
 
-    for name, one in shipped.of(
+    for name, manifest in shipped.select(
         manifests, "Service", "PodDisruptionBudget", "NetworkPolicy"
     ).items():
-        spec = one["spec"]
+        spec = manifest["spec"]
         selector = spec.get("podSelector", spec.get("selector"))
-        assert matched(selector if one["kind"] == "Service" else selector.get("matchLabels", {})), (
-            name
-        )
-    for name, one in shipped.of(manifests, "Deployment").items():
-        template = one["spec"]["template"]
-        match_labels = one["spec"]["selector"]["matchLabels"]
+        assert matched(
+            selector if manifest["kind"] == "Service" else selector.get("matchLabels", {})
+        ), name
+    for name, manifest in shipped.select(manifests, "Deployment").items():
+        template = manifest["spec"]["template"]
+        match_labels = manifest["spec"]["selector"]["matchLabels"]
         assert match_labels.items() <= template["metadata"]["labels"].items(), name
         for spread in template["spec"]["topologySpreadConstraints"]:
             assert spread["labelSelector"]["matchLabels"] == match_labels
 
 
 def test_nothing_is_open_that_no_policy_opens(manifests: list[shipped.Manifest]) -> None:
-    policies = shipped.of(manifests, "NetworkPolicy")
+    policies = shipped.select(manifests, "NetworkPolicy")
     deny = policies["cadastre-default-deny"]["spec"]
     assert deny["policyTypes"] == ["Ingress", "Egress"]
     # All pods of the namespace, or all of the release.
     denied = deny.pop("podSelector").get("matchLabels", {})
-    for item in shipped.of(manifests, "Deployment", "Job").values():
+    for item in shipped.select(manifests, "Deployment", "Job").values():
         assert denied.items() <= item["spec"]["template"]["metadata"]["labels"].items()
     assert list(deny) == ["policyTypes"]
     out = {
         port["port"]
-        for name, one in policies.items()
+        for name, policy in policies.items()
         if name != "cadastre-extra"
-        for rule in one["spec"].get("egress", [])
+        for rule in policy["spec"].get("egress", [])
         for port in rule["ports"]  # a rule without ports would open them all
     }
     (name_server,) = out - {5432, 6379, 443, 6443}
@@ -164,7 +164,7 @@ def test_the_secret_has_what_the_settings_name(manifests: list[shipped.Manifest]
             if key.endswith("_FILE") and key != "IPAM_METRICS_TOKEN_FILE"
         }
         assert files == {f"{name}_FILE": f"/etc/cadastre/secrets/{name}" for name in expected}
-    for item in shipped.of(manifests, "Secret").values():
+    for item in shipped.select(manifests, "Secret").values():
         assert item["type"] == "kubernetes.io/service-account-token"
         assert not {"data", "stringData"} & set(item)
 
@@ -173,14 +173,14 @@ def test_the_secret_has_what_the_settings_name(manifests: list[shipped.Manifest]
 def test_prometheus_is_told_the_same_alerts_and_may_ask() -> None:
     manifests = shipped.built("overlays/example")
     rules = yaml.safe_load((shipped.DEPLOY / "prometheus" / "cadastre.rules.yaml").read_text())
-    (rule,) = shipped.of(manifests, "PrometheusRule").values()
+    (rule,) = shipped.select(manifests, "PrometheusRule").values()
     assert rule["spec"]["groups"] == rules["groups"], "run `make prometheus-rule`"
-    (monitor,) = shipped.of(manifests, "ServiceMonitor").values()
+    (monitor,) = shipped.select(manifests, "ServiceMonitor").values()
     (endpoint,) = monitor["spec"]["endpoints"]
     assert endpoint["path"] == metrics.PATH
     web = shipped.container(shipped.pods(manifests)["web"])
     assert endpoint["port"] in {port["name"] for port in web["ports"]}
-    labels = shipped.of(manifests, "Service")["cadastre-web"]["metadata"]["labels"]
+    labels = shipped.select(manifests, "Service")["cadastre-web"]["metadata"]["labels"]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
     # What is presented is what the web processes take.
     credentials = endpoint["authorization"]["credentials"]

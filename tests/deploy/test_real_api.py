@@ -29,7 +29,7 @@ def test_all_of_it_is_stored(kubectl: Kubectl, applied: list[shipped.Manifest]) 
         kind = f"{item['kind']}.{group}".rstrip(".")
         result = kubectl("get", kind, item["metadata"]["name"], "--namespace=cadastre")
         assert result.returncode == 0, result.stderr
-    level = shipped.of(applied, "Namespace")["cadastre"]["metadata"]["labels"]
+    level = shipped.select(applied, "Namespace")["cadastre"]["metadata"]["labels"]
     assert level["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
@@ -44,7 +44,7 @@ def _pod(name: str, manifests: list[shipped.Manifest]) -> shipped.Manifest:
 
 def _create(kubectl: Kubectl, pod: shipped.Manifest) -> subprocess.CompletedProcess[str]:
     options = ("--dry-run=server", "--output=json", "--filename=-")
-    return kubectl("create", *options, given=json.dumps(pod))
+    return kubectl("create", *options, stdin=json.dumps(pod))
 
 
 def test_its_pods_are_admitted_as_they_are(
@@ -53,17 +53,17 @@ def test_its_pods_are_admitted_as_they_are(
     names = list(shipped.pods(applied))
     assert {*shipped.supervised(), "migrate"} <= set(names)
     for name in names:
-        asked = _pod(name, applied)
-        created = _create(kubectl, asked)
+        pod = _pod(name, applied)
+        created = _create(kubectl, pod)
         assert created.returncode == 0, created.stderr
         assert "Warning" not in created.stderr
         stored = json.loads(created.stdout)["spec"]
         # Whatever had to be filled in would be refused elsewhere.
-        assert stored["securityContext"].items() >= asked["spec"]["securityContext"].items()
+        assert stored["securityContext"].items() >= pod["spec"]["securityContext"].items()
         for kind in ("containers", "initContainers"):
             got = [item["securityContext"] for item in stored.get(kind, [])]
-            security_contexts = [item["securityContext"] for item in asked["spec"].get(kind, [])]
-            if "runAsUser" not in asked["spec"]["securityContext"]:
+            security_contexts = [item["securityContext"] for item in pod["spec"].get(kind, [])]
+            if "runAsUser" not in pod["spec"]["securityContext"]:
                 # OpenShift assigns ids; nothing else is filled in.
                 got = [dict(item, runAsGroup=None) for item in got]
                 security_contexts = [dict(item, runAsGroup=None) for item in security_contexts]
@@ -101,17 +101,17 @@ def test_the_ca_is_injected_where_the_annotation_says(
     manifest = template.replace(url, service).replace("    caBundle: CA\n", "")
     path = "cert-manager.io/inject-ca-from=cadastre/cadastre-webhooks"
     annotated = kubectl(
-        "annotate", "--local", "--filename=-", "--output=yaml", path, given=manifest
+        "annotate", "--local", "--filename=-", "--output=yaml", path, stdin=manifest
     )
     assert annotated.returncode == 0, annotated.stderr
     kubectl.apply([yaml.safe_load(annotated.stdout)], "--dry-run=server")
-    names = shipped.of(applied, "Certificate", "Service")
+    names = shipped.select(applied, "Certificate", "Service")
     if "cadastre-webhooks-ca" in names:  # the overlay has the component
         (name,) = {
             item["metadata"]["name"] for item in applied if item["kind"] == "Certificate"
         } - {"cadastre-webhooks-ca"}
         assert f"cadastre/{name}" == path.partition("=")[2]
-        certificate = shipped.of(applied, "Certificate")[name]["spec"]
+        certificate = shipped.select(applied, "Certificate")[name]["spec"]
         assert "cadastre-webhooks.cadastre.svc" in certificate["dnsNames"]
         volumes = shipped.pods(applied)["webhooks"]["volumes"]
         assert certificate["secretName"] in {

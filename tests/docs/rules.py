@@ -76,10 +76,10 @@ def _columns(text: str) -> Iterator[str]:
     """The names in columns called rule or rules."""
     for table in _TABLE.findall(text):
         head, *rows = ([cell.strip() for cell in line.split("|")] for line in table.splitlines())
-        for at, title in enumerate(head):
+        for column, title in enumerate(head):
             if title.lower() in {"rule", "rules"}:
                 for row in rows:
-                    yield from _CODE.findall(row[at])
+                    yield from _CODE.findall(row[column])
 
 
 def numbers(text: str) -> list[str]:

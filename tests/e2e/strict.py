@@ -28,8 +28,8 @@ class Watched:
 
     def take(self) -> list[str]:
         """What was complained of since the last time."""
-        taken, self.complaints[:] = list(self.complaints), []
-        return taken
+        recent, self.complaints[:] = list(self.complaints), []
+        return recent
 
     def close(self) -> None:
         for context in self._contexts:

@@ -86,9 +86,9 @@ def test_a_bare_token_is_used_and_kept(visit: Visit) -> None:
     text = tokens.create(get_user_model().objects.get(username="admin"))
     _authorize(page, text)
     page.context.clear_cookies()  # nothing but the token is left
-    with page.expect_request(re.compile("/api/v1/alerts/")) as asked:
+    with page.expect_request(re.compile("/api/v1/alerts/")) as request_info:
         assert _status_of_alerts(page) == "200"
-    assert asked.value.headers["authorization"] == f"Bearer {text}"
+    assert request_info.value.headers["authorization"] == f"Bearer {text}"
     assert text in page.evaluate("JSON.stringify(localStorage)")
 
 

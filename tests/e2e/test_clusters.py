@@ -36,15 +36,15 @@ PATHS = (
 
 
 @pytest.fixture
-def seen(visit: Visit) -> dict[str, int]:
+def ids(visit: Visit) -> dict[str, int]:
     """Ids by the names of PATHS."""
     return fleet.observed()
 
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)
-def test_every_page_fits_and_nothing_complains(visit: Visit, seen: dict[str, int]) -> None:
+def test_every_page_fits_and_nothing_complains(visit: Visit, ids: dict[str, int]) -> None:
     for path in PATHS:
-        visit.open(path.format(**seen))
+        visit.open(path.format(**ids))
         assert visit.complaints == [], path
         assert not visit.scrolls_sideways(), path
 

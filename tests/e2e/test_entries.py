@@ -49,13 +49,13 @@ def test_duplicates_are_told_while_somebody_types(visit: Visit) -> None:
     page = visit.page
     page.fill("input[name=mac]", "02-00-00-00-00-0C")
     page.fill("input[name=ips]", "10.0.0.40")
-    told = page.locator("[data-told]")
-    told.get_by_text("10.0.0.40 is a duplicate").wait_for()
-    assert told.get_by_role("link", name="MAC entry of shop/web in blue").is_visible()
+    notice = page.locator("[data-told]")
+    notice.get_by_text("10.0.0.40 is a duplicate").wait_for()
+    assert notice.get_by_role("link", name="MAC entry of shop/web in blue").is_visible()
     page.fill("input[name=ips]", "10.0.0.0/24")
-    told.get_by_text("is the address of the network").wait_for()
+    notice.get_by_text("is the address of the network").wait_for()
     page.fill("input[name=ips]", "10.0.0.42")
-    told.locator("p").wait_for(state="detached")
+    notice.locator("p").wait_for(state="detached")
     page.click("button:has-text('Add entry')")
     page.wait_for_url("**/change/")
     assert Entry.objects.get(mac="02:00:00:00:00:0c").ips == ["10.0.0.42/24"]

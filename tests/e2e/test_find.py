@@ -50,8 +50,8 @@ def test_each_kind_of_label(visit: Visit) -> None:
     entry, claim = Entry.objects.exclude(vm="").first(), IPAMClaim.objects.exclude(vm="").first()
     workload, nad = Workload.objects.first(), NAD.objects.first()
     span = ReservedRange.objects.first()
-    named = [env, pool, holder, entry, claim, workload, nad, span]
-    assert all(named)
+    labelled = [env, pool, holder, entry, claim, workload, nad, span]
+    assert all(labelled)
     ippool = IPPool.objects.first()
     labels = [
         str(env), env.org, env.env, str(pool), pool.name, pool.cluster.name,

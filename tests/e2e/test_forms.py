@@ -53,9 +53,9 @@ def test_two_tabs_change_a_mac_entry(visit: Visit) -> None:
     first.get_by_text("has 10.99.0.7/24").wait_for()
     second.fill("input[name=vm]", "db")
     second.get_by_role("button", name="Save").click()
-    told = second.locator("#conflicts")
-    told.get_by_text("admin changed this MAC entry").wait_for()
-    assert told.locator("tbody").inner_text().split("\t")[2:4] == ["CHG-4711", "admin"]
+    conflicts = second.locator("#conflicts")
+    conflicts.get_by_text("admin changed this MAC entry").wait_for()
+    assert conflicts.locator("tbody").inner_text().split("\t")[2:4] == ["CHG-4711", "admin"]
     assert _focused(second) == "conflicts"
     assert second.input_value("input[name=vm]") == "db"
     entry.refresh_from_db()

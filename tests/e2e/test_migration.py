@@ -61,10 +61,10 @@ def test_to_go_on_with_the_whole_cidr_is_shown_first(visit: Visit) -> None:
     page.locator("button[name=_begin]").click()
     page.get_by_role("button", name="Reserve", exact=True).click()
     page.get_by_role("button", name="Preview").click()
-    told = page.locator("#widening")
-    told.wait_for()
-    assert "10.201.0.100-10.201.0.255" in told.inner_text()
+    widening = page.locator("#widening")
+    widening.wait_for()
+    assert "10.201.0.100-10.201.0.255" in widening.inner_text()
     assert pool.reserved_ranges.count() == 1
-    told.get_by_role("button", name="Reserve all of 10.201.0.0/24").click()
+    widening.get_by_role("button", name="Reserve all of 10.201.0.0/24").click()
     page.get_by_text("The whole CIDR 10.201.0.0/24 is reserved now.").wait_for()
     assert pool.reserved_ranges.count() == 2

@@ -114,12 +114,12 @@ def test_a_passkey_from_enrolment_to_removal(olga: Person) -> None:
     page.get_by_text("Security key added").wait_for()
     assert Authenticator.objects.filter(type="webauthn").count() == 2
 
-    for name, left in (("laptop", 1), ("security key", 0)):
+    for name, remaining in (("laptop", 1), ("security key", 0)):
         olga.open(PASSKEYS)
         page.get_by_role("row", name=name).get_by_role("link", name="Remove").click()
         page.get_by_role("button", name="Remove").click()
         page.get_by_text("Security key removed").wait_for()
-        assert Authenticator.objects.filter(type="webauthn").count() == left
+        assert Authenticator.objects.filter(type="webauthn").count() == remaining
     assert not Authenticator.objects.exists()
 
 

@@ -94,9 +94,9 @@ def test_an_owner_starts_with_what_to_do(owner: Visit) -> None:
 
 
 def test_an_owner_meets_nothing_of_others(owner: Visit) -> None:
-    own, foreign = (Entry.objects.get(vm=vm).pk for vm in ("web", "ledger"))
+    own_entry, foreign = (Entry.objects.get(vm=vm).pk for vm in ("web", "ledger"))
     page = owner.page
-    owner.open(f"/admin/claims/entry/{own}/change/")
+    owner.open(f"/admin/claims/entry/{own_entry}/change/")
     assert page.get_by_role("heading", name="VM manifest").is_visible()
     assert "also another owner" in page.locator("#content").inner_text()
     owner.expected.add(404)
@@ -115,12 +115,12 @@ def test_an_owner_asks_for_an_address_and_is_warned_while_typing(owner: Visit) -
     page.get_by_role("link", name="Request an address").click()
     page.fill("input[name=mac]", "02-00-00-00-00-0C")
     page.fill("input[name=ips]", "10.0.0.50")
-    told = page.locator("[data-told]")
-    told.get_by_text("10.0.0.50 is a duplicate: also another owner").wait_for()
+    notice = page.locator("[data-told]")
+    notice.get_by_text("10.0.0.50 is a duplicate: also another owner").wait_for()
     page.fill("input[name=ips]", "10.0.0.60")
     page.fill("input[name=vm]", "new")
     page.fill("input[name=namespace]", "shop")
-    told.locator("p").wait_for(state="detached")
+    notice.locator("p").wait_for(state="detached")
     page.get_by_role("button", name="Request address").click()
     page.wait_for_url("**/change/")
     assert "macAddress: 02:00:00:00:00:0c" in page.locator("#manifest pre").inner_text()

@@ -11,7 +11,23 @@ import pytest
 from pools.clusters.reconcile import registry
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
+from tests.edges import api as apis
+from tests.kube.api_servers import (
+    definitions,
+    erased,
+    pytest_generate_tests,
+    real_cluster,
+    server,
+)
 from tests.kube.fake import FakeCluster
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    """As an administrator, with the cluster `prod`."""
+    api = apis.Api()
+    api.cluster()
+    return api
 
 
 @pytest.fixture

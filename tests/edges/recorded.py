@@ -45,7 +45,7 @@ _VOLATILE_KEYS = re.compile(
 )
 
 
-def requests_of_today(made: Everything) -> Iterator[dict[str, Any]]:
+def requests_of_today(world: Everything) -> Iterator[dict[str, Any]]:
     """Every request that is recorded: method, path with its query, body; placeholders for ids."""
     document = apis.document()
     for address in answers.addresses("api/v1/"):
@@ -90,11 +90,11 @@ def _requests(
             yield {"method": method, "path": path, "body": {**base, name: {**nested, part: value}}}
 
 
-def answer(api: apis.Api, made: Everything, request: dict[str, Any]) -> dict[str, Any]:
+def answer(api: apis.Api, world: Everything, request: dict[str, Any]) -> dict[str, Any]:
     """Status and content of an answer, without what differs each time; the request's changes are undone."""
-    path = request["path"].removeprefix("/api/v1/").format(**{**made.values, "id": "{id}"})
+    path = request["path"].removeprefix("/api/v1/").format(**{**world.values, "id": "{id}"})
     body = re.sub(
-        r'"{(\w+)}"', lambda name: str(made.values[name[1]]), json.dumps(request.get("body"))
+        r'"{(\w+)}"', lambda name: str(world.values[name[1]]), json.dumps(request.get("body"))
     )
     with transaction.atomic():
         if "parameters" in request:

@@ -24,10 +24,10 @@ def _is_v6(value: object) -> bool:
     return ":" in str(value)[:20].replace("::ffff:", "")  # a mapped address is an IPv4 one
 
 
-def _pool(cidr: object, *, reserved: object = "", field: str, **own: Any) -> Post:
+def _pool(cidr: object, *, reserved: object = "", field: str, **fields: Any) -> Post:
     sizes = {"mask_size_v6": "128"} if ":" in str(cidr)[:20] else {"mask_size_v4": "32"}
     cluster = factories.cluster().pk
-    posted = {"cluster": cluster, "name": "blue", "category": "vm", **sizes, **own}
+    posted = {"cluster": cluster, "name": "blue", "category": "vm", **sizes, **fields}
     posted |= {"cidrs-TOTAL_FORMS": 1, "cidrs-INITIAL_FORMS": 0}
     posted |= {"cidrs-0-cidr": cidr, "cidrs-0-reserved": reserved}
     return reverse("admin:pools_pool_add"), posted, field
@@ -49,9 +49,9 @@ def _reserve(case: catalogue.Case) -> Post:
 
 
 def _mask_size(case: catalogue.Case) -> Post:
-    of = case.within if isinstance(case.within, str) else WITHIN[case.within or 4]
-    field = "mask_size_v6" if ":" in of else "mask_size_v4"
-    return _pool(of, field=field, **{field: str(case.value)})
+    prefix = case.within if isinstance(case.within, str) else WITHIN[case.within or 4]
+    field = "mask_size_v6" if ":" in prefix else "mask_size_v4"
+    return _pool(prefix, field=field, **{field: str(case.value)})
 
 
 def _name(case: catalogue.Case) -> Post:

@@ -49,8 +49,8 @@ def errors_of(answer: Any) -> dict[str, list[str]]:
 @pytest.mark.parametrize("door", ["text", "file"])
 def test_a_cluster_is_connected(fake: FakeCluster, cluster: Cluster, door: str) -> None:
     text = fake.kubeconfig()
-    given = text if door == "text" else SimpleUploadedFile("config", text.encode())
-    data = {door: given, "mode": "managed", "managed_resources": ["pools", "conversion"]}
+    value = text if door == "text" else SimpleUploadedFile("config", text.encode())
+    data = {door: value, "mode": "managed", "managed_resources": ["pools", "conversion"]}
     answer = post("connect", cluster, **data)
     assert answer.status_code == 302
     row = Connection.objects.get()
@@ -93,15 +93,15 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("given", "message"), BAD.values(), ids=BAD)
-def test_what_is_wrong_stands_beside_the_field(cluster: Cluster, given: str, message: str) -> None:
-    if given in {"exec", "loopback"}:
+@pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
+def test_what_is_wrong_stands_beside_the_field(cluster: Cluster, text: str, message: str) -> None:
+    if text in {"exec", "loopback"}:
         ca = certificates.Authority().pem
         config = yaml.safe_load(kubeconfigs.text("https://127.0.0.1:6443", ca, token="canary"))
-        if given == "exec":
+        if text == "exec":
             config["users"][0]["user"]["exec"] = {"command": "touch"}
-        given = yaml.safe_dump(config)
-    answer = post("connect", cluster, text=given, mode="observed")
+        text = yaml.safe_dump(config)
+    answer = post("connect", cluster, text=text, mode="observed")
     assert message in errors_of(answer)["text"][0]
     assert "canary" not in answer.content.decode()
     assert not Connection.objects.exists()

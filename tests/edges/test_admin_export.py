@@ -82,12 +82,12 @@ def download(name: str, form: str, **query: Any) -> Any:
 def test_every_format_says_the_same(name: str) -> None:
     pool = factories.pool("10.0.0.0/24", "fd00::/64")
     factories.take(pool, factories.holder("=vm"), family=4, org="acme", env="shop")
-    said = rows(name)
-    assert said
+    lines = rows(name)
+    assert lines
     document = json.loads(b"".join(download(name, "json").streaming_content))
-    assert list(document[0]) == list(said[0])
-    for line, one in zip(said, document, strict=True):
-        for key, value in one.items():
+    assert list(document[0]) == list(lines[0])
+    for line, record in zip(lines, document, strict=True):
+        for key, value in record.items():
             plain = ", ".join(value) if isinstance(value, list) else value
             assert line[key].removeprefix("'") == ("" if plain is None else str(plain))
 

@@ -32,15 +32,15 @@ def _page(name: str, *, who: Any = None, **query: object) -> str:
 
 
 def test_the_pool_of_a_pod(cluster: Cluster) -> None:
-    asked = {"cluster": cluster.pk, "pod": "web-0", "namespace": "shop"}
-    page = _page("pool_for_pod", **asked)
+    query = {"cluster": cluster.pk, "pod": "web-0", "namespace": "shop"}
+    page = _page("pool_for_pod", **query)
     assert "IPv4: unknown</h2>" in page
     assert "has no annotation" not in page
     none = dict.fromkeys(("pod_annotations", "namespace_labels", "namespace_annotations"), "-")
-    page = _page("pool_for_pod", **asked, **none, pod_labels="team=green\nb: c")
+    page = _page("pool_for_pod", **query, **none, pod_labels="team=green\nb: c")
     assert 'The podSelector of the pool "green" matches.' in page
     assert "IPv4: <a" in page
-    page = _page("pool_for_pod", **asked, **none, pod_labels="-")
+    page = _page("pool_for_pod", **query, **none, pod_labels="-")
     assert 'The default pool "default" is used.' in page
     assert "The default pool is assumed" in page
 

@@ -22,9 +22,9 @@ def pool() -> Pool:
     return factories.pool(OLD, cooldown=0)
 
 
-def _begin(browser: Any, pool: Pool, **said: str) -> Any:
+def _begin(browser: Any, pool: Pool, **fields: str) -> Any:
     url = reverse("admin:pools_pool_migrations", args=[pool.pk])
-    return browser.post(url, {"cidr": OLD, "to": NEW, **said}, follow=True)
+    return browser.post(url, {"cidr": OLD, "to": NEW, **fields}, follow=True)
 
 
 def _text(answer: Any) -> str:

@@ -23,7 +23,7 @@ def build(cidr: str, mask: int, *reserved: str, view: str = "", **used: UsedBloc
     return maps.build(
         layout(cidr, mask),
         ip_network(view or cidr),
-        used={int(name[1:]): one for name, one in used.items()},
+        used={int(name[1:]): used_blocks for name, used_blocks in used.items()},
         ranges=[addresses.parse_range(text) for text in reserved],
     )
 

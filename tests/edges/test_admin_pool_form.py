@@ -17,18 +17,18 @@ pytestmark = pytest.mark.django_db
 Row = tuple[str, str]
 
 
-def data(*rows: Row, initial: int = 0, **own: Any) -> dict[str, Any]:
+def data(*rows: Row, initial: int = 0, **changes: Any) -> dict[str, Any]:
     """A posted form; each row is a CIDR and its reserved ranges."""
-    posted = {"cidrs-TOTAL_FORMS": len(rows), "cidrs-INITIAL_FORMS": initial, **own}
+    posted = {"cidrs-TOTAL_FORMS": len(rows), "cidrs-INITIAL_FORMS": initial, **changes}
     for number, (cidr, reserved) in enumerate(rows):
         posted |= {f"cidrs-{number}-cidr": cidr, f"cidrs-{number}-reserved": reserved}
     return posted
 
 
-def new(*rows: Row, **own: Any) -> dict[str, Any]:
-    cluster = own.pop("cluster", None) or factories.cluster()
+def new(*rows: Row, **changes: Any) -> dict[str, Any]:
+    cluster = changes.pop("cluster", None) or factories.cluster()
     fields = {"cluster": cluster.pk, "name": "blue", "category": "pod", "mask_size_v4": "24"}
-    return data(*rows, **{**fields, **own})
+    return data(*rows, **{**fields, **changes})
 
 
 def post(url: str, posted: dict[str, Any]) -> Any:
@@ -55,7 +55,7 @@ def test_a_pool_of_both_families_with_reserved_ranges() -> None:
 
 @pytest.mark.sample(16)
 @pytest.mark.parametrize(
-    ("rows", "own", "where", "says"),
+    ("rows", "changes", "where", "says"),
     [
         ([("10.0.0.1/24", "")], {}, "cidrs-0-cidr", "did you mean 10.0.0.0/24?"),
         ([("10.0.0.0/16", "10.0.0.9-10.0.0.1")], {}, "cidrs-0-reserved", "10.0.0.1-10.0.0.9?"),
@@ -81,19 +81,19 @@ def test_a_pool_of_both_families_with_reserved_ranges() -> None:
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_an_error_stands_beside_its_field_and_nothing_is_lost(
-    rows: list[Row], own: dict[str, str], where: str | None, says: str
+    rows: list[Row], changes: dict[str, str], where: str | None, says: str
 ) -> None:
-    posted = new(*rows, **own)
+    posted = new(*rows, **changes)
     answer = add(posted)
     assert answer.status_code == 200
     assert not Pool.objects.exists()
     form, cidrs = answer.context["form"], answer.context["cidrs"]
     if where and where.startswith("cidrs-"):
         _, number, field = where.split("-")
-        told = cidrs[int(number)].errors.get(field, [])
+        messages = cidrs[int(number)].errors.get(field, [])
     else:
-        told = form.errors.get(where or "__all__", [])
-    assert any(says in text for text in told), (form.errors, cidrs.errors)
+        messages = form.errors.get(where or "__all__", [])
+    assert any(says in text for text in messages), (form.errors, cidrs.errors)
     text = answer.content.decode()
     assert all(cidr in text for cidr, _ in rows)
     assert all(line in text for _, reserved in rows for line in reserved.splitlines())

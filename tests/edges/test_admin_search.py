@@ -82,17 +82,17 @@ def test_find_tells_everything_of_an_address() -> None:
     factories.take(pool, factories.holder("vm-now"), org="acme", env="shop", cidr="10.0.0.1/32")
     client = people.browser()
 
-    def found(text: str) -> str:
+    def find_page(text: str) -> str:
         return client.get(reverse("admin:find", query={"q": text})).content.decode()
 
-    page = found("10.0.0.1")
+    page = find_page("10.0.0.1")
     for part in ("vm-now", "vm-before", "acme/shop", str(pool), "10.0.0.2"):
         assert part in page, part
-    assert "reserved" in found("10.0.0.9")
-    assert "No results for 10.9.9.9" in found("10.9.9.9")
-    assert "Previous allocations" in found("vm-before")
-    assert pool.name in found(pool.name)
-    assert "did you mean 10.0.0.0/24" in found("10.0.0.7/24")
+    assert "reserved" in find_page("10.0.0.9")
+    assert "No results for 10.9.9.9" in find_page("10.9.9.9")
+    assert "Previous allocations" in find_page("vm-before")
+    assert pool.name in find_page(pool.name)
+    assert "did you mean 10.0.0.0/24" in find_page("10.0.0.7/24")
 
 
 @pytest.mark.sample(6)
@@ -129,7 +129,7 @@ def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: li
 @pytest.mark.sample(9)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("shop", ["acme/shop"]),
         ("acme", ["acme/shop", "acme/web"]),
@@ -140,10 +140,10 @@ def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: li
         ("_h", []),
     ],
 )
-def test_find_tells_environments_by_a_part_of_their_name(text: str, found: list[str]) -> None:
+def test_find_tells_environments_by_a_part_of_their_name(text: str, expected: list[str]) -> None:
     pool = factories.pool("10.0.0.0/24")
     for org, env in (("acme", "shop"), ("acme", "web"), ("big", "bushes")):
         factories.take(pool, factories.holder(f"{org}-{env}"), org=org, env=env)
     page = people.browser().get(reverse("admin:find", query={"q": text}))
     rows = page.context.get("environments") or ()
-    assert sorted(f"{row.org}/{row.env}" for row in rows) == found
+    assert sorted(f"{row.org}/{row.env}" for row in rows) == expected

@@ -32,9 +32,9 @@ def client(me: Any) -> Client:
     return browser
 
 
-def change(client: Client, of: User, **fields: Any) -> Any:
-    url = reverse("admin:auth_user_change", args=[of.pk])
-    data = {"username": of.username, "is_active": "on", "is_staff": "on", **fields}
+def change(client: Client, user: User, **fields: Any) -> Any:
+    url = reverse("admin:auth_user_change", args=[user.pk])
+    data = {"username": user.username, "is_active": "on", "is_staff": "on", **fields}
     data |= {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
     return client.post(url, data)
 

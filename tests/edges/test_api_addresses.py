@@ -33,9 +33,9 @@ def _told(api: apis.Api, address: str, **query: str) -> Any:
 
 def test_who_has_it_now(api: apis.Api) -> None:
     block = api.take(api.vm_pool("10.0.0.0/29"), "a", org="o", env="e")
-    told = _told(api, "10.0.0.1", cluster="prod")
-    assert set(told) == {"address", "at", "matches", "history", "observed_cidrs"}
-    (match,) = told["matches"]
+    document = _told(api, "10.0.0.1", cluster="prod")
+    assert set(document) == {"address", "at", "matches", "history", "observed_cidrs"}
+    (match,) = document["matches"]
     assert set(match) >= MATCH
     assert (match["cluster"], match["pool"], match["block"]) == ("prod", "vms", "10.0.0.1/32")
     assert (match["state"], match["org"], match["env"]) == ("held", "o", "e")

@@ -16,13 +16,6 @@ BLOCK = {
 
 
 @pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
-@pytest.fixture
 def place(api: apis.Api) -> str:
     """Where blocks of a pool with both families are allocated."""
     return f"pools/{api.vm_pool('10.0.0.0/29', 'fd00::/125')}/allocations/"

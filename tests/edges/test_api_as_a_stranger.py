@@ -20,13 +20,6 @@ from tests.edges import api as apis
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def test_an_uploaded_file_is_imported_once_under_its_key(api: apis.Api) -> None:
     def send(content: bytes) -> Any:
         part = {"file": SimpleUploadedFile("pools.yaml", content), "cluster": "prod"}
@@ -79,11 +72,11 @@ def test_a_description_is_a_line_of_text(api: apis.Api, door: str, text: Any, co
 @pytest.mark.parametrize("path", ["pools/{}/", "clusters/prod/"])
 def test_a_description_is_emptied_and_null_is_refused(api: apis.Api, path: str) -> None:
     place = path.format(api.vm_pool("10.0.0.0/29"))
-    for given, told in (("A  B", "A  B"), ("", "")):
-        assert api("PATCH", place, {"description": given}).json()["description"] == told
+    for value, stored in (("A  B", "A  B"), ("", "")):
+        assert api("PATCH", place, {"description": value}).json()["description"] == stored
         refused = api("PATCH", place, {"description": None})
         assert (refused.status_code, refused.json()["errors"][0]["code"]) == (400, "wrong_type")
-        assert api("GET", place).json()["description"] == told
+        assert api("GET", place).json()["description"] == stored
 
 
 @pytest.mark.parametrize("body", [{"reserved_ranges": ["10.0.1.0/30"]}, {"cidr": None}])
@@ -97,11 +90,11 @@ def test_a_cidr_that_is_missing_is_named(api: apis.Api, body: dict[str, Any]) ->
 def test_a_wrong_cidr_is_named_as_it_was_written(api: apis.Api) -> None:
     path = f"pools/{api.vm_pool('10.0.0.0/29')}/cidrs/"
     body = {"cidr": "10.0.1.0/29", "reserved_ranges": ["10.0.1.0-10.0.1.1", "10.0.9.0/30"]}
-    for given, fields in (
+    for change, fields in (
         ({"cidr": "10.0.0.1/24"}, {"cidr": "host_bits_set"}),
         (body, {"reserved_ranges.1": "range_outside_cidr"}),
     ):
-        assert apis.fields(api("POST", path, given).json()) == fields
+        assert apis.fields(api("POST", path, change).json()) == fields
 
 
 @pytest.mark.parametrize("block", ["10.0.0.1", "10.0.0.1/32"])

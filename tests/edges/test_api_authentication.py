@@ -55,20 +55,20 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("of", REFUSED)
-def test_what_is_no_valid_token_is_refused(of: str) -> None:
-    answer = _get(REFUSED[of]())
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_valid_token_is_refused(kind: str) -> None:
+    answer = _get(REFUSED[kind]())
     apis.refused(answer, 401, "authentication_failed")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["pools/", "blocks/", "schema/", "docs/"])
-@pytest.mark.parametrize("of", REFUSED)
-def test_a_wrong_token_never_gets_the_rights_of_a_session(of: str, path: str) -> None:
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_wrong_token_never_gets_the_rights_of_a_session(kind: str, path: str) -> None:
     client = Client()
     client.force_login(apis.user())
-    answer = client.get(f"{apis.ROOT}{path}", headers={"Authorization": REFUSED[of]()})
+    answer = client.get(f"{apis.ROOT}{path}", headers={"Authorization": REFUSED[kind]()})
     apis.refused(answer, 401, "authentication_failed")
 
 

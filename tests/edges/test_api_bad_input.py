@@ -45,13 +45,13 @@ def _name(case: catalogue.Case) -> tuple[str, str, Any]:
 
 
 def _mask_size(case: catalogue.Case) -> tuple[str, str, Any]:
-    of = (
+    prefix = (
         case.within
         if isinstance(case.within, str)
         else {4: "10.0.0.0/8", 6: "fd00::/16"}[case.within or 4]
     )
-    body = _pool(of)
-    body["ipv6" if ":" in of else "ipv4"]["mask_size"] = case.value
+    body = _pool(prefix)
+    body["ipv6" if ":" in prefix else "ipv4"]["mask_size"] = case.value
     return "POST", "pools/", body
 
 

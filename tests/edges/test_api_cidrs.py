@@ -10,13 +10,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
-@pytest.fixture
 def place(api: apis.Api) -> str:
     return f"pools/{api.vm_pool('10.0.0.0/29')}/"
 

@@ -72,7 +72,7 @@ def _found(api: apis.Api, path: str) -> list[dict[str, Any]]:
 )
 def test_objects(api: apis.Api, query: str, names: list[str]) -> None:
     result = _found(api, f"objects/{query}")
-    assert [one["name"] for one in result] == names
+    assert [row["name"] for row in result] == names
     for item in result:
         assert "manifest" not in item
         expected = {"code": "cidr", "message": "10.0.0.1/24 has host bits"}
@@ -127,7 +127,7 @@ def test_pages_of_objects(api: apis.Api) -> None:
 )
 def test_passes(api: apis.Api, query: str, triggers: list[str]) -> None:
     result = _found(api, f"runs/{query}")
-    assert [one["trigger"] for one in result] == triggers
+    assert [row["trigger"] for row in result] == triggers
     for item in result:
         failed = item["trigger"] == "schedule"
         error = {"code": "crd_missing", "message": "no such kind"} if failed else None
@@ -166,10 +166,10 @@ def _decide(api: apis.Api, decision: str, body: Any = None) -> Any:
 
 def test_a_difference_is_ignored_with_a_reason_and_unignored(api: apis.Api) -> None:
     apis.refused(_decide(api, "ignore", {}), 400, "object_expected")
-    (told,) = _decide(api, "ignore", {"reason": "known"}).json()["differences"]
-    assert (told["ignored_by"], told["ignored_reason"]) == (api.user.username, "known")
-    (told,) = _decide(api, "unignore").json()["differences"]
-    assert told["ignored_at"] is None
+    (difference,) = _decide(api, "ignore", {"reason": "known"}).json()["differences"]
+    assert (difference["ignored_by"], difference["ignored_reason"]) == (api.user.username, "known")
+    (difference,) = _decide(api, "unignore").json()["differences"]
+    assert difference["ignored_at"] is None
 
 
 def test_a_difference_is_applied_and_adopted(api: apis.Api) -> None:
@@ -215,8 +215,8 @@ NODE = {
 def test_nodes_in_pages(api: apis.Api) -> None:
     rows = ObservedObject.objects.filter(cluster__name="prod", kind="CiliumNode")
     for row in rows:
-        named = {**NODE, "metadata": {"name": row.name, "uid": row.uid}}
-        ObservedObject.objects.filter(pk=row.pk).update(manifest=named)
+        manifest = {**NODE, "metadata": {"name": row.name, "uid": row.uid}}
+        ObservedObject.objects.filter(pk=row.pk).update(manifest=manifest)
     first = api("GET", "clusters/prod/nodes/?limit=1").json()
     second = api("GET", first["next"].partition("/api/v1/")[2]).json()
     back = api("GET", second["previous"].partition("/api/v1/")[2]).json()

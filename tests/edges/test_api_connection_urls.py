@@ -23,13 +23,6 @@ URLS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("url", URLS)
 @pytest.mark.parametrize("door", ["connect", "test"])

@@ -19,13 +19,6 @@ pytestmark = pytest.mark.django_db
 PLACE = "clusters/prod/connection/"
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def test_a_cluster_is_connected_and_shown(api: apis.Api, fake: FakeCluster) -> None:
     apis.refused(api("GET", PLACE), 404, "not_found")
     answer = api(

@@ -60,13 +60,13 @@ def test_a_pool_is_made_read_changed_and_removed(api: Api) -> None:
 
 def test_an_address_is_allocated_told_of_and_released(api: Api) -> None:
     path = f"pools/{api.pool('instance')}/allocations/"
-    asked = _holder("i-1") | {"org": "o", "env": "e", "family": 6}
-    first = api("POST", path, asked, Idempotency_Key="k")
+    body = _holder("i-1") | {"org": "o", "env": "e", "family": 6}
+    first = api("POST", path, body, Idempotency_Key="k")
     assert first.status_code == 201
     (block,) = first.json()["blocks"]
     assert block["address"] == "2001:db8:10:1::1"
     assert (block["cluster"], block["pool"], block["state"]) == ("prod", "instances", "held")
-    assert api("POST", path, asked, Idempotency_Key="k").json() == first.json()
+    assert api("POST", path, body, Idempotency_Key="k").json() == first.json()
     assert api("POST", path, _holder("i-2"), Idempotency_Key="k").status_code == 422
     assert api("POST", path, _holder("i-1")).status_code == 200
     network = api("GET", "instances/i-1/network/?cluster=prod").json()

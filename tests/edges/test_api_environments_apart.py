@@ -12,13 +12,6 @@ pytestmark = pytest.mark.django_db
 PROD = apis.holder("prod", "env")
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def _public(api: apis.Api, cidr: str) -> str:
     part = {"mask_size": 32, "cidrs": [{"cidr": cidr}]}
     body = {"cluster": "prod", "name": "public", "category": "ipv4", "ipv4": part}
@@ -33,8 +26,8 @@ def _taken(answer: Any) -> tuple[int, str, str]:
 def test_each_has_one(api: apis.Api) -> None:
     place = _public(api, "203.0.113.0/29")
     for status in (201, 200):  # asked twice, each keeps what it has
-        asked = [_taken(api("POST", place, PROD | {"org": org})) for org in ("acme", "globex")]
-        assert asked == [(status, "203.0.113.1/32", "acme"), (status, "203.0.113.2/32", "globex")]
+        answers = [_taken(api("POST", place, PROD | {"org": org})) for org in ("acme", "globex")]
+        assert answers == [(status, "203.0.113.1/32", "acme"), (status, "203.0.113.2/32", "globex")]
     rows = api("GET", "blocks/?holder_id=prod&org=globex").json()["results"]
     assert [block["cidr"] for block in rows] == ["203.0.113.2/32"]
     assert len(api("GET", "environments/?env=prod").json()["results"]) == 2

@@ -87,10 +87,10 @@ def bodies(document: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 def test_no_field_and_no_type_of_an_example_is_refused(document: dict[str, Any]) -> None:
     created = everything.create()
     client = everything.token(created.user("superuser"))
-    known = {address.route: address for address in answers.addresses("api/v1/")}
+    addresses = {address.route: address for address in answers.addresses("api/v1/")}
     refused = []
     for method, path, body in bodies(document):
-        url, _case = requests.request(created, known[path], method)
+        url, _case = requests.request(created, addresses[path], method)
         with transaction.atomic():
             answer = client.generic(method, url, json.dumps(body), "application/json")
             transaction.set_rollback(True)

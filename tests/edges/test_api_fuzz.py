@@ -21,7 +21,7 @@ schema = schemathesis.openapi.from_dict(apis.document())
 
 
 @pytest.fixture(scope="module")
-def api(kept: None) -> apis.Api:
+def api(module_transaction: None) -> apis.Api:
     """Of a site with a cluster, which is made once: each request is undone."""
     created = apis.Api()
     created.create("clusters/", {"name": "prod", "cluster_prefix": "2001:db8:10::/48"})

@@ -178,9 +178,13 @@ def test_overlaps_in_pages(api: apis.Api) -> None:
     first = api("GET", "overlaps/?limit=1").json()
     assert (first["count"], first["results"][0]["cidr"]) == (2, "10.10.0.0/16")
     second = api("GET", first["next"].partition("/api/v1/")[2]).json()
-    (one,) = second["results"]
-    assert (one["cidr"], one["kinds"], one["clusters"]) == ("10.20.0.0/15", ["clusters"], 2)
-    assert [(member["cluster"], member["pool"]) for member in one["members"]] == [
+    (overlap,) = second["results"]
+    assert (overlap["cidr"], overlap["kinds"], overlap["clusters"]) == (
+        "10.20.0.0/15",
+        ["clusters"],
+        2,
+    )
+    assert [(member["cluster"], member["pool"]) for member in overlap["members"]] == [
         ("other", "o"),
         ("prod", "green"),
     ]

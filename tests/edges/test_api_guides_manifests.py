@@ -11,13 +11,6 @@ from tests.kube.fake import FakeCluster
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def _pool(api: apis.Api, name: str, cidr: str, *ranges: str, **more: object) -> str:
     part = {"mask_size": 24, "cidrs": [{"cidr": cidr, "reserved_ranges": list(ranges)}]}
     body = {"cluster": "prod", "name": name, "category": "pod", "ipv4": part, **more}

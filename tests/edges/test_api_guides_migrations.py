@@ -14,13 +14,6 @@ OLD, NEW = "10.20.0.0/28", "10.30.0.0/28"
 
 
 @pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
-@pytest.fixture
 def pool(api: apis.Api) -> int:
     return api.vm_pool(OLD)
 

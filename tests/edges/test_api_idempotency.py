@@ -19,16 +19,9 @@ spec: {ipv4: {cidrs: [10.20.0.0/16], maskSize: 24}}
 """
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
-def _request(api: apis.Api, of: str) -> tuple[str, Any, Any]:
+def _request(api: apis.Api, kind: str) -> tuple[str, Any, Any]:
     """(path, body, another body for the same path)"""
-    if of in {"cluster", "pool", "import"}:
+    if kind in {"cluster", "pool", "import"}:
         return {
             "cluster": ("clusters/", {"name": "c"}, {"name": "d"}),
             "pool": ("pools/", POOL, POOL | {"name": "q"}),
@@ -37,19 +30,19 @@ def _request(api: apis.Api, of: str) -> tuple[str, Any, Any]:
                 {"cluster": "prod", "manifest": MANIFEST},
                 {"cluster": "prod", "manifest": MANIFEST + "# other"},
             ),
-        }[of]
+        }[kind]
     pool = api.vm_pool("10.0.0.0/29", cooldown=60)
     block = api.take(pool, "a")
-    if of == "release":
+    if kind == "release":
         released = f"blocks/{block['id']}/release/"
         return released, apis.holder("a"), apis.holder("a") | {"reason": "x"}
-    if of == "allocation":
+    if kind == "allocation":
         return f"pools/{pool}/allocations/", apis.holder("b"), apis.holder("c")
-    if of == "several":
+    if kind == "several":
         body = apis.holder("b")
         return f"pools/{pool}/allocations/", body | {"count": 2}, body | {"count": 3}
     cidrs = f"pools/{pool}/cidrs/"
-    if of == "cidr":
+    if kind == "cidr":
         return cidrs, {"cidr": "10.4.0.0/29"}, {"cidr": "10.5.0.0/29"}
     (cidr,) = api("GET", cidrs).json()["results"]
     ranges = f"{cidrs}{cidr['id']}/reserved-ranges/"
@@ -60,9 +53,9 @@ ALL = ["cluster", "pool", "import", "allocation", "several", "release", "cidr", 
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("of", ALL)
-def test_done_once(api: apis.Api, of: str) -> None:
-    path, body, other = _request(api, of)
+@pytest.mark.parametrize("kind", ALL)
+def test_done_once(api: apis.Api, kind: str) -> None:
+    path, body, other = _request(api, kind)
     first = api("POST", path, body, Idempotency_Key="k-1")
     assert first.status_code in {200, 201}, first.content
     events = api("GET", "events/?limit=1").json()["results"]
@@ -75,14 +68,14 @@ def test_done_once(api: apis.Api, of: str) -> None:
 
 
 @pytest.mark.sample(24)
-@pytest.mark.parametrize("of", ALL)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize(
     "key",
     ["", "  ", '""', "x" * 300, "a\tb", "\N{SNOWMAN}"],
     ids=["none", "blank", "quoted", "long", "tab", "ASCII"],
 )
-def test_an_unusable_key_is_refused(api: apis.Api, of: str, key: str) -> None:
-    path, body, _ = _request(api, of)
+def test_an_unusable_key_is_refused(api: apis.Api, kind: str, key: str) -> None:
+    path, body, _ = _request(api, kind)
     events = api("GET", "events/?limit=1").json()["results"]
     problem = apis.refused(api("POST", path, body, Idempotency_Key=key), 400, "idempotency_key")
     assert apis.fields(problem) == {"Idempotency-Key": "idempotency_key"}

@@ -64,20 +64,20 @@ def test_an_odd_body_is_one_problem(body: bytes, status: int, code: str) -> None
      "blocks/1/release/", "blocks/1/end-cooldown/", "pools/import/"],
 )  # fmt: skip
 @pytest.mark.parametrize(
-    "of",
+    "case",
     ["a key twice", "1e999", "deep lists", "lone surrogate", "3 MiB", "null", "an empty object"],
 )
-def test_every_endpoint_reads_as_strictly(path: str, of: str) -> None:
-    body, status, code = BODIES[of]
+def test_every_endpoint_reads_as_strictly(path: str, case: str) -> None:
+    body, status, code = BODIES[case]
     apis.refused(apis.Api()("POST", path, body), status, code)
 
 
-@pytest.mark.parametrize("of", ["nothing", "an empty object", "a list"])
-def test_a_change_says_what_shall_be_different(of: str) -> None:
+@pytest.mark.parametrize("case", ["nothing", "an empty object", "a list"])
+def test_a_change_says_what_shall_be_different(case: str) -> None:
     api = apis.Api()
     api.cluster()
     pool = api.vm_pool("10.0.0.0/29")
-    body, status, code = BODIES[of]
+    body, status, code = BODIES[case]
     for path in ("clusters/prod/", f"pools/{pool}/"):
         apis.refused(api("PATCH", path, body), status, code)
     assert api("GET", f"pools/{pool}/").headers["ETag"] == '"1"'

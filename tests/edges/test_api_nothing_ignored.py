@@ -32,16 +32,16 @@ def _patches() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.fixture(scope="module")
-def made(kept: None) -> everything.Everything:
+def world(module_transaction: None) -> everything.Everything:
     """Made once: each request is undone."""
     return everything.create()
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(("path", "names"), list(_patches()))
-def test_each_field(path: str, names: list[str], made: everything.Everything) -> None:
+def test_each_field(path: str, names: list[str], world: everything.Everything) -> None:
     case = requests.API.get(f"PATCH {path}", requests.Case())
-    values = made.values | {key: made.values[used] for key, used in case.use.items()}
+    values = world.values | {key: world.values[used] for key, used in case.use.items()}
     place = path.format(**values).removeprefix("/")
     api = apis.Api()
     for name, value in itertools.product(names, ODD):
@@ -52,9 +52,9 @@ def test_each_field(path: str, names: list[str], made: everything.Everything) ->
                 "texts", shown
             )  # a row of an import shows beside them what was parsed
             transaction.set_rollback(True)
-        said = (name, value, answer.content)
-        assert answer.status_code in {200, 400, 403, 404, 409, 422, 502}, said
+        context = (name, value, answer.content)
+        assert answer.status_code in {200, 400, 403, 404, 409, 422, 502}, context
         if answer.status_code == 200 and name in shown and (path, name) not in _OTHERWISE:
-            assert shown[name] == value or not (shown[name] or value), said
+            assert shown[name] == value or not (shown[name] or value), context
         elif answer.status_code == 200:
-            assert value is not None, said
+            assert value is not None, context

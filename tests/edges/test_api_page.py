@@ -45,8 +45,8 @@ def _page() -> Iterator[tuple[str, str]]:
 def _beside(before: str, tail: str) -> str:
     """`a/{}/b/` and `c/` are `a/{}/c/`; `a/{}/b/` and `b/{}/c/` are `a/{}/b/{}/c/`."""
     head, shared = before.rstrip("/").split("/"), tail.rstrip("/").split("/")
-    at = head.index(shared[0]) if shared[0] in head else len(head) - len(shared)
-    return "/".join([*head[:at], *shared]) + "/"
+    index = head.index(shared[0]) if shared[0] in head else len(head) - len(shared)
+    return "/".join([*head[:index], *shared]) + "/"
 
 
 def _is(documented: tuple[str, str], there: tuple[str, str]) -> bool:

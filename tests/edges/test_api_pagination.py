@@ -30,12 +30,12 @@ def api() -> apis.Api:
 def _walk(api: apis.Api, url: str, link: str) -> list[list[int]]:
     """The ids of each page, from an address on along `next` or `previous`."""
     pages: list[list[int]] = []
-    at: str | None = f"http://testserver{apis.ROOT}{url}"
-    while at:
-        answer = api.client.get(at.removeprefix("http://testserver"))
+    page_url: str | None = f"http://testserver{apis.ROOT}{url}"
+    while page_url:
+        answer = api.client.get(page_url.removeprefix("http://testserver"))
         assert answer.status_code == 200, answer.content
         pages.append([row["id"] for row in answer.json()["results"]])
-        at = answer.json()[link]
+        page_url = answer.json()[link]
         assert len(pages) < 60
         last = answer.json()
     assert last[link] is None
@@ -43,10 +43,10 @@ def _walk(api: apis.Api, url: str, link: str) -> list[list[int]]:
 
 
 def _last(api: apis.Api, url: str) -> str:
-    at = f"{apis.ROOT}{url}"
-    while following := api.client.get(at).json()["next"]:
-        at = following
-    return at.rpartition(apis.ROOT)[2]
+    page_url = f"{apis.ROOT}{url}"
+    while following := api.client.get(page_url).json()["next"]:
+        page_url = following
+    return page_url.rpartition(apis.ROOT)[2]
 
 
 @pytest.mark.sample(18)

@@ -23,13 +23,6 @@ GREEN: dict[str, Any] = {
 
 
 @pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
-@pytest.fixture
 def place(api: apis.Api) -> str:
     return f"pools/{api.create('pools/', GREEN)['id']}/"
 
@@ -112,12 +105,12 @@ def test_any_version_is_a_star(api: apis.Api, place: str) -> None:
 
 
 def test_a_pool_in_use_stays(api: apis.Api, place: str) -> None:
-    taken = api.create(f"{place}allocations/", apis.holder("node-7", "node") | {"family": 4})
+    allocation = api.create(f"{place}allocations/", apis.holder("node-7", "node") | {"family": 4})
     problem = apis.refused(api("DELETE", place), 409, "pool_in_use")
     assert "node-7" in problem["detail"]
     smaller = {"mask_size": 24, "cidrs": ["10.22.0.0/16"]}
     apis.refused(api("PATCH", place, {"ipv4": smaller}), 409, "cidr_in_use")
-    release = f"blocks/{taken['blocks'][0]['id']}/release/"
+    release = f"blocks/{allocation['blocks'][0]['id']}/release/"
     assert api("POST", release, apis.holder("node-7", "node")).status_code == 200
     assert api("DELETE", place).status_code == 204
     apis.refused(api("GET", place), 404, "not_found")

@@ -15,8 +15,10 @@ def test_the_answers_of_before(request: pytest.FixtureRequest) -> None:
     api = apis.Api()
     api.client.raise_request_exception = False
     if request.config.getoption("--record-answers"):
-        asked = list(recorded.requests_of_today(created))
-        recorded.write([{**one, "answer": recorded.answer(api, created, one)} for one in asked])
+        requests = list(recorded.requests_of_today(created))
+        recorded.write(
+            [{**case, "answer": recorded.answer(api, created, case)} for case in requests]
+        )
         return
     different = []
     for item in recorded.read():
@@ -25,8 +27,8 @@ def test_the_answers_of_before(request: pytest.FixtureRequest) -> None:
             different.append((item, answer))
     assert not different, (
         "\n".join(
-            f"{one['method']} {one['path']} {one.get('parameters') or one.get('body')}\n  then {one['answer']}\n  now  {answer}"
-            for one, answer in different[:20]
+            f"{case['method']} {case['path']} {case.get('parameters') or case.get('body')}\n  then {case['answer']}\n  now  {answer}"
+            for case, answer in different[:20]
         )
         + f"\n{len(different)} answers differ"
     )

@@ -11,13 +11,6 @@ from tests.edges import api as apis
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def _release(api: apis.Api, block: dict[str, Any], name: str, **more: Any) -> Any:
     return api("POST", f"blocks/{block['id']}/release/", apis.holder(name) | more)
 

@@ -12,13 +12,6 @@ pytestmark = pytest.mark.django_db
 HOST = {"holder": {"kind": "host", "id": "web1.example.org"}, "reuse": True}
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def _pool(api: apis.Api, category: str = "vm", name: str = "hosts", **parts: Any) -> str:
     parts = parts or {"ipv4": {"mask_size": 32, "cidrs": ["10.99.0.0/28"]}}
     pool = api.create("pools/", {"cluster": "prod", "name": name, "category": category, **parts})
@@ -85,8 +78,8 @@ def test_other_pools_and_other_uids_do_not_count(api: apis.Api) -> None:
     other = _pool(api, name="other", ipv4={"mask_size": 32, "cidrs": ["10.98.0.0/28"]})
     api.create(f"{other}allocations/", HOST)
     assert _cidrs(api("POST", place, HOST), 201) == ["10.99.0.1/32"]
-    named = {"holder": HOST["holder"] | {"uid": "u1"}, "reuse": True}
-    assert _cidrs(api("POST", place, named), 200) == ["10.99.0.1/32"]
+    with_uid = {"holder": HOST["holder"] | {"uid": "u1"}, "reuse": True}
+    assert _cidrs(api("POST", place, with_uid), 200) == ["10.99.0.1/32"]
     api.create(place, {"holder": {"kind": "host", "id": "w2", "uid": "u1"}})
     again = {"holder": {"kind": "host", "id": "w2", "uid": "u2"}, "reuse": True}
     apis.refused(api("POST", place, again), 409, "holder_changed")
@@ -124,14 +117,14 @@ def test_blocks_and_pools_are_found_by_address_and_cidr(api: apis.Api) -> None:
     nodes = _pool(api, "pod", "pods", ipv4={"mask_size": 28, "cidrs": ["10.97.0.0/24"]})
     api.create(f"{nodes}allocations/", {"holder": {"kind": "node", "id": "n1"}})
 
-    def found(query: str) -> list[str]:
+    def listed(query: str) -> list[str]:
         return [row.get("cidr") or row["name"] for row in api("GET", query).json()["results"]]
 
-    assert found("blocks/?address=10.99.0.1") == ["10.99.0.1/32"]
-    assert found("blocks/?address=10.97.0.5") == ["10.97.0.0/28"]
-    assert found("blocks/?address=10.97.0.77") == []
-    assert found("pools/?cidr=10.97.0.0/24") == ["pods"]
-    assert found("pools/?cidr=10.97.0.0/25") == found("pools/?cidr=10.97.0.1") == []
+    assert listed("blocks/?address=10.99.0.1") == ["10.99.0.1/32"]
+    assert listed("blocks/?address=10.97.0.5") == ["10.97.0.0/28"]
+    assert listed("blocks/?address=10.97.0.77") == []
+    assert listed("pools/?cidr=10.97.0.0/24") == ["pods"]
+    assert listed("pools/?cidr=10.97.0.0/25") == listed("pools/?cidr=10.97.0.1") == []
     apis.refused(api("GET", "blocks/?address=10.97.0.0/28"), 400, "not_an_address")
     problem = apis.refused(api("GET", "pools/?subnet=10.97.0.0/24"), 400, "unknown_parameter")
     message = problem["errors"][0]["message"]

@@ -13,13 +13,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
-@pytest.fixture
 def full(api: apis.Api) -> int:
     """A pool of one address, which the VM `first` holds."""
     pool = api.vm_pool("10.0.0.1/32")

@@ -30,13 +30,13 @@ def round_trips(trace: pathlib.Path, work: Any) -> int:
             work()
         finally:
             pgconn.untrace()
-    said = [line.split("\t") for line in trace.read_text().splitlines()]
+    messages = [line.split("\t") for line in trace.read_text().splitlines()]
     # Whatever is asked ends with one of these.
-    return sum(line[0] == "F" and line[2] in {"Sync", "Query"} for line in said)
+    return sum(line[0] == "F" and line[2] in {"Sync", "Query"} for line in messages)
 
 
 @pytest.fixture
-def asked(tmp_path: pathlib.Path) -> list[int]:
+def round_trip_counts(tmp_path: pathlib.Path) -> list[int]:
     """The round trips of ten allocations, each for a new holder and under a new key."""
     api = apis.Api()
     api.cluster()
@@ -53,9 +53,9 @@ def asked(tmp_path: pathlib.Path) -> list[int]:
     return [round_trips(tmp_path / "trace", lambda n=n: ask(f"v-{n}")) for n in range(10)]  # type: ignore[misc]
 
 
-def test_an_allocation_asks_twice(asked: list[int]) -> None:
+def test_an_allocation_asks_twice(round_trip_counts: list[int]) -> None:
     # Now and then one of them fills the window up ahead (allocation._finish_allocation).
-    assert sorted(asked)[:9] == [2] * 9
+    assert sorted(round_trip_counts)[:9] == [2] * 9
 
 
 def test_a_release_and_reading_blocks_ask_twice(tmp_path: pathlib.Path) -> None:
@@ -82,7 +82,7 @@ def test_a_release_and_reading_blocks_ask_twice(tmp_path: pathlib.Path) -> None:
         assert trips[WARM:] == [2, 2]
 
 
-def test_key_and_event_are_among_them(asked: list[int]) -> None:
+def test_key_and_event_are_among_them(round_trip_counts: list[int]) -> None:
     assert IdempotencyKey.objects.filter(key__startswith="v-").count() == 10
     assert Event.objects.filter(holder_id__startswith="v-").count() == 10
 
@@ -99,10 +99,10 @@ def test_the_count_can_fail(tmp_path: pathlib.Path) -> None:
 def test_what_a_vm_owner_sees_is_two_round_trips_more(tmp_path: pathlib.Path, author: str) -> None:
     """What clusters let them do, and which namespaces are theirs, whoever says so."""
     owner = two_worlds.Owner(author)
-    asked = [(owner.api(), "owner"), (apis.Api("operator").client, "operator")]
+    callers = [(owner.api(), "owner"), (apis.Api("operator").client, "operator")]
     path = f"/api/v1/ippools/{owner.ids()[1]}/entries/7/"
     trips = {}
-    for client, who in asked:
+    for client, who in callers:
         for _ in range(WARM):
             assert client.get(path).status_code == 404
         trips[who] = round_trips(tmp_path / "trace", lambda c=client: c.get(path))  # type: ignore[misc]

@@ -31,13 +31,13 @@ def file(fake: FakeCluster, tmp_path: Path) -> str:
 
 
 def test_a_cluster_is_added_connected_and_divided(fake: FakeCluster, file: str) -> None:
-    said = run(
+    output = run(
         "add", "prod", "--kubeconfig", file, "--context", "test", "--managed",
         "--enable", "pools,pod-cidrs", "--cluster-prefix", "2001:db8:10::/48",
     )  # fmt: skip
-    assert "2001:db8:10:1::/64" in said
-    assert f"connected to {fake.url} v1." in said
-    assert "managed, writes pools, pod-cidrs" in said
+    assert "2001:db8:10:1::/64" in output
+    assert f"connected to {fake.url} v1." in output
+    assert "managed, writes pools, pod-cidrs" in output
     row = Connection.objects.get()
     assert (row.mode, row.managed_resources) == ("managed", ["pools", "pod-cidrs"])
 

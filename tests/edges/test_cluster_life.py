@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from pools.clusters.reconcile import leases, registry, sync
+from pools.clusters.reconcile import registry
 from pools.models import Connection
 from tests.edges import api as apis
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
+from tests.reconcile import small
 
 pytestmark = pytest.mark.django_db
 PLACE = "clusters/prod/connection/"
 
 
 def _pass() -> None:
-    lease = leases.take(Connection.objects.get().pk, "tester")
-    assert lease is not None
-    sync.run(lease, registry.HANDLERS)
+    small.reconcile(Connection.objects.get(), *registry.HANDLERS)
 
 
 def test_a_cluster_s_life(fake: FakeCluster) -> None:

@@ -47,8 +47,8 @@ def _range(case: catalogue.Case) -> bytes:
 
 
 def _mask_size(case: catalogue.Case) -> bytes:
-    of = case.within if isinstance(case.within, str) else WITHIN[case.within or 4]
-    return _manifest(of, mask_size=case.value)
+    prefix = case.within if isinstance(case.within, str) else WITHIN[case.within or 4]
+    return _manifest(prefix, mask_size=case.value)
 
 
 def _document(case: catalogue.Case) -> bytes:
@@ -79,14 +79,14 @@ def test_an_imported_file(case: catalogue.Case, tmp_path: pathlib.Path) -> None:
     before = _rows()
     file = tmp_path / "pools.yaml"
     file.write_bytes(FILES[case.kind](case))
-    said, refused = _import(file, cluster)
+    output, refused = _import(file, cluster)
     if "code" in case.expect:
         assert refused
         assert _rows() == before
-        assert case.expect["code"] in said
-        assert case.expect.get("says", "") in said
+        assert case.expect["code"] in output
+        assert case.expect.get("says", "") in output
         return
-    assert not refused, said
+    assert not refused, output
     expected = case.expect["normalised"]
     got: dict[str, Any] = {
         "cidr": lambda: str(PoolCIDR.objects.get()),

@@ -16,13 +16,6 @@ pytestmark = pytest.mark.django_db
 BODY = {"cluster": "prod", "org": "acme", "env": "shop", "description": "Web shop"}
 
 
-@pytest.fixture
-def api() -> apis.Api:
-    api = apis.Api()
-    api.cluster()
-    return api
-
-
 def _hold(env: str = "shop") -> tuple[dict[str, Any], Any]:
     """A block of the environment, and a request that waits for another."""
     pool = factories.pool("10.0.0.1/32", within=Environment.objects.get().cluster)

@@ -15,17 +15,17 @@ _NAME = "cadastre_up_external"
 def test_up_uses_the_servers_it_was_given(redis_url: str) -> None:
     server = os.environ["DATABASE_URL"]
     base, _, _ = server.rpartition("/")
-    given = {"DATABASE_URL": f"{base}/{_NAME}", "REDIS_URL": f"{redis_url.removesuffix('/0')}/1"}
+    urls = {"DATABASE_URL": f"{base}/{_NAME}", "REDIS_URL": f"{redis_url.removesuffix('/0')}/1"}
     with psycopg.connect(server, autocommit=True) as connection, running_site.folder() as data:
         connection.execute(f"CREATE DATABASE {_NAME}")
-        site = running_site.Site(data, "--no-demo", env=given)
+        site = running_site.Site(data, "--no-demo", env=urls)
         try:
             site.wait_until_ready()
             assert running_site.Browser(site.url).login("admin", site.password)
             assert running_site.status(f"{site.url}/readyz")[1]["status"] == "ok"
             assert site.command("token", "admin").startswith("cad_")
             assert data_folder.connections(data) == {
-                name.lower(): url for name, url in given.items()
+                name.lower(): url for name, url in urls.items()
             }
             assert not (data / "servers").exists()
             # Not at once: whatever they start for a moment is among them.

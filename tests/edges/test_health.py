@@ -137,10 +137,10 @@ def test_connecting_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_check_that_hangs_is_asked_once() -> None:
-    free, asked = threading.Event(), []
+    free, calls = threading.Event(), []
 
     def ask() -> str:
-        asked.append(1)
+        calls.append(1)
         free.wait(60)
         return "ok"
 
@@ -151,7 +151,7 @@ def test_a_check_that_hangs_is_asked_once() -> None:
     free.set()
     assert first.result(60) == "ok"
     assert health._await_result(check.ask(), time.monotonic() + 60) == "ok"
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_a_check_that_breaks_is_an_answer(caplog: pytest.LogCaptureFixture) -> None:

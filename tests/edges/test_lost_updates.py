@@ -107,16 +107,16 @@ def read(page: Any) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def made() -> everything.Everything:
+def world() -> everything.Everything:
     return everything.create()
 
 
-def _row_pages(made: everything.Everything) -> Iterator[tuple[str, Form]]:
+def _row_pages(world: everything.Everything) -> Iterator[tuple[str, Form]]:
     """Yield the path of every page that is about a row, with its forms."""
     browser = people.browser()
     for address in answers.addresses("admin/"):
         if address.names:
-            path, _body = requests.request(made, address, "GET")
+            path, _body = requests.request(world, address, "GET")
             for query in QUERIES.get(address.route, ("",)):
                 page = browser.get(path + query)
                 if page.status_code == 200 and page.headers["Content-Type"].startswith("text/html"):
@@ -125,17 +125,17 @@ def _row_pages(made: everything.Everything) -> Iterator[tuple[str, Form]]:
 
 @pytest.mark.exhaustive
 def test_every_form_that_shows_values_of_a_row_has_their_version(
-    made: everything.Everything,
+    world: everything.Everything,
 ) -> None:
     versioned, without = set(), []
-    for path, page in _row_pages(made):
+    for path, page in _row_pages(world):
         for method, names, shown in zip(page.methods, page.forms, page.shown, strict=True):
             if any(name == "version" or name.endswith("-version") for name in names):
                 versioned.add(_NUMBER.sub("0", path))
             elif method == "post" and shown and not NO_ROW & {*path.split("/")}:
                 without.append((path, sorted(shown)))
     assert without == []
-    tried = {_NUMBER.sub("0", "/admin/" + path.format(**_values(made))) for path in PAGES}
+    tried = {_NUMBER.sub("0", "/admin/" + path.format(**_values(world))) for path in PAGES}
     assert tried - versioned == set()
     parts = {
         *map(_no_numbers, CORRECTIONS),
@@ -146,20 +146,20 @@ def test_every_form_that_shows_values_of_a_row_has_their_version(
     assert versioned - tried - parts == set(), "each is tried below"
 
 
-def _values(made: everything.Everything) -> dict[str, Any]:
+def _values(world: everything.Everything) -> dict[str, Any]:
     rows = {"cluster_id": "pools.cluster", "user_id": "auth.user", "group_id": "auth.group"}
-    return made.values | {name: made.rows[row] for name, row in rows.items()}
+    return world.values | {name: world.rows[row] for name, row in rows.items()}
 
 
-def test_two_tabs_of_every_form(made: everything.Everything) -> None:
+def test_two_tabs_of_every_form(world: everything.Everything) -> None:
     browser = people.browser()
     for path, fields in PAGES.items():
-        _try(browser, "/admin/" + path.format(**_values(made)), *fields)
+        _try(browser, "/admin/" + path.format(**_values(world)), *fields)
 
 
-def test_two_tabs_of_the_table_of_entries(made: everything.Everything) -> None:
+def test_two_tabs_of_the_table_of_entries(world: everything.Everything) -> None:
     browser = people.browser()
-    entry = Entry.objects.get(pk=made.values["entry_id"])
+    entry = Entry.objects.get(pk=world.values["entry_id"])
     url = f"/admin/claims/ippool/{entry.ippool_id}/entries/"
     tabs = [Form(browser.get(url).content.decode()).forms[-1] for _ in range(2)]
     tabs[0][f"{entry.pk}-note"] = ["first"]
@@ -177,10 +177,10 @@ def test_two_tabs_of_the_table_of_entries(made: everything.Everything) -> None:
 
 @pytest.mark.exhaustive
 def test_what_nobody_changed_here_stays_as_another_tab_saved_it(
-    made: everything.Everything,
+    world: everything.Everything,
 ) -> None:
     browser = people.browser()
-    entry = Entry.objects.get(pk=made.values["entry_id"])
+    entry = Entry.objects.get(pk=world.values["entry_id"])
     url = f"/admin/claims/ippool/{entry.ippool_id}/entries/"
     tab = Form(browser.get(url).content.decode()).forms[-1]
     Entry.objects.filter(pk=entry.pk).update(note="by another")
@@ -197,17 +197,17 @@ CORRECTIONS = {
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("path", CORRECTIONS)
-def test_two_tabs_of_a_row_of_an_import(made: everything.Everything, path: str) -> None:
+def test_two_tabs_of_a_row_of_an_import(world: everything.Everything, path: str) -> None:
     browser, (first, second) = people.browser(), CORRECTIONS[path]
-    url = "/admin/" + path.format(**made.values)
+    url = "/admin/" + path.format(**world.values)
     _try_part(browser, url, first, second, "first", "second")
 
 
 @pytest.mark.exhaustive
-def test_two_tabs_of_the_mapping_of_an_import(made: everything.Everything) -> None:
+def test_two_tabs_of_the_mapping_of_an_import(world: everything.Everything) -> None:
     """Each saves the port groups that it changes, and those of the other stay."""
     browser = people.browser()
-    row = VMImport.objects.get(pk=made.values["import_id"])
+    row = VMImport.objects.get(pk=world.values["import_id"])
     row.rows.update(port_group="pg-1")
     url = f"/admin/claims/vmimport/{row.pk}/change/"
     first, second = "group-1-namespace", "group-0-namespace"
@@ -237,9 +237,9 @@ def _try_part(browser: Client, url: str, first: str, second: str, *texts: str) -
     assert _part(browser.get(url), second)[second] == [texts[1]]
 
 
-def test_two_tabs_of_the_credentials_of_a_cluster(made: everything.Everything) -> None:
+def test_two_tabs_of_the_credentials_of_a_cluster(world: everything.Everything) -> None:
     browser = people.browser()
-    url = f"/admin/pools/cluster/{made.rows['pools.cluster']}/connect/"
+    url = f"/admin/pools/cluster/{world.rows['pools.cluster']}/connect/"
     tabs = [read(browser.get(url)) for _ in range(2)]
     for number, tab in enumerate(tabs, start=1):
         config = everything.KUBECONFIG.replace("127.0.0.1", f"203.0.113.{number}")
@@ -247,7 +247,7 @@ def test_two_tabs_of_the_credentials_of_a_cluster(made: everything.Everything) -
     assert browser.post(url, tabs[0]).status_code == 302
     refused = browser.post(url, tabs[1])
     assert "Not saved" in refused.content.decode()
-    connection = Connection.objects.get(cluster=made.rows["pools.cluster"])
+    connection = Connection.objects.get(cluster=world.rows["pools.cluster"])
     assert connection.server == "https://203.0.113.1:6443"
     assert browser.post(url, read(refused) | {"text": tabs[1]["text"]}).status_code == 302
     connection.refresh_from_db()
@@ -255,15 +255,15 @@ def test_two_tabs_of_the_credentials_of_a_cluster(made: everything.Everything) -
 
 
 def test_who_connects_a_cluster_replaces_no_connection_made_meanwhile(
-    made: everything.Everything,
+    world: everything.Everything,
 ) -> None:
     browser = people.browser()
-    url = f"/admin/pools/cluster/{made.rows['pools.cluster']}/connect/"
+    url = f"/admin/pools/cluster/{world.rows['pools.cluster']}/connect/"
     data = {"text": everything.KUBECONFIG.replace("127.0.0.1", "203.0.113.1"), "offline": "on"}
     answer = browser.post(url, data | {"mode": "observed"}, follow=True)
     assert "somebody has connected this cluster meanwhile" in answer.content.decode()
     assert (
-        Connection.objects.get(cluster=made.rows["pools.cluster"]).server
+        Connection.objects.get(cluster=world.rows["pools.cluster"]).server
         != "https://203.0.113.1:6443"
     )
 

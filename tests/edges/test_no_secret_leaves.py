@@ -142,10 +142,10 @@ def test_no_token_or_key_leaves(
 ) -> None:
     sent: list[str] = []
 
-    def kept(_task: Any, *args: Any, **options: Any) -> None:
+    def record(_task: Any, *args: Any, **options: Any) -> None:
         sent.append(json.dumps([args, options], default=str))
 
-    monkeypatch.setattr("celery.app.task.Task.apply_async", kept)
+    monkeypatch.setattr("celery.app.task.Task.apply_async", record)
     answers = door(canaries, tmp_path)
     row = Connection.objects.get(cluster__name="prod")
     assert sync.cluster_access(row).token == fake.token  # it was taken in whole

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM
 from pools.clusters import connection_test, connections, fleet, other_writers
-from pools.clusters.reconcile import leases, registry, sync
+from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import STATUS_MANAGER
 from pools.clusters.reconcile.watcher import POLL_INTERVAL, Watcher, _WatchedCluster
 from pools.clusters.reconcile.watchers import Share
@@ -24,6 +22,7 @@ from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
+from tests.reconcile import small
 
 pytestmark = pytest.mark.django_db
 LEASES = {"pod-cidrs": "cilium-operator-resource-lock", "claims": "ovn-kubernetes-master"}
@@ -35,38 +34,20 @@ CRDS = (
 )
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "server" in metafunc.fixturenames:
-        real = metafunc.config.getoption("--real")
-        metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
-
-
-@pytest.fixture(scope="module")
-def _real() -> Iterator[Callable[[], Any]]:
-    """The one real API server of this module, started when it is first asked for."""
-    from tests.kube.real import RealCluster
-
-    with contextlib.ExitStack() as stack:
-        yield functools.cache(lambda: stack.enter_context(RealCluster()))
+@pytest.fixture
+def definitions() -> tuple[str, ...]:
+    return CRDS
 
 
 @pytest.fixture
-def server(
-    request: pytest.FixtureRequest, _real: Callable[[], Any], settings: Any
-) -> Iterator[Any]:
+def server(server: Any, settings: Any) -> Any:
     """A cluster with the kinds of Cilium and OVN-Kubernetes, and no Lease of theirs."""
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    if request.param == "real":
-        cluster = _real()
-        cluster.anew(*CRDS)
+    if not isinstance(server, FakeCluster):
         for name in LEASES.values():
             with contextlib.suppress(RuntimeError):  # there is none
-                cluster.remove("leases", name, "kube-system")
-        yield cluster
-        return
-    with FakeCluster() as running:
-        running.crds(*CRDS)
-        yield running
+                server.remove("leases", name, "kube-system")
+    return server
 
 
 @pytest.fixture
@@ -154,9 +135,7 @@ def enable(row: Connection, resource: str, **more: Any) -> Any:
 
 def full_sync(row: Connection) -> None:
     Connection.objects.filter(pk=row.pk).update(leased_until=None)
-    lease = leases.take(row.pk, "tester")
-    assert lease is not None
-    sync.run(lease, registry.HANDLERS)
+    small.reconcile(row, *registry.HANDLERS)
     row.refresh_from_db()
 
 
@@ -219,7 +198,7 @@ def test_the_watcher_reads_leases_once_a_minute_where_both_would_write(
     enable(row, resource)
     full_sync(row)
     put_lease(fake, LEASES[resource], "operator-1_uuid")
-    runs, lists = SyncRun.objects.count(), len(fake.log.of("list"))
+    runs, lists = SyncRun.objects.count(), len(fake.log.select("list"))
     watching = Watcher(registry.HANDLERS)
     watched = _WatchedCluster(Share(row.pk, "", row.positions))
     assert not watching._has_work(watched, time.monotonic())
@@ -227,7 +206,7 @@ def test_the_watcher_reads_leases_once_a_minute_where_both_would_write(
     assert watching._has_work(watched, time.monotonic())
     watching._process(row.pk, watched)
     assert Finding.objects.get(code=other_writers.FOUND).subject == resource
-    assert len(fake.log.of("list")) == lists + 1
+    assert len(fake.log.select("list")) == lists + 1
     assert not watching._has_work(watched, time.monotonic())
     put_lease(fake, LEASES[resource], "")
     watched.polled_at -= POLL_INTERVAL + 1
@@ -318,7 +297,7 @@ def test_from_the_first_sync_run_on_pages_answers_and_alerts_say_who_writes(
     put_lease(server, LEASES["claims"], "cm-1")
     full_sync(row)
     writers = apis.Api()("GET", f"clusters/{row.cluster.name}/connection/").json()["writers"]
-    (answer,) = [one for one in writers if one["managed_resource"] == "claims"]
+    (answer,) = [writer for writer in writers if writer["managed_resource"] == "claims"]
     assert len(answer["writers"]) == 2
     assert "cm-1" in answer["note"]
     page = people.browser().get(f"/admin/pools/cluster/{row.cluster_id}/change/")

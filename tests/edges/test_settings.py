@@ -77,9 +77,9 @@ def test_a_tick_is_gone_when_the_next_one_comes() -> None:
 def test_celery_knows_every_setting() -> None:
     from celery.app import defaults
 
-    known = {name.lower() for name in defaults.DEFAULTS}
+    celery_names = {name.lower() for name in defaults.DEFAULTS}
     ours = {name[7:].lower() for name in dir(settings) if name.startswith("CELERY_")}
-    assert ours - known == {"visibility_timeout"}, "a misspelt one would be ignored"
+    assert ours - celery_names == {"visibility_timeout"}, "a misspelt one would be ignored"
 
 
 @pytest.mark.exhaustive

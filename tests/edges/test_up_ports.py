@@ -18,19 +18,19 @@ def _listening(port: int) -> socket.socket:
 
 def test_a_port_that_the_kernel_gives_to_nobody() -> None:
     first, last = map(int, _EPHEMERAL.read_text().split())
-    found = {processes.free_port() for _ in range(20)}
+    ports = {processes.free_port() for _ in range(20)}
     if first > max(processes._PORTS):  # as on every machine that is not set up otherwise
-        assert not any(first <= port <= last for port in found)
-    assert len(found) > 1
-    _listening(found.pop()).close()
+        assert not any(first <= port <= last for port in ports)
+    assert len(ports) > 1
+    _listening(ports.pop()).close()
 
 
 def test_a_port_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = processes.free_port()
-    with _listening(taken):
-        assert processes.free_port(taken) != taken
+    busy = processes.free_port()
+    with _listening(busy):
+        assert processes.free_port(busy) != busy
         with monkeypatch.context() as patched:
-            patched.setattr(processes, "_PORTS", [taken])
+            patched.setattr(processes, "_PORTS", [busy])
             patched.setattr(processes, "_TRIES", 1)
-            assert processes.free_port() != taken
-    assert processes.free_port(taken) == taken
+            assert processes.free_port() != busy
+    assert processes.free_port(busy) == busy

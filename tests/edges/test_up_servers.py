@@ -24,10 +24,10 @@ def data() -> Iterator[pathlib.Path]:
         yield data
 
 
-def _started(made: embedded.Embedded, data: pathlib.Path) -> processes.Child:
-    server = processes.Child(made.spec, logs=data / "logs", say=print)
+def _started(database: embedded.Embedded, data: pathlib.Path) -> processes.Child:
+    server = processes.Child(database.spec, logs=data / "logs", say=print)
     server.start()
-    made.wait(server.alive)
+    database.wait(server.alive)
     return server
 
 

@@ -56,8 +56,8 @@ def test_a_stop_while_a_process_is_made_ends_it(
     ) as program:
         assert program.stdout
         try:
-            found = select.select([program.stdout], [], [], 60)[0]
-            assert found, "it does not hear the signal, or waits for the process"
+            readable = select.select([program.stdout], [], [], 60)[0]
+            assert readable, "it does not hear the signal, or waits for the process"
             assert program.stdout.readline() == "stopped\n"
             assert not running_site.alive(running_site.descendants_of(program.pid))
         finally:
@@ -65,8 +65,8 @@ def test_a_stop_while_a_process_is_made_ends_it(
 
 
 def test_a_command_leaves_nobody_behind() -> None:
-    _, left = processes.run(["sh", "-c", "sleep 600 >&2 & echo $!"])
-    eventually.until(lambda: not running_site.alive({int(left): "sleep"}))
+    _, pid = processes.run(["sh", "-c", "sleep 600 >&2 & echo $!"])
+    eventually.until(lambda: not running_site.alive({int(pid): "sleep"}))
 
 
 def test_a_child_is_not_started_with_blocked_or_ignored_stop_signals() -> None:

@@ -49,7 +49,7 @@ class Register:
         created = self("POST", "pools/", {**body, "ipv4": part}, 201)
         return f"pools/{created['id']}/allocations/"
 
-    def one(self, statement: str, *values: object) -> Any:
+    def scalar(self, statement: str, *values: object) -> Any:
         row = self.database.execute(statement, values).fetchone()
         return row[0] if row else None
 
@@ -113,10 +113,10 @@ def test_nothing_is_lost(register: Register, name: str) -> None:
     # What a worker tried in vain is tried again after half a minute; here at once.
     register.database.execute("UPDATE pools_allocationrequest SET next_try_at = now()")
 
-    eventually.until(lambda: register.one(_REQUEST, waiting) == "fulfilled")
-    eventually.until(lambda: register.one(_BLOCK, used["id"]) == "available")
-    assert register.one(_HOLDER, held["id"]) == "next"
-    assert register.one(_ENDED, used["id"]) == 1
+    eventually.until(lambda: register.scalar(_REQUEST, waiting) == "fulfilled")
+    eventually.until(lambda: register.scalar(_BLOCK, used["id"]) == "available")
+    assert register.scalar(_HOLDER, held["id"]) == "next"
+    assert register.scalar(_ENDED, used["id"]) == 1
 
 
 _REQUEST = "SELECT state FROM pools_allocationrequest WHERE id = %s"

@@ -43,7 +43,7 @@ def review(new: Manifest | None, old: Manifest | None = None, **request: Any) ->
     operation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
     group, _, version = some.get("apiVersion", "cilium.io/v2").partition("/")
     names = {"group": group, "version": version}
-    asked = {
+    body = {
         "uid": UID,
         "kind": names | {"kind": "CiliumPodIPPool"},
         "resource": names | {"resource": "ciliumpodippools"},
@@ -58,7 +58,7 @@ def review(new: Manifest | None, old: Manifest | None = None, **request: Any) ->
         "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{operation.title()}Options"},
         **request,
     }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": body}
 
 
 def path(cluster: str, key: str = "") -> str:

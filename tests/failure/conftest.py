@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from psycopg import sql
 
-from tests import servers
+from tests import eventually, servers
 from tests.failure import sites
 from tests.kube.fake import FakeCluster
 
@@ -52,3 +52,11 @@ def site() -> Iterator[sites.Site]:
     """The one site of all tests here that stop processes; each leaves it well."""
     with sites.running() as result:
         yield result
+
+
+@pytest.fixture
+def well(site: sites.Site) -> Iterator[None]:
+    """The site answers before the test and after it."""
+    eventually.until(site.ready)
+    yield
+    eventually.until(site.ready)

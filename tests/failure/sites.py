@@ -106,7 +106,7 @@ class Site:
             return False  # its web server is being started
         return answer.status == 200 and answer.body["status"] == "ok"
 
-    def one(self, statement: str, *values: object) -> Any:
+    def scalar(self, statement: str, *values: object) -> Any:
         with psycopg.connect(self.database_url, autocommit=True) as database:
             row = database.execute(statement, values).fetchone()
         return row[0] if row else None

@@ -42,8 +42,8 @@ def fresh(committed: None) -> Iterator[None]:
 
 def _server() -> psycopg.Connection[Any]:
     settings = connection.get_connection_params()
-    wanted = {name: settings[name] for name in ("host", "port", "user", "password", "dbname")}
-    return psycopg.connect(**wanted, autocommit=True)
+    options = {name: settings[name] for name in ("host", "port", "user", "password", "dbname")}
+    return psycopg.connect(**options, autocommit=True)
 
 
 def _dump() -> list[Any]:
@@ -87,11 +87,11 @@ def test_what_is_restored_is_what_was_backed_up(tmp_path: pathlib.Path) -> None:
 @pytest.mark.exhaustive
 def test_into_an_empty_database(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> None:
     file = tmp_path / "register.dump"
-    taken = factories.take(factories.pool("10.0.0.0/24"))
+    block = factories.take(factories.pool("10.0.0.0/24"))
     assert dumps.back_up(file).returncode == 0
     request.getfixturevalue("fresh")
     assert dumps.restore(file).returncode == 0
-    assert factories.row(taken).holder_id == taken["holder"]["id"]
+    assert factories.row(block).holder_id == block["holder"]["id"]
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_stats WHERE tablename = 'pools_block'")
         assert cursor.fetchone() != (0,), "the planner knows nothing of the restored table"

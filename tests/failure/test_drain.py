@@ -7,7 +7,6 @@ import os
 import pathlib
 import signal
 import threading
-from collections.abc import Iterator
 from concurrent import futures
 from typing import Any
 
@@ -24,15 +23,8 @@ from tests.failure.sites import Site
 CLIENTS = 6
 
 
-@pytest.fixture
-def _well(site: Site) -> Iterator[None]:
-    eventually.until(site.ready)
-    yield
-    eventually.until(site.ready)
-
-
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("_well")
+@pytest.mark.usefixtures("well")
 def test_no_request_that_was_let_in_is_lost(site: Site) -> None:
     pool = site.pool("drained", "10.30.0.0/22")
     slow = site.pool("slow", "10.31.0.0/24")
@@ -69,7 +61,7 @@ def test_no_request_that_was_let_in_is_lost(site: Site) -> None:
         master, *workers = site.pids("web")
         holder.execute("SELECT pg_advisory_xact_lock(%s, %s)", [advisory_locks.POOL, pool_id])
         in_flight = threads.submit(site.ask, "POST", slow, apis.holder("slow"))
-        eventually.until(lambda: bool(site.one(_WAITS, pool_id)))
+        eventually.until(lambda: bool(site.scalar(_WAITS, pool_id)))
         os.kill(master, signal.SIGTERM)
         # All were told to end when one without a request has ended.
         eventually.until(lambda: len(running_site.alive(dict.fromkeys(workers, ""))) < len(workers))
@@ -79,7 +71,7 @@ def test_no_request_that_was_let_in_is_lost(site: Site) -> None:
     # Started again, it is ready: whoever said to drain meant the server before.
     eventually.until(lambda: site.pids("web")[:1] not in ([], [master]))
     eventually.until(site.ready)
-    assert site.one(_HELD, int(pool.split("/")[1])) == len(statuses)
+    assert site.scalar(_HELD, int(pool.split("/")[1])) == len(statuses)
 
 
 _WAITS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = %s"

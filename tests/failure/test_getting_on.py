@@ -37,11 +37,11 @@ def test_a_process_that_always_does_something(
     touched(name, longest - 10)
     assert not worker_health.stuck_reason(name, tmp_path)
     touched(name, longest + 10)
-    said = re.fullmatch(
+    match = re.fullmatch(
         rf"{name} has made no progress for (\d+) s", worker_health.stuck_reason(name, tmp_path)
     )
-    assert said
-    assert longest + 9 < int(said[1]) < longest + 60
+    assert match
+    assert longest + 9 < int(match[1]) < longest + 60
 
 
 @pytest.mark.parametrize(

@@ -45,18 +45,18 @@ class Proxy:
                 for pair in ((client, server, True), (server, client, False)):
                     self._start(self._pump, *pair)
 
-    def _pump(self, one: socket.socket, other: socket.socket, asks: bool) -> None:
+    def _pump(self, source: socket.socket, other: socket.socket, asks: bool) -> None:
         with contextlib.suppress(OSError):
-            while data := one.recv(1 << 16):
+            while data := source.recv(1 << 16):
                 if asks and self.cut_at and self.cut_at in data:
                     self.cut_at, self.cuts = b"", self.cuts + 1
-                    one.shutdown(socket.SHUT_RDWR)  # the register hears nothing any more
+                    source.shutdown(socket.SHUT_RDWR)  # the register hears nothing any more
                     if self.lets_it_through:
                         other.sendall(data)
                         other.recv(1 << 16)  # it is done
                     break
                 other.sendall(data)
-        for line in (one, other):
+        for line in (source, other):
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)
 

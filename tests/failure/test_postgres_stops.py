@@ -6,7 +6,7 @@ Killed, stopped in order, or standing still: against a real `manage.py up`.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent import futures
 from contextlib import AbstractContextManager
 
@@ -17,6 +17,7 @@ from tests.edges import api as apis
 from tests.edges import webhooks
 from tests.failure.sites import Answer, Site
 
+pytestmark = pytest.mark.usefixtures("well")
 OURS = ("worker", "reconciler", "watcher", "beat")
 Away = Callable[[Site], AbstractContextManager[None]]
 WAYS: dict[str, Away] = {
@@ -41,23 +42,16 @@ def session(site: Site) -> dict[str, str]:
     return {"Cookie": f"sessionid={cookie.value}"}
 
 
-@pytest.fixture(autouse=True)
-def _well(site: Site) -> Iterator[None]:
-    eventually.until(site.ready)
-    yield
-    eventually.until(site.ready)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_is_allocated_and_all_resumes(
     site: Site, pool: str, session: dict[str, str], way: str
 ) -> None:
     before = {part: site.pids(part)[0] for part in ("web", *OURS)}
-    held = site.one("SELECT count(*) FROM pools_block WHERE state = 'held'")
-    asked = apis.holder(f"vm-{way}")
+    held = site.scalar("SELECT count(*) FROM pools_block WHERE state = 'held'")
+    body = apis.holder(f"vm-{way}")
     with WAYS[way](site):
         answers = _all_at_once(
-            lambda: site.ask("POST", pool, asked, Idempotency_Key=f"k-{way}"),
+            lambda: site.ask("POST", pool, body, Idempotency_Key=f"k-{way}"),
             lambda: site.ask("GET", "blocks/?limit=1"),
             lambda: site.ask("GET", "/admin/pools/pool/", **session),
             lambda: site.ask("POST", "/webhooks/v1/prod/validate-ciliumpodippools", webhooks.review(webhooks.manifest("a"))),
@@ -68,11 +62,11 @@ def test_nothing_is_allocated_and_all_resumes(
         assert (health.status, health.seconds < 5) == (200, True)
         assert site.ask("GET", "/readyz").status == 503
         # Now that it is known, nobody waits.
-        assert site.ask("POST", pool, asked, Idempotency_Key=f"k-{way}").unavailable
+        assert site.ask("POST", pool, body, Idempotency_Key=f"k-{way}").unavailable
     eventually.until(site.ready)
-    answer = _served(lambda: site.ask("POST", pool, asked, Idempotency_Key=f"k-{way}"))
+    answer = _served(lambda: site.ask("POST", pool, body, Idempotency_Key=f"k-{way}"))
     assert answer.status == 201, answer
-    assert site.one("SELECT count(*) FROM pools_block WHERE state = 'held'") == held + 1
+    assert site.scalar("SELECT count(*) FROM pools_block WHERE state = 'held'") == held + 1
     # Nobody was started again but the server: everybody got on by themselves.
     site.gets_on("worker", "watcher", "beat")  # the reconciler has no cluster to see to
     assert {part: site.pids(part)[0] for part in before} == before
@@ -92,6 +86,6 @@ def _served(ask: Callable[[], Answer]) -> Answer:
     return answers[-1]
 
 
-def _all_at_once(*asked: Callable[[], Answer]) -> list[Answer]:
-    with futures.ThreadPoolExecutor(len(asked)) as threads:
-        return [item.result() for item in [threads.submit(ask) for ask in asked]]
+def _all_at_once(*calls: Callable[[], Answer]) -> list[Answer]:
+    with futures.ThreadPoolExecutor(len(calls)) as threads:
+        return [item.result() for item in [threads.submit(ask) for ask in calls]]

@@ -108,13 +108,13 @@ def test_a_limited_token_is_not_told_the_names_of_other_clusters() -> None:
 def test_pending_requests_wait_and_are_served_after() -> None:
     pool = factories.pool("10.0.0.1/32", cooldown=0)
     held = factories.take(pool)
-    asked = requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
+    request = requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
     recovery_mode.begin(author=BY)
     factories.give_back(held)
     assert requests.retry() == 0
-    assert not isinstance(asked, allocation.Allocation)
-    asked.refresh_from_db()
-    assert asked.state == "pending"
+    assert not isinstance(request, allocation.Allocation)
+    request.refresh_from_db()
+    assert request.state == "pending"
     recovery_mode.end(author=BY, force=True)
     assert requests.retry() == 1
 

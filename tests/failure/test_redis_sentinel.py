@@ -66,7 +66,7 @@ def test_the_primary_is(
         waiting = site.create(pool, apis.holder("next") | {"wait": True}, status=202)
         assert site.give_back(block).status == 200
         # Sooner than without a message: what is overdue by a minute is done anyway.
-        eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled", seconds=30)
+        eventually.until(lambda: site.scalar(_STATE, waiting["id"]) == "fulfilled", seconds=30)
         assert site.pids("worker")[0] == workers
     finally:
         group.servers[primary].send_signal(signal.SIGCONT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
@@ -12,17 +12,11 @@ from tests import eventually
 from tests.edges import api as apis
 from tests.failure.sites import Site
 
+pytestmark = pytest.mark.usefixtures("well")
 WAYS: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
     "killed": lambda site: site.away("redis", signal.SIGKILL),
     "hangs": lambda site: site.stopped("redis"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _well(site: Site) -> Iterator[None]:
-    eventually.until(site.ready)
-    yield
-    eventually.until(site.ready)
 
 
 @pytest.mark.exhaustive
@@ -41,8 +35,8 @@ def test_allocation_goes_on_and_workers_resume(site: Site, way: str) -> None:
         assert (answer.status, answer.seconds < 10) == (200, True), answer
         assert site.ask("GET", "blocks/?limit=1").status == 200
         assert site.take(site.pool(f"other-{way}", f"10.8.{len(way)}.0/24"), "x")
-    site.one(_AT_ONCE)
-    eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled")
+    site.scalar(_AT_ONCE)
+    eventually.until(lambda: site.scalar(_STATE, waiting["id"]) == "fulfilled")
     site.gets_on("worker", "beat")
     assert site.pids("worker")[0] == workers
 

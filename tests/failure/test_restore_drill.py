@@ -40,7 +40,7 @@ def test_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     world.passed()
     in_use = world.listed()
     assert len(in_use) == 3
-    taken = factories.take(vms, factories.holder("edge-7"))
+    edge_block = factories.take(vms, factories.holder("edge-7"))
 
     done = dumps.restore(file)
     assert (done.returncode, done.stderr) == (0, "")
@@ -49,7 +49,7 @@ def test_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.Recovering):
         factories.take(vms)
     # What no cluster shows, somebody knows: recorded while nothing else can be taken.
-    _command("recovery", "hold", taken["cidr"], "vm/edge-7", f"--cluster={vms.cluster}",
+    _command("recovery", "hold", edge_block["cidr"], "vm/edge-7", f"--cluster={vms.cluster}",
              f"--pool={vms.name}", "--reason=its owner said so")  # fmt: skip
     world.restarted()
     world.connection = Connection.objects.get()
@@ -63,4 +63,4 @@ def test_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     assert world.listed() == world.held()
     assert world.held().items() > in_use.items()
     assert set(world.held().values()) == {"n1", "n2", "n3", "n4"}
-    assert factories.take(vms)["cidr"] != taken["cidr"]
+    assert factories.take(vms)["cidr"] != edge_block["cidr"]

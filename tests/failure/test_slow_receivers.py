@@ -42,14 +42,14 @@ class Receivers:
 
 
 @pytest.fixture
-def made(site: Site) -> Iterator[Receivers]:
+def webhook_receivers(site: Site) -> Iterator[Receivers]:
     eventually.until(site.ready)
     with contextlib.ExitStack() as stack:
-        made = Receivers(site, stack)
+        created = Receivers(site, stack)
         try:
-            yield made
+            yield created
         finally:
-            for target in made.targets:
+            for target in created.targets:
                 assert site.ask("DELETE", f"webhook-targets/{target}/").status == 204
     eventually.until(site.ready)
 
@@ -91,21 +91,24 @@ def cluster(site: Site) -> Iterator[None]:
 
 @pytest.mark.exhaustive
 def test_they_delay_neither_another_receiver_nor_a_sync_run(
-    site: Site, made: Receivers, cluster: None
+    site: Site, webhook_receivers: Receivers, cluster: None
 ) -> None:
     drip = _Drip()
-    slow = [made.add(f"slow-{number}") for number in range(SLOW)]
+    slow = [webhook_receivers.add(f"slow-{number}") for number in range(SLOW)]
     for receiver, _ in slow:
         receiver.answer = drip
-    quick, quick_target = made.add("quick")
+    quick, quick_target = webhook_receivers.add("quick")
     # A machine may be so slow that 20 s are over: then once more.
-    assert any(_all_hang_meanwhile(site, made, drip, slow, quick, quick_target) for _ in range(3))
+    assert any(
+        _all_hang_meanwhile(site, webhook_receivers, drip, slow, quick, quick_target)
+        for _ in range(3)
+    )
     drip.released.set()
 
 
 def _all_hang_meanwhile(
     site: Site,
-    made: Receivers,
+    webhook_receivers: Receivers,
     drip: _Drip,
     slow: list[tuple[Receiver, int]],
     quick: Receiver,
@@ -113,20 +116,22 @@ def _all_hang_meanwhile(
 ) -> bool:
     """Whether no slow answer ended while the quick receiver was served and a sync run was done."""
     for _, target in slow:
-        made.test(target)
+        webhook_receivers.test(target)
     eventually.until(lambda: drip.hanging == SLOW)
-    ended, received, runs = drip.ended, len(quick.received), site.one(_RUNS)
-    made.test(quick_target)
-    site.one("UPDATE pools_connection SET due_at = now() RETURNING id")
+    ended, received, runs = drip.ended, len(quick.received), site.scalar(_RUNS)
+    webhook_receivers.test(quick_target)
+    site.scalar("UPDATE pools_connection SET due_at = now() RETURNING id")
     eventually.until(lambda: len(quick.received) > received)
-    eventually.until(lambda: site.one(_RUNS) > runs)
+    eventually.until(lambda: site.scalar(_RUNS) > runs)
     return drip.ended == ended
 
 
 @pytest.mark.exhaustive
-def test_messages_arrive_without_redis_scheduler_and_workers(site: Site, made: Receivers) -> None:
-    receiver, target = made.add("ops")
+def test_messages_arrive_without_redis_scheduler_and_workers(
+    site: Site, webhook_receivers: Receivers
+) -> None:
+    receiver, target = webhook_receivers.add("ops")
     with site.stopped("beat", "worker", "reconciler", "redis"):
-        made.test(target)
-        eventually.until(lambda: site.one(_STATE, target) == "delivered")
+        webhook_receivers.test(target)
+        eventually.until(lambda: site.scalar(_STATE, target) == "delivered")
     assert len(receiver.received) == 1

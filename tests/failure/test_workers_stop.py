@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 import redis
@@ -15,17 +14,11 @@ from tests import eventually
 from tests.edges import api as apis
 from tests.failure.sites import Site
 
+pytestmark = pytest.mark.usefixtures("well")
 HELPERS = ("worker", "reconciler", "watcher", "beat")
 _STATE = "SELECT state FROM pools_allocationrequest WHERE id = %s"
 _EVENTS = "SELECT count(*) FROM pools_blockevent WHERE pgh_obj_id = %s AND pgh_label = %s"
 _AT_ONCE = "UPDATE pools_allocationrequest SET next_try_at = now() RETURNING id"
-
-
-@pytest.fixture(autouse=True)
-def _well(site: Site) -> Iterator[None]:
-    eventually.until(site.ready)
-    yield
-    eventually.until(site.ready)
 
 
 def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
@@ -38,15 +31,15 @@ def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
         site.give_back(held)
         # Nobody tidies: the allocator sees by itself that the time is over.
         eventually.until(lambda: site.ask("POST", cools, apis.holder("other")).status == 201)
-        assert site.one(_STATE, waiting["id"]) == "pending"
+        assert site.scalar(_STATE, waiting["id"]) == "pending"
         # Another may be faster than who waits; here nobody asks.
         data = site.running.data
         assert all(
             worker_health.stuck_reason(name, data, max_age=0.5) for name in ("watcher", "beat")
         )
-    site.one(_AT_ONCE)
-    eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled")
-    assert site.one(_EVENTS, used["id"], "allocated") == 2
+    site.scalar(_AT_ONCE)
+    eventually.until(lambda: site.scalar(_STATE, waiting["id"]) == "fulfilled")
+    assert site.scalar(_EVENTS, used["id"], "allocated") == 2
 
 
 @pytest.mark.exhaustive
@@ -69,13 +62,15 @@ def test_two_beats_and_tripled_messages_change_nothing_more(site: Site) -> None:
             waiting = site.create(pool, apis.holder("next") | {"wait": True}, status=202)
             _triple(site)
             site.give_back(held)
-            site.one(_AT_ONCE)
-            eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled")
+            site.scalar(_AT_ONCE)
+            eventually.until(lambda: site.scalar(_STATE, waiting["id"]) == "fulfilled")
         finally:
             other.terminate()
-    assert site.one(_EVENTS, held["id"], "released") == 1
-    assert site.one(_EVENTS, held["id"], "allocated") == 2
-    assert site.one("SELECT count(*) FROM pools_block WHERE state = 'held' AND id = %s", held["id"])
+    assert site.scalar(_EVENTS, held["id"], "released") == 1
+    assert site.scalar(_EVENTS, held["id"], "allocated") == 2
+    assert site.scalar(
+        "SELECT count(*) FROM pools_block WHERE state = 'held' AND id = %s", held["id"]
+    )
 
 
 def _triple(site: Site) -> None:

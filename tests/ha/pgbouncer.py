@@ -28,8 +28,10 @@ def _programs() -> list[str]:
 
 
 def version(program: str) -> tuple[int, ...]:
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    return tuple(map(int, said.split()[1].split(".")))
+    output = subprocess.run(
+        [program, "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    return tuple(map(int, output.split()[1].split(".")))
 
 
 PROGRAMS = _programs()

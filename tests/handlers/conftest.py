@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kube.api_servers import (
+    erased,
+    pytest_generate_tests,
+    real_cluster,
+    server,
+)
 from tests.kube.fake import FakeCluster
 
 if TYPE_CHECKING:
     from tests.handlers.fleet import Fleet
+    from tests.handlers.node_world import World
     from tests.kube.api import Cluster
-    from tests.pools.conftest import Clock
 
 SHIPPED = "cilium.io_ciliumpodippools.v2"
 PROPOSAL = "cilium.io_ciliumpodippools.v2-proposal"
 OLD = "cilium.io_ciliumpodippools.v2alpha1"
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "server" in metafunc.fixturenames:
-        real = metafunc.config.getoption("--real")
-        metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
-
-
-@pytest.fixture(scope="package")
-def _real() -> Iterator[Callable[[], Any]]:
-    """The one real API server of this folder, started when it is first asked for."""
-    from tests.kube.real import RealCluster
-
-    with contextlib.ExitStack() as stack:
-        started: list[RealCluster] = []
-
-        def get() -> RealCluster:
-            if not started:
-                started.append(stack.enter_context(RealCluster()))
-            return started[0]
-
-        yield get
 
 
 @pytest.fixture
@@ -49,18 +32,8 @@ def definition() -> str:
 
 
 @pytest.fixture
-def server(
-    request: pytest.FixtureRequest, definition: str, _real: Callable[[], Any]
-) -> Iterator[Cluster]:
-    """A cluster without pools."""
-    if request.param == "real":
-        cluster = _real()
-        cluster.anew(definition, "cilium.io_ciliumnodes")
-        yield cluster
-        return
-    with FakeCluster() as fake:
-        fake.crds(definition, "cilium.io_ciliumnodes")
-        yield fake
+def definitions(definition: str) -> tuple[str, ...]:
+    return (definition, "cilium.io_ciliumnodes")
 
 
 @pytest.fixture
@@ -72,15 +45,18 @@ def fake(db: None) -> Iterator[FakeCluster]:
 
 
 @pytest.fixture
-def clock(db: None) -> Clock:
-    from tests.pools.conftest import Clock
-
-    return Clock()
-
-
-@pytest.fixture
 def fleet(server: Cluster, db: None) -> Fleet:
     """The server as an observed cluster of the register."""
     from tests.handlers.fleet import Fleet
 
     return Fleet(server)
+
+
+@pytest.fixture
+def world(fake: FakeCluster) -> World:
+    """A cluster whose nodes are recorded, with the pool `a`."""
+    from tests.handlers.node_world import World
+
+    world = World(fake)
+    world.pool("a", "10.0.0.0/22")
+    return world

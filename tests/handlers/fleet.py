@@ -6,45 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
-from pools.clusters.reconcile import leases, sync
 from pools.core.cilium import podippool
-from pools.models import Connection, Drift, Finding, ObservedObject, Pool, SyncRun
-from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
+from pools.models import Pool, SyncRun
 from pools.models.observed import Trigger
 from pools.register import pool_cidrs
 from tests import factories
 from tests.kube import gateways
-from tests.kube.api import Cluster
+from tests.reconcile.registered import RegisteredCluster
 
 Manifest = dict[str, Any]
 
 
-class Fleet:
-    def __init__(self, server: Cluster) -> None:
-        self.server = server
-        self.cluster = factories.cluster()
-        self.connection = Connection.objects.create(
-            cluster=self.cluster, server=server.url, due_at=Now()
-        )
-
-    def manage(self, *managed_resources: ManagedResource) -> None:
-        """From now on these managed resources; none: observed."""
-        mode = Mode.MANAGED if managed_resources else Mode.OBSERVED
-        Connection.objects.filter(pk=self.connection.pk).update(
-            mode=mode, managed_resources=list(managed_resources)
-        )
-
+class Fleet(RegisteredCluster):
     def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> SyncRun:
         """A full pass, as a worker makes it."""
-        lease = leases.take(self.connection.pk, "test")
-        assert lease is not None
-        return sync.run(
-            lease,
-            [CiliumPodIPPools()],
-            trigger=trigger,
-            open_client=lambda _: gateways.to(self.server),
-        )
+        return self.sync(CiliumPodIPPools(), trigger=trigger)
 
     def counted(self, **how: Any) -> dict[str, Any]:
         """What a full pass says of pools."""
@@ -87,18 +63,6 @@ class Fleet:
         return factories.pool(
             *cidrs, name=name, within=self.cluster, category="pod", mask=24, **settings
         )
-
-    def found(self) -> list[tuple[str, str]]:
-        rows = Finding.objects.filter(cluster=self.cluster).order_by("code", "subject")
-        return list(rows.values_list("code", "subject"))
-
-    def problems(self) -> dict[str, str]:
-        rows = ObservedObject.objects.filter(cluster=self.cluster).exclude(problem_code="")
-        return dict(rows.values_list("name", "problem_code"))
-
-    def drift(self) -> list[tuple[str, str]]:
-        rows = Drift.objects.filter(cluster=self.cluster).order_by("name", "path")
-        return list(rows.values_list("name", "path"))
 
 
 def manifest(name: str, *cidrs: str, mask: int = 24, version: str = "v2", **spec: Any) -> Manifest:

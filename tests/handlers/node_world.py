@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pools.cilium.ciliumnodes import CiliumNodes
-from pools.clusters.reconcile import leases, sync, watch_events, watchers
-from pools.models import Block, Connection, Finding, ObservedObject, SyncRun
+from pools.models import Block, ObservedObject, SyncRun
 from pools.models.connections import Mode
-from pools.models.fields import Now
 from pools.models.observed import Trigger
 from tests import factories
-from tests.kube import gateways
+from tests.reconcile.registered import RegisteredCluster
 
 if TYPE_CHECKING:
     from pools.models import Pool
@@ -20,17 +18,18 @@ if TYPE_CHECKING:
 MANAGED_RESOURCES = ["pod-cidrs"]
 
 
-class World:
+class World(RegisteredCluster):
     """`managed_resource` hands out PodCIDRs; without it the cluster's own operator does, and we record."""
 
     def __init__(self, fake: FakeCluster, *, managed_resource: bool = False) -> None:
+        super().__init__(
+            fake,
+            sealed="-",
+            mode=Mode.MANAGED if managed_resource else Mode.OBSERVED,
+            managed_resources=MANAGED_RESOURCES if managed_resource else [],
+        )
         self.fake = fake
-        self.cluster = factories.cluster()
         self.handler = CiliumNodes()
-        self.connection = Connection.objects.create(
-            cluster=self.cluster, server=fake.url, sealed="-", due_at=Now(),
-            mode=Mode.MANAGED if managed_resource else Mode.OBSERVED, managed_resources=MANAGED_RESOURCES if managed_resource else [],
-        )  # fmt: skip
 
     def pool(self, name: str, *cidrs: str, mask: int | dict[int, int] = 24, **more: Any) -> Pool:
         return factories.pool(
@@ -60,29 +59,16 @@ class World:
         return str(status.get("ipam", {}).get("operator-status", {}).get("error", ""))
 
     def run(self, *, dry: bool = False) -> SyncRun:
-        lease = leases.take(self.connection.pk, "tester")
-        assert lease is not None
-        trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
-        return sync.run(
-            lease, [self.handler], trigger=trigger, open_client=lambda _: gateways.to(self.fake)
-        )
+        return self.sync(self.handler, trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE)
 
     def passed(self) -> None:
         """A pass without any trouble."""
         record = self.run()
         assert record.succeeded, (record.error, record.kinds)
 
-    def tell(self, *told: tuple[str, dict[str, Any]]) -> SyncRun:
+    def tell(self, *events: tuple[str, dict[str, Any]]) -> SyncRun:
         """What a watch told since the last list."""
-        lease = leases.borrow(self.connection.pk, "watcher")
-        assert lease is not None
-        self.connection.refresh_from_db()
-        at = watchers.read(self.connection.positions, CiliumNodes.kind)
-        assert at is not None
-        return watch_events.ingest_events(
-            lease, [self.handler], CiliumNodes.kind, told, position=at, to=at,
-            open_client=lambda _: gateways.to(self.fake),
-        )  # fmt: skip
+        return self.ingest(CiliumNodes.kind, [self.handler], *events)
 
     def restarted(self) -> None:
         """Another process: nothing is remembered but what the register has."""
@@ -93,14 +79,7 @@ class World:
         rows = Block.objects.filter(pool__cluster=self.cluster, state="held").order_by("cidr")
         return {str(row.cidr): row.holder_id for row in rows}
 
-    def findings(self) -> dict[str, list[str]]:
-        """The subjects by code."""
-        result: dict[str, list[str]] = {}
-        for row in Finding.objects.filter(cluster=self.cluster).order_by("code", "subject"):
-            result.setdefault(row.code, []).append(row.subject)
-        return result
-
-    def seen(self, name: str = "n1") -> ObservedObject:
+    def observed_node(self, name: str = "n1") -> ObservedObject:
         return ObservedObject.objects.get(cluster=self.cluster, name=name)
 
 

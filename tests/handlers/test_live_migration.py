@@ -20,18 +20,10 @@ from tests import factories
 from tests.handlers.node_world import World
 
 if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
     from tests.pools.conftest import Clock
 
 UID = "7d2f8a54-6a0b-4a3c-9d5c-6c1a4b6f2f10"
 NODES = "ciliumnodes"
-
-
-@pytest.fixture
-def world(fake: FakeCluster) -> World:
-    world = World(fake)
-    world.pool("a", "10.0.0.0/22")
-    return world
 
 
 def test_a_holder_keeps_its_block_while_nodes_come_and_go(world: World, clock: Clock) -> None:
@@ -71,7 +63,7 @@ def test_a_block_that_moves_between_nodes_is_never_free(world: World) -> None:
     world.node("source")
     world.passed()
     assert world.held() == {"10.0.0.0/24": "target"}
-    assert not world.findings()
+    assert not world.subjects_by_code()
     assert "10.0.0.0/24" not in factories.drain(world.cluster.pools.get())
 
 

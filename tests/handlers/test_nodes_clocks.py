@@ -28,14 +28,14 @@ def _skewed(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("worker", [0, HOUR, -HOUR, 30 * 24 * HOUR])
-@pytest.mark.parametrize("made", ["1970-01-01T00:00:00Z", "2099-12-31T23:59:59Z"])
+@pytest.mark.parametrize("created_at", ["1970-01-01T00:00:00Z", "2099-12-31T23:59:59Z"])
 def test_clock_skew(
-    worker: float, made: str, fake: FakeCluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    worker: float, created_at: str, fake: FakeCluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(fake, managed_resource=True)
     world.pool("a", "10.0.0.0/24", cooldown=2 * HOUR)
     node = manifest("n1", lists={"a": ["10.0.0.0/24"]})
-    node["metadata"]["creationTimestamp"] = made
+    node["metadata"]["creationTimestamp"] = created_at
     fake.put(node)
     world.passed()
     _skewed(monkeypatch, worker)

@@ -62,7 +62,7 @@ def test_a_write_that_failed_costs_no_second_block(
     world.passed()
     assert world.lists() == ["10.0.0.0/24"]
     assert world.held() == {"10.0.0.0/24": "n1"}
-    assert Block.objects.get(state="held").holder_uid == world.seen().uid
+    assert Block.objects.get(state="held").holder_uid == world.observed_node().uid
 
 
 def test_what_a_person_set_aside_for_a_node_is_given_to_it(world: World) -> None:
@@ -72,7 +72,7 @@ def test_what_a_person_set_aside_for_a_node_is_given_to_it(world: World) -> None
     world.node("n1", demands={"a": 8})
     world.passed()
     assert world.lists() == ["10.0.5.0/24"]
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_the_operator_takes_a_block_from_the_second_of_two_nodes(world: World) -> None:
@@ -87,7 +87,7 @@ def test_the_operator_takes_a_block_from_the_second_of_two_nodes(world: World) -
     )
     world.passed()
     assert world.error("n2") == ""
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_nothing_is_taken_from_a_node_for_somebody_who_uses_it_not(world: World) -> None:
@@ -99,7 +99,7 @@ def test_nothing_is_taken_from_a_node_for_somebody_who_uses_it_not(world: World)
     world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
     world.passed()
     assert world.lists() == ["10.0.0.0/24", "10.0.1.0/24"]
-    assert world.findings()["pod_cidr_overlap"] == ["10.0.0.0/24 n1", "10.0.1.0/24 n1"]
+    assert world.subjects_by_code()["pod_cidr_overlap"] == ["10.0.0.0/24 n1", "10.0.1.0/24 n1"]
 
 
 def test_an_orphan_stays_with_its_node_and_counts_for_nothing(world: World) -> None:
@@ -130,11 +130,11 @@ def test_a_cidr_that_the_pool_lost_serves_nobody(world: World) -> None:
     world.passed()
     assert world.lists("n1") == ["10.0.0.0/24", "10.1.0.0/24"]
     assert world.lists("n2") == ["10.1.1.0/24"]
-    assert world.findings() == {"orphaned_pod_cidr": ["10.0.0.0/24 n1"]}
+    assert world.subjects_by_code() == {"orphaned_pod_cidr": ["10.0.0.0/24 n1"]}
     PoolCIDR.objects.update(orphaned_at=None)
     world.passed()
     assert world.error("n1") == ""
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_no_block_under_a_cidr_of_another_size_is_handed_out(world: World) -> None:

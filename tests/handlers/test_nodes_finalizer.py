@@ -94,7 +94,7 @@ def test_a_crash_between_release_and_the_end(world: World) -> None:
     with pytest.raises(Crash):
         world.tell(("DELETED", last))
     assert world.held() == {"10.0.0.0/24": "n1"}, "neither was done"
-    assert world.seen().uid == last["metadata"]["uid"]
+    assert world.observed_node().uid == last["metadata"]["uid"]
     Connection.objects.update(leased_until=None)
     world.restarted()
     world.tell(("DELETED", last), ("DELETED", last))

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pools.models import Block, Finding, Pool, PoolCIDR
 from pools.models.fields import Now
 from tests import factories
 from tests.handlers.node_world import World
 
 if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
     from tests.pools.conftest import Clock
-
-
-@pytest.fixture
-def world(fake: FakeCluster) -> World:
-    world = World(fake)
-    world.pool("a", "10.0.0.0/22")
-    return world
 
 
 def test_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
@@ -28,7 +18,7 @@ def test_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
     world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}
-    assert world.findings() == {"pod_cidr_overlap": ["10.0.0.0/24 n2"]}
+    assert world.subjects_by_code() == {"pod_cidr_overlap": ["10.0.0.0/24 n2"]}
     message = Finding.objects.get().message
     assert "n1" in message
     assert "n2" in message
@@ -43,17 +33,17 @@ def test_the_other_takes_it_over_when_the_first_lets_go(world: World) -> None:
     world.node("n1")
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n2"}
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
     world.node("n1", lists={"a": ["10.9.0.0/24", "10.0.0.0/24"]})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}
-    assert world.findings() == {"orphaned_pod_cidr": ["10.9.0.0/24 n1"]}
+    assert world.subjects_by_code() == {"orphaned_pod_cidr": ["10.9.0.0/24 n1"]}
     factories.pool("10.9.0.0/16", mask=24, category="pod", within=world.cluster, name="b")
     world.passed()
-    assert world.findings() == {"orphaned_pod_cidr": ["10.9.0.0/24 n1"]}
+    assert world.subjects_by_code() == {"orphaned_pod_cidr": ["10.9.0.0/24 n1"]}
 
 
 def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
@@ -66,7 +56,7 @@ def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
     )
     world.passed()
     assert world.held() == {"10.9.0.0/24": "n1"}
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_a_cidr_that_the_cluster_lost_is_still_in_use(world: World) -> None:
@@ -75,7 +65,7 @@ def test_a_cidr_that_the_cluster_lost_is_still_in_use(world: World) -> None:
     PoolCIDR.objects.update(orphaned_at=Now())
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}
-    assert world.findings() == {"orphaned_pod_cidr": ["10.0.0.0/24 n1"]}
+    assert world.subjects_by_code() == {"orphaned_pod_cidr": ["10.0.0.0/24 n1"]}
     world.node("n2", lists={"a": ["10.0.1.0/24"]})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n2"}
@@ -89,26 +79,26 @@ def test_a_block_listed_under_the_pools_former_name_is_in_use(world: World) -> N
     world.passed()
     assert world.held() == {"10.5.0.0/24": "n1"}
     assert "10.5.0.0/24" not in factories.drain(Pool.objects.get(name="new"))
-    assert world.findings()["unknown_pool"] == ["old"]
+    assert world.subjects_by_code()["unknown_pool"] == ["old"]
 
 
 def test_a_pool_that_is_not_there(world: World) -> None:
     world.node("n1", lists={"x": ["10.7.0.0/24"]})
     world.node("n2", demands={"x": 5, "y": 0})
     world.passed()
-    assert world.findings() == {"unknown_pool": ["x"]}
+    assert world.subjects_by_code() == {"unknown_pool": ["x"]}
     assert Finding.objects.get().details == {"pool": "x", "nodes": ["n1", "n2"], "count": 2}
     world.pool("x", "10.7.0.0/16")
     world.passed()
     assert world.held() == {"10.7.0.0/24": "n1"}
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_a_cidr_of_another_size_is_no_block(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/25"]})
     world.passed()
     assert world.held() == {}
-    assert world.findings() == {"pod_cidr_size": ["10.0.0.0/25 n1"]}
+    assert world.subjects_by_code() == {"pod_cidr_size": ["10.0.0.0/25 n1"]}
 
 
 def test_a_block_whose_node_comes_after_the_list_is_no_leak(world: World, clock: Clock) -> None:
@@ -116,15 +106,15 @@ def test_a_block_whose_node_comes_after_the_list_is_no_leak(world: World, clock:
     pool = world.cluster.pools.get()
     factories.take(pool, factories.holder("n9", kind="node"))
     world.passed()
-    assert not world.findings()
+    assert not world.subjects_by_code()
     clock.advance(60)
     world.passed()
-    assert world.findings() == {"leaked_pod_cidr": ["10.0.0.0/24 n9"]}
+    assert world.subjects_by_code() == {"leaked_pod_cidr": ["10.0.0.0/24 n9"]}
     assert world.held() == {"10.0.0.0/24": "n9"}
     clock.advance(60)
     world.node("n9", lists={"a": ["10.0.0.0/24"]})
     world.passed()
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_a_block_that_its_node_does_not_list(world: World) -> None:
@@ -132,7 +122,7 @@ def test_a_block_that_its_node_does_not_list(world: World) -> None:
     factories.take(world.cluster.pools.get(), factories.holder("n1", kind="node"))
     world.node("n1")
     world.passed()
-    assert world.findings() == {"unlisted_pod_cidr": ["10.0.0.0/24 n1"]}
+    assert world.subjects_by_code() == {"unlisted_pod_cidr": ["10.0.0.0/24 n1"]}
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
@@ -148,7 +138,7 @@ def test_what_cools_and_is_handed_out_by_the_cluster_is_recorded(
     world.node("n2", lists={"slow": ["10.8.0.0/24"]})
     world.passed()
     assert world.held() == {"10.8.0.0/24": "n2"}
-    assert world.findings() == {"cooldown_not_kept": ["10.8.0.0/24 n2"]}
+    assert world.subjects_by_code() == {"cooldown_not_kept": ["10.8.0.0/24 n2"]}
     clock.advance(3601)
     world.passed()
-    assert not world.findings()
+    assert not world.subjects_by_code()

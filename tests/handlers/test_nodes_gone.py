@@ -61,8 +61,8 @@ def test_a_node_of_the_same_name_keeps_what_it_lists(world: World, clock: Clock)
     world.passed()
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}
-    assert Block.objects.get(state="held").holder_uid == world.seen().uid
-    assert not world.findings()
+    assert Block.objects.get(state="held").holder_uid == world.observed_node().uid
+    assert not world.subjects_by_code()
 
 
 def test_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) -> None:
@@ -107,7 +107,7 @@ def test_a_node_that_cannot_be_understood_keeps_what_it_has(world: World) -> Non
     world.node("n2", lists={"a": ["10.0.3.0/24"]})
     world.run()
     assert len(world.held()) == 2
-    assert world.seen().problem_code
+    assert world.observed_node().problem_code
     world.passed()
     assert len(world.held()) == 3
 

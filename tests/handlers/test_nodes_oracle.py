@@ -112,7 +112,7 @@ class Both:
         for demand in demands:
             self.operator.allocate_to_node(replace(demand, requested={}))
         outcomes = {demand.name: self.operator.allocate_to_node(demand) for demand in demands}
-        return {name: ciliumnode.error_text(one.errors) for name, one in outcomes.items()}
+        return {name: ciliumnode.error_text(outcome.errors) for name, outcome in outcomes.items()}
 
     def step(self, verb: str, name: str, pool: str, number: int) -> None:
         if verb in {"reserve", "unreserve"}:
@@ -133,15 +133,18 @@ class Both:
     def edited(self, verb: str, name: str, pool: str, number: int) -> dict[str, Any]:
         node = copy.deepcopy(self.nodes.get(name) or manifest(name))
         demand = ciliumnode.parse(node)
-        demands = {asked: dict(needed) for asked, needed in demand.requested.items()}
-        lists = {one: [str(cidr) for cidr in cidrs] for one, cidrs in demand.held_cidrs().items()}
+        demands = {pool_name: dict(needed) for pool_name, needed in demand.requested.items()}
+        lists = {
+            pool_name: [str(cidr) for cidr in cidrs]
+            for pool_name, cidrs in demand.held_cidrs().items()
+        }
         if verb == "ask":
             demands[pool] = {4: number}
         elif verb == "give back":
             lists[pool] = lists.get(pool, [])[number:]
         elif (block := _block(pool, number)) not in lists.setdefault(pool, []):
             lists[pool].append(block)
-        lists = {one: cidrs for one, cidrs in lists.items() if cidrs}
+        lists = {pool_name: cidrs for pool_name, cidrs in lists.items() if cidrs}
         return node | {"spec": manifest(name, demands=demands, lists=lists)["spec"]}
 
     def reserve(self, name: str, number: int, *, free: bool) -> None:

@@ -44,14 +44,19 @@ def test_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -> N
     """After a 410 the kind has no position until it was listed again."""
     world.passed()
     world.connection.refresh_from_db()
-    at = watchers.read(world.connection.positions, CiliumNodes.kind)
-    assert at is not None
-    assert watchers.move(world.connection.pk, CiliumNodes.kind, at, None)
+    position = watchers.read(world.connection.positions, CiliumNodes.kind)
+    assert position is not None
+    assert watchers.move(world.connection.pk, CiliumNodes.kind, position, None)
     asking = world.node("n1", demands={"a": 8})
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
     run = watch_events.ingest_events(
-        lease, [world.handler], CiliumNodes.kind, [("ADDED", asking)], position=at, to=at
+        lease,
+        [world.handler],
+        CiliumNodes.kind,
+        [("ADDED", asking)],
+        position=position,
+        to=position,
     )
     assert run.error_code == watch_events.OVERTAKEN
     assert world.lists("n1") == []

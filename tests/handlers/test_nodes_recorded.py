@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pools.models import Block
 from pools.register.allocator import allocation
 from tests import factories
@@ -15,22 +13,15 @@ if TYPE_CHECKING:
     from tests.kube.fake import FakeCluster
 
 
-@pytest.fixture
-def world(fake: FakeCluster) -> World:
-    world = World(fake)
-    world.pool("a", "10.0.0.0/22")
-    return world
-
-
 def test_what_a_node_lists_is_held_by_it(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.1.0/24", "10.0.0.0/24"]})
     world.node("n2", lists={"a": ["10.0.3.0/24"]})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n1", "10.0.3.0/24": "n2"}
     block = Block.objects.get(cidr="10.0.3.0/24")
-    assert (block.holder_kind, block.holder_uid) == ("node", world.seen("n2").uid)
+    assert (block.holder_kind, block.holder_uid) == ("node", world.observed_node("n2").uid)
     assert not world.fake.log.writes
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_what_is_in_use_is_not_handed_out_by_the_register(world: World) -> None:
@@ -80,10 +71,10 @@ def test_a_second_pass_writes_nothing(world: World) -> None:
     world.node("n1", demands={"a": 300}, lists={"a": ["10.0.0.0/24"]})
     world.passed()
     before = Block.objects.values_list("pk", "allocated_at", "holder_uid").first()
-    version = world.seen().changed_at
+    version = world.observed_node().changed_at
     world.passed()
     assert Block.objects.values_list("pk", "allocated_at", "holder_uid").first() == before
-    assert world.seen().changed_at == version
+    assert world.observed_node().changed_at == version
     assert not world.fake.log.writes
 
 

@@ -39,7 +39,9 @@ def test_a_node_gets_what_it_lacks(world: World) -> None:
     world.passed()
     assert world.lists() == ["10.0.0.0/24", "10.0.1.0/24"]
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n1"}
-    assert {block.holder_uid for block in Block.objects.filter(state="held")} == {world.seen().uid}
+    assert {block.holder_uid for block in Block.objects.filter(state="held")} == {
+        world.observed_node().uid
+    }
     _converged(world)
 
 

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.clusters import drift
-from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.core.cilium import ciliumnode, podippool
 from pools.models import Block, Finding, ObservedCIDR, Pool, PoolCIDR
 from pools.models.connections import Mode
 from tests import factories
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
-from tests.kube import gateways
 
 if TYPE_CHECKING:
     from tests.pools.conftest import Clock
@@ -101,16 +99,8 @@ def test_a_block_that_two_nodes_list_names_both(world: CiliumWorld) -> None:
     assert _found("10.10.0.1") == {(ciliumnode.KIND, "n3")}
 
 
-def _tell_node(world: CiliumWorld, *told: tuple[str, dict[str, Any]]) -> None:
-    lease = leases.borrow(world.connection.pk, "watcher")
-    assert lease is not None
-    world.connection.refresh_from_db()
-    at = watchers.read(world.connection.positions, ciliumnode.KIND)
-    assert at is not None
-    watch_events.ingest_events(
-        lease, [world.pools, world.handler], ciliumnode.KIND, told, position=at, to=at,
-        open_client=lambda _: gateways.to(world.fake),
-    )  # fmt: skip
+def _tell_node(world: CiliumWorld, *events: tuple[str, dict[str, Any]]) -> None:
+    world.ingest(ciliumnode.KIND, [world.pools, world.handler], *events)
 
 
 @pytest.mark.exhaustive

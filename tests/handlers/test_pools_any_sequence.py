@@ -103,9 +103,9 @@ class World(stateful.RuleBasedStateMachine):
 
     @stateful.rule(name=_names, which=st.sampled_from([drift.apply, drift.adopt]))
     def decide(self, name: str, which: Any) -> None:
-        of = drift.ClusterObject(self.fleet.cluster, podippool.KIND, name)
+        target = drift.ClusterObject(self.fleet.cluster, podippool.KIND, name)
         with contextlib.suppress(errors.IpamError), transaction.atomic():
-            which(of, author=factories.BY)
+            which(target, author=factories.BY)
 
     @stateful.rule(name=_names)
     def take(self, name: str) -> None:
@@ -148,14 +148,14 @@ class World(stateful.RuleBasedStateMachine):
     def state(self) -> Any:
         rows = Pool.objects.filter(cluster=self.fleet.cluster).order_by("pk")
         objects = ObservedObject.objects.order_by("pk").values()
-        result = (self.fleet.found(), self.fleet.drift(), self.fleet.problems())
+        result = (self.fleet.findings(), self.fleet.drift(), self.fleet.problems())
         return list(rows.values()), list(objects), result, Event.objects.count(), self.fleet.there()
 
     def agrees(self, name: str, object_: dict[str, Any]) -> None:
         """Where they differ, somebody is told."""
-        told = {subject.split()[0] for _, subject in self.fleet.found()}
-        told |= {name for name, _ in self.fleet.drift()} | set(self.fleet.problems())
-        if name not in told:
+        reported = {subject.split()[0] for _, subject in self.fleet.findings()}
+        reported |= {name for name, _ in self.fleet.drift()} | set(self.fleet.problems())
+        if name not in reported:
             assert self.fleet.cidrs(name) == object_["spec"]["ipv4"]["cidrs"]
 
     @stateful.invariant()
@@ -163,7 +163,7 @@ class World(stateful.RuleBasedStateMachine):
         rows = Block.objects.filter(space__cluster=self.fleet.cluster, state="held")
         assert {row.holder_id: str(row.cidr) for row in rows} == self.held
         networks = sorted(ip_network(cidr) for cidr in self.held.values())
-        assert not any(one.overlaps(other) for one, other in itertools.pairwise(networks))
+        assert not any(first.overlaps(other) for first, other in itertools.pairwise(networks))
 
 
 class Managed(World):

@@ -52,17 +52,17 @@ def _old_store(fleet: Fleet, *items: dict[str, Any]) -> FakeCluster:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("definition", "found"), [(SHIPPED, []), (PROPOSAL, [("pool_unreadable", "green")])]
+    ("definition", "findings"), [(SHIPPED, []), (PROPOSAL, [("pool_unreadable", "green")])]
 )
 def test_two_views_of_one_object_are_left_alone(
-    converting: Fleet, found: list[tuple[str, str]]
+    converting: Fleet, findings: list[tuple[str, str]]
 ) -> None:
     converting.put(manifest("green", A, version="v2alpha1"))
     before = converting.there()
     for _ in range(2):
         assert converting.counted()["written"] == 0
     assert converting.there() == before
-    assert (converting.cidrs("green"), converting.found()) == ([A], found)
+    assert (converting.cidrs("green"), converting.findings()) == ([A], findings)
 
 
 @pytest.mark.sample(2)
@@ -78,7 +78,7 @@ def test_what_v2alpha1_has_alone_is_made_in_v2(
     assert there["apiVersion"] == "cilium.io/v2"
     assert there["spec"]["ipv4"]["cidrs"] == cidrs
     assert converting.counted()["written"] == 0
-    assert (converting.cidrs("old"), converting.found()) == ([A, B], [])
+    assert (converting.cidrs("old"), converting.findings()) == ([A, B], [])
     assert not [write for write in fake.log.writes if "v2alpha1" in write.path]
 
 
@@ -88,13 +88,13 @@ def test_v2_wins_and_differences_are_warned_of(converting: Fleet) -> None:
     for _ in range(2):
         assert converting.counted()["written"] == 0
     assert converting.cidrs("green") == [A]
-    assert converting.found() == [("versions_differ", "green")]
+    assert converting.findings() == [("versions_differ", "green")]
 
 
 def test_what_cannot_be_converted_is_told(converting: Fleet) -> None:
     _old_store(converting, manifest("old", A, mask=8, version="v2alpha1"))
     converting.passed()
-    assert (converting.there(), converting.found()) == ({}, [("not_converted", "old")])
+    assert (converting.there(), converting.findings()) == ({}, [("not_converted", "old")])
 
 
 def test_without_the_managed_resource_nothing_is_converted(fleet: Fleet) -> None:
@@ -109,7 +109,7 @@ def test_converted_objects_are_not_the_registers(converting: Fleet) -> None:
     for _ in range(2):
         converting.passed()
     assert converting.pool("old").follows_cluster
-    assert converting.found() == []
+    assert converting.findings() == []
 
 
 @pytest.mark.parametrize("definition", [PROPOSAL])

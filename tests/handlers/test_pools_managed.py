@@ -70,7 +70,7 @@ def test_ranges_that_the_shape_cannot_hold_are_not_left_out_silently(managed: Fl
     managed.passed()
     assert list(managed.there()) == ["blue"]
     assert managed.there()["blue"]["spec"]["ipv4"]["cidrs"] == [B]
-    assert managed.found() == [("pool_not_writable", "green")]
+    assert managed.findings() == [("pool_not_writable", "green")]
 
 
 def test_a_plan_writes_nothing(managed: Fleet) -> None:
@@ -90,7 +90,7 @@ def test_an_object_that_was_deleted_is_made_again(managed: Fleet, clock: Clock) 
         managed.passed()
         clock.advance(40)
     assert list(managed.there()) == ["green"]
-    assert managed.found() == []
+    assert managed.findings() == []
 
 
 def test_pools_that_were_only_taken_in_go_on_following(managed: Fleet) -> None:
@@ -200,10 +200,10 @@ def test_a_pool_that_was_deleted_in_the_register_stays_in_the_cluster(managed: F
     for _ in range(2):
         assert managed.counted()["written"] == 0
     assert list(managed.there()) == ["green"]
-    assert (managed.names(), managed.found()) == ([], [("pool_not_in_register", "green")])
+    assert (managed.names(), managed.findings()) == ([], [("pool_not_in_register", "green")])
     drift.adopt(_of(managed), author=factories.BY)
     managed.passed()
-    assert (managed.cidrs("green"), managed.found()) == ([A], [])
+    assert (managed.cidrs("green"), managed.findings()) == ([A], [])
 
 
 def test_what_others_added_is_kept_and_told(managed: Fleet) -> None:
@@ -217,11 +217,11 @@ def test_what_others_added_is_kept_and_told(managed: Fleet) -> None:
     managed.put(theirs)
     for _ in range(2):
         assert managed.counted()["written"] == 0
-    assert managed.found() == [("more_in_cluster", "green")]
+    assert managed.findings() == [("more_in_cluster", "green")]
     assert "podSelector" in Finding.objects.get().message
     drift.adopt(_of(managed), author=factories.BY)
     managed.passed()
-    assert managed.found() == []
+    assert managed.findings() == []
     assert managed.pool("green").pod_selector == {"matchLabels": {"x": "y"}}
 
 
@@ -251,5 +251,5 @@ def test_a_pool_with_its_only_cidr_in_another_pool(managed: Fleet) -> None:
     managed.put(manifest("theirs", "10.0.3.0/24"))
     managed.passed()
     assert managed.problems() == {"theirs": "cidr_overlap"}
-    assert managed.found() == [("cidr_overlap", f"theirs 10.0.3.0/24, mine {A}")]
+    assert managed.findings() == [("cidr_overlap", f"theirs 10.0.3.0/24, mine {A}")]
     assert sorted(managed.there()) == ["mine", "theirs"]

@@ -83,11 +83,11 @@ def test_a_lost_cidr_in_use_is_an_orphan_until_it_comes_back(fleet: Fleet) -> No
     fleet.put(manifest("green", B))
     fleet.passed()
     assert fleet.cidrs("green") == [B]
-    assert fleet.found() == [("orphaned_cidr", f"green {A}")]
+    assert fleet.findings() == [("orphaned_cidr", f"green {A}")]
     fleet.put(manifest("green", B, A))
     fleet.passed()
     assert fleet.cidrs("green") == [B, A]
-    assert fleet.found() == []
+    assert fleet.findings() == []
     assert Block.objects.get(holder_id="n1").cidr == factories.row(block).cidr
 
 
@@ -102,7 +102,7 @@ def test_an_orphan_is_not_given_to_another_pool(fleet: Fleet) -> None:
     fleet.passed()
     assert fleet.names() == ["green"]
     assert fleet.problems() == {"blue": "cidr_overlap"}
-    assert [code for code, _ in fleet.found()] == ["cidr_overlap", "orphaned_cidr"]
+    assert [code for code, _ in fleet.findings()] == ["cidr_overlap", "orphaned_cidr"]
     assert Block.objects.filter(cidr=block["cidr"]).count() == 1
     factories.give_back(block)
     fleet.passed()
@@ -129,7 +129,7 @@ def test_overlaps_are_refused_and_both_pools_named(fleet: Fleet) -> None:
     fleet.passed()
     assert fleet.names() == ["a", "c"]
     assert fleet.problems() == {"b": "cidr_overlap"}
-    assert fleet.found() == [("cidr_overlap", f"b {A}, a 10.0.0.0/15")]
+    assert fleet.findings() == [("cidr_overlap", f"b {A}, a 10.0.0.0/15")]
 
 
 @pytest.mark.sample(2)
@@ -159,7 +159,7 @@ def test_one_bad_object_fails_alone(fleet: Fleet) -> None:
     fleet.passed()
     assert fleet.names() == ["a", "c"]
     assert fleet.problems() == {"b": "cidr_overlap"}
-    assert fleet.found() == []
+    assert fleet.findings() == []
 
 
 @pytest.mark.exhaustive
@@ -177,11 +177,11 @@ def test_a_deleted_pool_goes_or_is_an_orphan(fleet: Fleet, clock: Clock, in_use:
     if not in_use:
         assert fleet.names() == []
         return
-    assert fleet.found() == [("orphaned_pool", "green")]
+    assert fleet.findings() == [("orphaned_pool", "green")]
     assert factories.drain(fleet.pool("green")) == []
     fleet.put(manifest("green", A))
     fleet.passed()
-    assert (fleet.found(), fleet.cidrs("green")) == ([], [A])
+    assert (fleet.findings(), fleet.cidrs("green")) == ([], [A])
 
 
 @pytest.mark.exhaustive
@@ -208,7 +208,7 @@ def test_pools_that_the_cluster_never_had_are_left_alone(fleet: Fleet) -> None:
     fleet.passed()
     fleet.passed()
     assert fleet.cidrs("mine") == [A]
-    assert fleet.found() == [("pool_not_in_cluster", "mine")]
+    assert fleet.findings() == [("pool_not_in_cluster", "mine")]
 
 
 @pytest.mark.parametrize("definition", [PROPOSAL])

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
-from pools.clusters.reconcile import leases, watch_events, watchers
-from pools.clusters.reconcile.watchers import Position
 from pools.core.cilium import podippool
 from pools.models import Block, Pool
 from pools.models.connections import ManagedResource
@@ -23,7 +21,6 @@ from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import PROPOSAL, SHIPPED
 from tests.handlers.fleet import Fleet, Manifest, manifest, reserved
-from tests.kube import gateways
 
 if TYPE_CHECKING:
     from tests.pools.conftest import Clock
@@ -50,7 +47,7 @@ def _missed_twice(fleet: Fleet, clock: Clock, new: Manifest) -> None:
     fleet.counted()
     clock.advance(31)
     fleet.counted()
-    assert fleet.found() == [("orphaned_pool", "green")]
+    assert fleet.findings() == [("orphaned_pool", "green")]
     fleet.put(new)
 
 
@@ -58,26 +55,13 @@ def _watched(fleet: Fleet, clock: Clock, new: Manifest) -> None:
     old = fleet.there()["green"]
     fleet.remove("green")
     _told(fleet, "DELETED", old)
-    assert fleet.found() == [("orphaned_pool", "green")]
+    assert fleet.findings() == [("orphaned_pool", "green")]
     fleet.put(new)
     _told(fleet, "ADDED", fleet.there()["green"])
 
 
-def _told(fleet: Fleet, type_: str, told: Manifest) -> None:
-    fleet.connection.refresh_from_db()
-    position = watchers.read(fleet.connection.positions, podippool.KIND)
-    lease = leases.borrow(fleet.connection.pk, "watcher")
-    assert position is not None
-    assert lease is not None
-    run = watch_events.ingest_events(
-        lease,
-        [CiliumPodIPPools()],
-        podippool.KIND,
-        [(type_, told)],
-        position=position,
-        to=Position(position.api_version, f"{told['metadata']['resourceVersion']}{type_[0]}"),
-        open_client=lambda _: gateways.to(fleet.server),
-    )
+def _told(fleet: Fleet, type_: str, received: Manifest) -> None:
+    run = fleet.ingest(podippool.KIND, [CiliumPodIPPools()], (type_, received))
     assert not run.error_code, run.error
 
 
@@ -137,7 +121,7 @@ def test_it_keeps_everything(
     for _ in range(2):
         counts = fleet.counted()
         assert (counts["failed"], counts["written"]) == (0, 0)
-        assert (fleet.found(), fleet.problems(), fleet.drift()) == ([], {}, [])
+        assert (fleet.findings(), fleet.problems(), fleet.drift()) == ([], {}, [])
     pool.refresh_from_db()
     assert (pool.cooldown_seconds, pool.description, pool.orphaned_at) == (
         7200, "pods of the shop", None,
@@ -165,4 +149,4 @@ def test_a_pool_of_the_register_is_written_into_the_new_object(
         fleet.counted()
     assert _rows(pool) == rows
     assert fleet.there()["green"]["spec"]["ipv4"]["pool"] == [reserved(A, SPAN)]
-    assert (fleet.ranges("green"), fleet.found()) == (["-".join(SPAN)], [])
+    assert (fleet.ranges("green"), fleet.findings()) == (["-".join(SPAN)], [])

@@ -35,7 +35,7 @@ def test_a_pool_that_the_cluster_does_not_have_yet_is_not_full(fleet: Fleet) -> 
     fleet.put(fleets.manifest("green", "10.62.0.0/16", version="v2alpha1"))
     fleet.passed()
     fleet.passed()
-    assert ("cidr_addition_pending", "green 10.61.0.0/16") in fleet.found()
+    assert ("cidr_addition_pending", "green 10.61.0.0/16") in fleet.findings()
     counts = usage.pool_usage(Pool.objects.get(pk=pool.pk))[4]
     assert (counts.free, counts.used) == (0, 0)
     assert counts.waits_for_cluster

@@ -86,7 +86,7 @@ def test_an_upgrade_in_between(fleet: Fleet, served: str) -> None:
     fleet.put(both)
     for _ in range(2):
         fleet.passed()
-    assert (fleet.pool("green").pk, fleet.names(), fleet.found()) == (before, ["green"], [])
+    assert (fleet.pool("green").pk, fleet.names(), fleet.findings()) == (before, ["green"], [])
 
 
 @pytest.mark.sample(3)

@@ -69,7 +69,7 @@ def test_with_ignore_what_was_not_judged_is_found(world: CiliumWorld, clock: Clo
     with gateways.to(world.fake) as gateway:
         gateway.apply(gateways.POOLS, manifest("theirs", "10.0.0.0/24"), manager="kubectl")
     world.run()
-    assert world.findings()["cidr_overlap"] == ["theirs 10.0.0.0/24, a 10.0.0.0/22"]
+    assert world.subjects_by_code()["cidr_overlap"] == ["theirs 10.0.0.0/24, a 10.0.0.0/22"]
     assert world.held() == world.listed()
 
 

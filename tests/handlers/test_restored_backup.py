@@ -53,7 +53,7 @@ def _settled(world: CiliumWorld) -> None:
     world.fake.log.clear()
     world.passed()
     assert not world.fake.log.writes
-    assert not world.findings()
+    assert not world.subjects_by_code()
 
 
 def test_what_was_handed_out_since_is_recorded_and_not_given_again(world: CiliumWorld) -> None:
@@ -65,8 +65,8 @@ def test_what_was_handed_out_since_is_recorded_and_not_given_again(world: Cilium
     assert world.listed().items() >= {"10.0.2.0/24": "n3", "10.0.3.0/24": "n3"}.items()
     _settled(world)
     # Nor to anybody else.
-    given = factories.drain(world.cluster.pools.get())
-    assert not {"10.0.2.0/24", "10.0.3.0/24"} & set(given)
+    drained = factories.drain(world.cluster.pools.get())
+    assert not {"10.0.2.0/24", "10.0.3.0/24"} & set(drained)
 
 
 def test_a_block_that_moved_to_another_node(world: CiliumWorld) -> None:
@@ -107,20 +107,20 @@ def test_pools_that_changed_since(world: CiliumWorld) -> None:
 def test_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
     """Its events are those that the register forgot: told before anybody is served."""
     world.connection.refresh_from_db()
-    at = watchers.read(world.connection.positions, CiliumNodes.kind)
+    position = watchers.read(world.connection.positions, CiliumNodes.kind)
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
-    assert at is not None
-    assert watchers.is_current(world.connection.pk, CiliumNodes.kind, at)
+    assert position is not None
+    assert watchers.is_current(world.connection.pk, CiliumNodes.kind, position)
     asks = world.node("n4", demands={"a": 8})
     with gateways.to(world.fake) as gateway:
-        told = [
+        events = [
             (event.type, event.object)
-            for event in gateway.watch(world.handler.resources[0], at.version, seconds=1)
+            for event in gateway.watch(world.handler.resources[0], position.version, seconds=1)
             if event.type != "BOOKMARK"
         ]
-    assert [one["metadata"]["name"] for _, one in told] == ["n3", "n4"]
-    assert world.tell(*told).succeeded
+    assert [manifest["metadata"]["name"] for _, manifest in events] == ["n3", "n4"]
+    assert world.tell(*events).succeeded
     assert world.held()["10.0.2.0/24"] == "n3"
     assert "10.0.2.0/24" not in world.lists(asks["metadata"]["name"])
     world.listed()
@@ -131,17 +131,17 @@ def test_when_the_older_position_is_gone_the_nodes_are_listed_first(
     world: CiliumWorld,
 ) -> None:
     world.connection.refresh_from_db()
-    at = watchers.read(world.connection.positions, CiliumNodes.kind)
-    assert at is not None
+    position = watchers.read(world.connection.positions, CiliumNodes.kind)
+    assert position is not None
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
     # What the watcher does after a 410.
-    assert watchers.move(world.connection.pk, CiliumNodes.kind, at, None)
+    assert watchers.move(world.connection.pk, CiliumNodes.kind, position, None)
     asks = world.node("n4", demands={"a": 8})
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
     run = watch_events.ingest_events(
-        lease, [world.handler], CiliumNodes.kind, [("ADDED", asks)], position=at, to=at
+        lease, [world.handler], CiliumNodes.kind, [("ADDED", asks)], position=position, to=position
     )
     assert run.error_code == watch_events.OVERTAKEN
     assert world.lists("n4") == []

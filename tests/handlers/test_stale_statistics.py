@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.clusters.reconcile import leases, registry, sync
+from pools.clusters.reconcile import registry
 from tests import stale
 from tests.handlers.node_world import World
-from tests.kube import gateways
 
 if TYPE_CHECKING:
     from tests.kube.fake import FakeCluster
@@ -32,9 +31,7 @@ def world(fake: FakeCluster, clock: Clock) -> World:
 def _pass(world: World) -> dict[str, int]:
     """A pass of all handlers; what it read, by table."""
     before = stale.read()
-    lease = leases.take(world.connection.pk, "tester")
-    assert lease is not None
-    record = sync.run(lease, registry.HANDLERS, open_client=lambda _: gateways.to(world.fake))
+    record = world.sync(*registry.HANDLERS)
     assert record.kinds["CiliumNode"]["seen"] == NODES
     assert not record.kinds["CiliumNode"]["failed"]
     return stale.since(before)

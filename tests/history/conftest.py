@@ -12,8 +12,3 @@ from tests.pools.conftest import Clock
 def _database(db: None) -> None:
     """Almost all rules are kept by the database."""
     factories.number_events_from_one()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()

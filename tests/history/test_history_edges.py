@@ -46,13 +46,13 @@ def fleet(clock) -> dict[str, Any]:
 
 
 @pytest.fixture(params=["sealed", "not sealed"])
-def told(request: pytest.FixtureRequest, fleet: dict[str, Any]) -> dict[str, Any]:
+def history_fleet(request: pytest.FixtureRequest, fleet: dict[str, Any]) -> dict[str, Any]:
     if request.param == "sealed":
         audit.seal()
     return fleet
 
 
-def test_what_a_holder_had_and_when(told: dict[str, Any]) -> None:
+def test_what_a_holder_had_and_when(history_fleet: dict[str, Any]) -> None:
     api = apis.Api("viewer")
     rows = api("GET", "holders/vm/a/history/").json()["results"]
     assert [(row["state"], row["block"]) for row in rows] == [
@@ -61,8 +61,8 @@ def test_what_a_holder_had_and_when(told: dict[str, Any]) -> None:
     assert rows[0]["since"] == rows[1]["until"]
     by_uid = api("GET", "holders/uid/u-1/history/").json()["results"]
     assert by_uid == rows
-    then = api("GET", f"holders/vm/a/history/?at={told['first']}").json()["results"]
-    assert [one["state"] for one in then] == ["held"]
+    then = api("GET", f"holders/vm/a/history/?at={history_fleet['first']}").json()["results"]
+    assert [row["state"] for row in then] == ["held"]
     assert api("GET", "holders/vm/a/history/?uid=other").json()["results"] == []
     assert api("GET", "holders/node/a/history/").json()["results"] == []
     page = api("GET", "holders/vm/a/history/?limit=1").json()
@@ -72,9 +72,9 @@ def test_what_a_holder_had_and_when(told: dict[str, Any]) -> None:
 
 
 @pytest.mark.sample(2)
-def test_how_a_pool_looked(told: dict[str, Any]) -> None:
-    api, pool = apis.Api("viewer"), told["pool"]
-    document = api("GET", f"pools/{pool.pk}/at/?at={told['first']}").json()
+def test_how_a_pool_looked(history_fleet: dict[str, Any]) -> None:
+    api, pool = apis.Api("viewer"), history_fleet["pool"]
+    document = api("GET", f"pools/{pool.pk}/at/?at={history_fleet['first']}").json()
     assert (document["state"], document["settings"]["name"]) == ("present", "blue")
     assert [cidr["cidr"] for cidr in document["cidrs"]] == ["10.0.0.0/30"]
     assert document["cidrs"][0]["reserved_ranges"][0]["range"] == "10.0.0.2-10.0.0.2"
@@ -82,7 +82,7 @@ def test_how_a_pool_looked(told: dict[str, Any]) -> None:
         "capacity": "2", "held": "1", "cooling": "0", "withheld": "1",
     }  # fmt: skip
     assert [row["holder"]["id"] for row in document["results"]] == ["a"]
-    cooling = api("GET", f"pools/{pool.pk}/at/?at={told['cooling']}").json()
+    cooling = api("GET", f"pools/{pool.pk}/at/?at={history_fleet['cooling']}").json()
     assert cooling["counts"]["ipv4"]["held"] == "0"
     assert cooling["counts"]["ipv4"]["cooling"] == "1"
     assert [row["state"] for row in cooling["results"]] == ["cooling"]
@@ -126,11 +126,11 @@ def test_a_time_that_cannot_be_meant(fleet: Any, path: str, text: str, code: str
     apis.refused(answer, 400, code)
 
 
-def test_the_search_over_rest(told: dict[str, Any]) -> None:
+def test_the_search_over_rest(history_fleet: dict[str, Any]) -> None:
     api = apis.Api("viewer")
-    one = api("GET", "history/?q=10.0.0.1&limit=1").json()
-    assert one["results"][0]["type"] == "block.allocated"
-    assert one["next"]
+    first_page = api("GET", "history/?q=10.0.0.1&limit=1").json()
+    assert first_page["results"][0]["type"] == "block.allocated"
+    assert first_page["next"]
     rows = api("GET", "history/?holder=a&kind=block").json()["results"]
     assert [row["type"] for row in rows] == ["released", "block.allocated"]
     assert rows[0]["before"]["state"] == "held"
@@ -171,14 +171,16 @@ def who(*words: str) -> tuple[int, list[dict[str, Any]]]:
 
 
 @pytest.mark.sample(2)
-def test_ipam_who(told: dict[str, Any]) -> None:
+def test_ipam_who(history_fleet: dict[str, Any]) -> None:
     assert [row["holder_id"] for row in who("10.0.0.1")[1]] == ["b"]
-    assert [row["holder_id"] for row in who("10.0.0.1", "--at", told["first"])[1]] == ["a"]
-    assert [row["address"] for row in who("a", "--at", told["first"])[1]] == ["10.0.0.1/32"]
+    assert [row["holder_id"] for row in who("10.0.0.1", "--at", history_fleet["first"])[1]] == ["a"]
+    assert [row["address"] for row in who("a", "--at", history_fleet["first"])[1]] == [
+        "10.0.0.1/32"
+    ]
     assert [row["address"] for row in who("vm:b")[1]] == ["10.0.0.1/32"]
     assert who("a") == (3, [])
     assert who("10.0.0.3") == (3, [])
-    assert who("10.0.0.1", "--cluster", told["pool"].cluster.name)[0] == 0
+    assert who("10.0.0.1", "--cluster", history_fleet["pool"].cluster.name)[0] == 0
     for words in (["--at", FUTURE], ["--at", "noon"], ["--cluster", "nowhere"]):
         with pytest.raises(CommandError):
             call_command("ipam", "who", "10.0.0.1", *words)
@@ -209,10 +211,10 @@ def test_ipam_who_of_a_mac(clock) -> None:
 
 
 @pytest.mark.exhaustive
-def test_pages(told: dict[str, Any]) -> None:
+def test_pages(history_fleet: dict[str, Any]) -> None:
     client = people.browser(people.VIEWER)
     url = reverse("admin:history")
-    then = told["first"]
+    then = history_fleet["first"]
     for query, words in (
         ({}, "Search the history"),
         ({"q": "10.0.0.1", "at": then}, ">a</a>"),
@@ -220,14 +222,14 @@ def test_pages(told: dict[str, Any]) -> None:
         ({"at": then}, "CIDR added"),
         ({"q": "10.0.0.1", "at": FUTURE}, "future"),
         ({"q": "nobody"}, "No events that you may see."),
-        ({"kind": "pool", "object": told["pool"].pk}, "pool created"),
+        ({"kind": "pool", "object": history_fleet["pool"].pk}, "pool created"),
     ):
         page = client.get(url, query)
         assert page.status_code == 200
         assert words in page.content.decode(), query
     text = b"".join(client.get(url, {"q": "a", "format": "csv"}).streaming_content).decode()
     assert text.count("\r\n") == 3
-    page = client.get(reverse("admin:history_pool", args=[told["pool"].pk]), {"at": then})
+    page = client.get(reverse("admin:history_pool", args=[history_fleet["pool"].pk]), {"at": then})
     assert ">a</a>" in page.content.decode()
     assert client.get(reverse("admin:history_pool", args=[10**9])).status_code == 404
     stranger = people.browser(())

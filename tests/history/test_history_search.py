@@ -19,14 +19,14 @@ from tests import factories
 MAC = "02:00:00:00:00:01"
 
 
-def found(*wanted: HistoryQuery, **options: Any) -> list[str]:
+def found_types(*queries: HistoryQuery, **options: Any) -> list[str]:
     """Types of what was found, the oldest first."""
-    page = search.search(list(wanted), **options)
+    page = search.search(list(queries), **options)
     return [event.type for event in reversed(page.events)]
 
 
 def boxed(text: str, **options: Any) -> list[str]:
-    return found(*search.queries_of_text(text), **options)
+    return found_types(*search.queries_of_text(text), **options)
 
 
 @pytest.fixture(params=["sealed", "not sealed"])
@@ -35,18 +35,18 @@ def fleet(request: pytest.FixtureRequest, clock) -> Any:
     pool = factories.pool("10.0.0.0/32", name="blue", cooldown=0)
     block = factories.take(pool, factories.holder("a", uid="u-1"), org="acme", env="prod")
     factories.give_back(block)
-    one = pool.cluster
-    network = Network.objects.create(cluster=one, name="shop-net", subnets=["10.9.0.0/24"])
-    ippool = IPPool.objects.create(cluster=one, network=network, name="shop-pool")
+    cluster = pool.cluster
+    network = Network.objects.create(cluster=cluster, name="shop-net", subnets=["10.9.0.0/24"])
+    ippool = IPPool.objects.create(cluster=cluster, network=network, name="shop-pool")
     entry = Entry.objects.create(
         ippool=ippool, mac=MAC, ips=["10.9.0.5/24"], vm="web", namespace="shop"
     )
     IPAMClaim.objects.create(
-        cluster=one, network=network, namespace="shop", name="web.net", mac=MAC, vm="web",
+        cluster=cluster, network=network, namespace="shop", name="web.net", mac=MAC, vm="web",
         ips=["10.9.0.5/24"],
     )  # fmt: skip
-    VMImport.objects.create(cluster=one, file_name="vms.csv")
-    Wave.objects.create(cluster=one, name="saturday")
+    VMImport.objects.create(cluster=cluster, file_name="vms.csv")
+    Wave.objects.create(cluster=cluster, name="saturday")
     clock.advance(3600)
     factories.take(pool, factories.holder("b"), org="acme", env="test")
     if request.param == "sealed":
@@ -87,32 +87,32 @@ def test_one_box_finds_each_by_what_it_is(fleet: Any) -> None:
 
 def test_who_did_it(fleet: Any) -> None:
     assert len(boxed("tester")) == Event.objects.filter(actor="tester").count() > 3
-    assert found(HistoryQuery(actor="tester", kind="pool")) == ["pool.created"]
-    assert found(HistoryQuery(actor="mallory")) == []
+    assert found_types(HistoryQuery(actor="tester", kind="pool")) == ["pool.created"]
+    assert found_types(HistoryQuery(actor="mallory")) == []
 
 
 def test_within_a_time(fleet: Any) -> None:
     now = database.now()
     late = HistoryQuery(org="acme", since=now - timedelta(minutes=1))
     early = HistoryQuery(org="acme", until=now - timedelta(minutes=1))
-    assert found(late) == ["block.allocated"]
-    assert found(early) == ["block.allocated", "released"]
-    assert found(HistoryQuery(since=now + timedelta(minutes=1))) == []
-    assert len(found(HistoryQuery(since=now - timedelta(hours=2)))) == Event.objects.count()
+    assert found_types(late) == ["block.allocated"]
+    assert found_types(early) == ["block.allocated", "released"]
+    assert found_types(HistoryQuery(since=now + timedelta(minutes=1))) == []
+    assert len(found_types(HistoryQuery(since=now - timedelta(hours=2)))) == Event.objects.count()
 
 
 def test_all_that_is_given_must_hold(fleet: Any) -> None:
-    assert found(HistoryQuery(org="acme", env="prod", holder="a")) == [
+    assert found_types(HistoryQuery(org="acme", env="prod", holder="a")) == [
         "block.allocated",
         "released",
     ]
-    assert found(HistoryQuery(org="acme", env="test", holder="a")) == []
-    assert found(HistoryQuery(holder="a", holder_kind="node")) == []
+    assert found_types(HistoryQuery(org="acme", env="test", holder="a")) == []
+    assert found_types(HistoryQuery(holder="a", holder_kind="node")) == []
 
 
 def test_one_object(fleet: Any) -> None:
     Entry.objects.filter(pk=fleet.pk).update(vm="web-2")
-    assert found(HistoryQuery(kind="entry", object_id=fleet.pk)) == [
+    assert found_types(HistoryQuery(kind="entry", object_id=fleet.pk)) == [
         "entry.created",
         "entry.changed",
     ]
@@ -121,41 +121,41 @@ def test_one_object(fleet: Any) -> None:
 def test_one_cluster_also_when_it_is_gone(fleet: Any) -> None:
     other = factories.pool("10.0.0.0/32")
     factories.take(other)
-    wanted = HistoryQuery(cluster_id=other.cluster_id, kind="block")
-    assert found(wanted) == ["block.allocated"]
+    query = HistoryQuery(cluster_id=other.cluster_id, kind="block")
+    assert found_types(query) == ["block.allocated"]
     cluster_id = fleet.ippool.cluster_id
-    assert found(HistoryQuery(cluster_id=cluster_id, mac=MAC)) == [
+    assert found_types(HistoryQuery(cluster_id=cluster_id, mac=MAC)) == [
         "entry.created",
         "ipamclaim.created",
     ]
-    assert found(HistoryQuery(cluster_id=other.cluster_id, mac=MAC)) == []
+    assert found_types(HistoryQuery(cluster_id=other.cluster_id, mac=MAC)) == []
 
 
 @pytest.mark.sample(2)
 def test_pages_go_on_where_the_last_one_ended(fleet: Any) -> None:
     all_of_them = search.search(search.queries_of_text("acme")).events
-    below, seen = None, []
+    below, collected = None, []
     for _ in range(9):
         page = search.search(search.queries_of_text("acme"), below=below, limit=1)
-        seen += page.events
+        collected += page.events
         below = page.below
         if below is None:
             break
-    assert seen == all_of_them
+    assert collected == all_of_them
 
 
 def test_time_is_over_before_all_was_seen(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not looked through is told, and nothing is left out by going on."""
     monkeypatch.setattr(search, "TIME_LIMIT", -1)
     monkeypatch.setattr("pools.platform.history.event_numbers._SLICE", 1)
-    below, seen = None, []
+    below, collected = None, []
     for _ in range(1000):
         page = search.search([HistoryQuery(holder_kind="vm", kind="block")], below=below)
-        seen += page.events
+        collected += page.events
         below = page.below
         if below is None:
             break
-    assert len(seen) == 3
+    assert len(collected) == 3
 
 
 def test_of_a_pool_that_is_gone(clock) -> None:

@@ -92,8 +92,8 @@ class Api:
         **query: Any,
     ) -> Reply:
         """An answer of any status; the query by its names (`continue_` for continue)."""
-        named = {name.rstrip("_"): value for name, value in query.items()}
-        answer = self._send(method, path, body, content_type, named)
+        parameters = {name.rstrip("_"): value for name, value in query.items()}
+        answer = self._send(method, path, body, content_type, parameters)
         return Reply(answer.status, answer.headers, answer.read())
 
     def get(self, path: str, **query: Any) -> Reply:

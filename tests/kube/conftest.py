@@ -11,6 +11,7 @@ import pytest
 from tests.kube.fake import FakeCluster
 
 if TYPE_CHECKING:
+    from pools.clusters.client.api_client import ClusterClient
     from tests.kube.api import Api, Cluster
 
 _numbers = itertools.count(1)
@@ -49,6 +50,15 @@ def api(cluster: Cluster) -> Iterator[Api]:
     connected = Api(cluster)
     yield connected
     connected.close()
+
+
+@pytest.fixture
+def gateway(cluster: Cluster) -> Iterator[ClusterClient]:
+    """A client of the product with the rights of the admin."""
+    from tests.kube import gateways
+
+    with gateways.to(cluster) as opened:
+        yield opened
 
 
 @pytest.fixture

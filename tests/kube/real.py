@@ -355,10 +355,12 @@ class RealCluster:
         group_version = manifest["apiVersion"]
         base = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
         resources = self._await_kind(base, manifest["kind"])
-        resource = next(one for one in resources if _is_kind(one, manifest["kind"]))
+        resource = next(
+            candidate for candidate in resources if _is_kind(candidate, manifest["kind"])
+        )
         if resource["namespaced"]:
             base += f"/namespaces/{manifest['metadata'].get('namespace', 'default')}"
-        status = any(one["name"] == f"{resource['name']}/status" for one in resources)
+        status = any(candidate["name"] == f"{resource['name']}/status" for candidate in resources)
         return f"{base}/{resource['name']}", "/status" if status else ""
 
     def _await_kind(self, base: str, kind: str) -> list[Manifest]:
@@ -370,7 +372,7 @@ class RealCluster:
         while True:
             with contextlib.suppress(RuntimeError):
                 resources: list[Manifest] = self.request("GET", base)["resources"]
-                if any(_is_kind(one, kind) for one in resources):
+                if any(_is_kind(candidate, kind) for candidate in resources):
                     return resources
             if time.monotonic() > until:
                 raise RuntimeError(f"{base} does not serve {kind}")

@@ -62,11 +62,11 @@ def test_an_update_takes_a_field_from_its_applier(api: Api, name: str) -> None:
 
 def test_force_takes_the_field(api: Api, name: str) -> None:
     api.apply(POOLS, pool(name), "them")
-    taken = api.apply(POOLS, pool(name, mask=25), "us", force="true")
-    assert (taken.status, taken.json["spec"]["ipv4"]["maskSize"]) == (200, 25)
+    forced = api.apply(POOLS, pool(name, mask=25), "us", force="true")
+    assert (forced.status, forced.json["spec"]["ipv4"]["maskSize"]) == (200, 25)
     owned = {
         managed_field["manager"]: managed_field["fieldsV1"]
-        for managed_field in taken.json["metadata"]["managedFields"]
+        for managed_field in forced.json["metadata"]["managedFields"]
     }
     assert owned["them"] == {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
     assert api.apply(POOLS, pool(name, mask=24), "them").status == 409
@@ -222,11 +222,11 @@ spec: {{ipv4: {{cidrs: [10.0.0.0/16], maskSize: 24}}}}
 
 
 def test_a_dry_run_tells_and_stores_nothing(api: Api, name: str) -> None:
-    told = api.apply(POOLS, pool(name), "us", dryRun="All")
-    assert told.status == 201
+    preview = api.apply(POOLS, pool(name), "us", dryRun="All")
+    assert preview.status == 201
     assert api.get(f"{POOLS}/{name}").status == 404
     first = api.apply(POOLS, pool(name), "us").version
-    told = api.apply(POOLS, pool(name, mask=25), "us", dryRun="All")
-    assert told.json["spec"]["ipv4"]["maskSize"] == 25
+    preview = api.apply(POOLS, pool(name, mask=25), "us", dryRun="All")
+    assert preview.json["spec"]["ipv4"]["maskSize"] == 25
     assert api.get(f"{POOLS}/{name}").version == first
     assert api.apply(POOLS, pool(name, mask=25), "them", dryRun="All").status == 409

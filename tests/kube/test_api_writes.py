@@ -96,11 +96,11 @@ def test_a_merge_patch_may_name_the_version(api: Api, name: str) -> None:
     assert api.call("PATCH", f"{POOLS}/{name}", patch, content_type=MERGE).status == 409
 
 
-@pytest.mark.parametrize(("wanted", "status"), [(24, 200), (25, 422)])
-def test_a_json_patch_with_a_test(api: Api, name: str, wanted: int, status: int) -> None:
+@pytest.mark.parametrize(("expected", "status"), [(24, 200), (25, 422)])
+def test_a_json_patch_with_a_test(api: Api, name: str, expected: int, status: int) -> None:
     api.call("POST", POOLS, pool(name))
     operations = [
-        {"op": "test", "path": "/spec/ipv4/maskSize", "value": wanted},
+        {"op": "test", "path": "/spec/ipv4/maskSize", "value": expected},
         {"op": "replace", "path": "/spec/ipv4/maskSize", "value": 26},
         {"op": "add", "path": "/metadata/annotations", "value": {}},
         {"op": "add", "path": "/metadata/annotations/a~1b", "value": "1"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,12 +11,6 @@ from pools.platform.outbound import faults
 from tests.kube import gateways
 from tests.kube.api import Cluster
 from tests.kube.gateways import CLAIMS, NAMESPACES, NODES, NOWHERE, OLD_POOLS, POOLS
-
-
-@pytest.fixture
-def gateway(cluster: Cluster) -> Iterator[api_client.ClusterClient]:
-    with gateways.to(cluster) as opened:
-        yield opened
 
 
 def test_who_it_is(gateway: api_client.ClusterClient) -> None:

@@ -62,31 +62,31 @@ def test_a_url_that_is_not_allowed_opens_no_gateway() -> None:
 def test_a_name_that_is_rebound_is_judged_again(fake: FakeCluster) -> None:
     """The address that was judged is the one that is dialled; a new connection is a new judgement."""
     answers = [["127.0.0.1"], ["169.254.169.254"]]
-    asked: list[tuple[str, int]] = []
+    lookups: list[tuple[str, int]] = []
 
     def rebinding(host: str, port: int) -> list[str]:
-        asked.append((host, port))
-        return answers[len(asked) - 1]
+        lookups.append((host, port))
+        return answers[len(lookups) - 1]
 
     port = int(fake.url.rpartition(":")[2])
     access = Access(f"https://{NAME}:{port}", fake.ca, fake.token)
     with api_client.ClusterClient(access, allow_loopback=True, resolver=rebinding) as gateway:
         assert gateway.version()
         assert gateway.version()
-        assert asked == [(NAME, port)]
+        assert lookups == [(NAME, port)]
         gateway.close()
         with pytest.raises(faults.AddressNotAllowed, match=r"169\.254"):
             gateway.version()
-    assert len(asked) == 2
+    assert len(lookups) == 2
 
 
 def test_the_name_is_sent_as_host() -> None:
     with raw_server.serving(raw_server.says(raw_server.ok(b'{"gitVersion":"v1"}'))) as served:
         access, requests = served
         port = access.server.rpartition(":")[2]
-        named = dataclasses.replace(access, server=f"https://{NAME}:{port}/k8s/clusters/c-1")
+        by_name = dataclasses.replace(access, server=f"https://{NAME}:{port}/k8s/clusters/c-1")
         with api_client.ClusterClient(
-            named, allow_loopback=True, resolver=lambda *_: ["127.0.0.1"]
+            by_name, allow_loopback=True, resolver=lambda *_: ["127.0.0.1"]
         ) as gateway:
             assert gateway.version() == "v1"
     assert requests[0].startswith(b"GET /k8s/clusters/c-1/version HTTP/1.1\r\n")

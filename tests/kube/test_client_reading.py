@@ -77,11 +77,11 @@ def test_what_looks_like_the_next_page_is_none() -> None:
         b"true": b'{"items": [{"continue": "x"}], "kind": "XList", "metadata": {"resourceVersion": "2"}}',
         b"": b'{"items": [{"continue": "decoy"}], "kind": "XList", "metadata": {"continue": "true"}}',
     }
-    asked: list[bytes] = []
+    served: list[bytes] = []
 
     def answer(connection: ssl.SSLSocket) -> None:
         name = next(name for name in pages if name in requests[-1])
-        asked.append(name)
+        served.append(name)
         connection.sendall(raw_server.ok(pages[name], b"Connection: close"))
 
     with (
@@ -90,7 +90,7 @@ def test_what_looks_like_the_next_page_is_none() -> None:
     ):
         listing = gateway.list(POOLS)
     assert listing == api_client.Listing([{"continue": "decoy"}, {"continue": "x"}], "2")
-    assert asked == [b"", b"true"]
+    assert served == [b"", b"true"]
 
 
 def test_a_list_that_expires_begins_again(

@@ -51,8 +51,8 @@ def _repeating(status: int, write: Any, sent: list[str]) -> raw_server.Answer:
 @pytest.mark.parametrize("token", [OPAQUE, JWT])
 @pytest.mark.parametrize("status", [400, 401, 403, 409, 422, 429, 500])
 def test_the_fault_does_not_have_it(status: int, token: str, write: Any) -> None:
-    told = _repeating(status, lambda text: str(write(text)), [token])
-    with raw_server.serving(told) as (access, requests):
+    responder = _repeating(status, lambda text: str(write(text)), [token])
+    with raw_server.serving(responder) as (access, requests):
         mine = dataclasses.replace(access, token=token)
         with (
             api_client.ClusterClient(mine, allow_loopback=True) as client,

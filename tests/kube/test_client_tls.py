@@ -54,8 +54,10 @@ def test_the_name_must_be_in_the_certificate(fake: FakeCluster, access: Access) 
         pytest.raises(faults.TLSRefused, match=r"api\.example\.org"),
     ):
         gateway.version()
-    named = dataclasses.replace(wrong, tls_server_name="kubernetes.default.svc")
-    with api_client.ClusterClient(named, allow_loopback=True, resolver=resolver) as gateway:
+    by_server_name = dataclasses.replace(wrong, tls_server_name="kubernetes.default.svc")
+    with api_client.ClusterClient(
+        by_server_name, allow_loopback=True, resolver=resolver
+    ) as gateway:
         assert gateway.version()
     with pytest.raises(faults.TLSRefused):
         _version(dataclasses.replace(access, tls_server_name="other.example.org"))

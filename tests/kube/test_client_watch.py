@@ -68,7 +68,7 @@ def test_bookmarks_are_asked_for_and_move_the_version(
     event = next(watch)
     assert event.type == "BOOKMARK"
     assert event.resource_version
-    (sent,) = fake.log.of("watch")
+    (sent,) = fake.log.select("watch")
     assert sent.query["allowWatchBookmarks"] == "true"
     assert sent.query["timeoutSeconds"] == "30"
 

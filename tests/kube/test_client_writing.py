@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,12 +12,6 @@ from tests.kube import gateways
 from tests.kube.api import Cluster
 from tests.kube.fake import FakeCluster
 from tests.kube.gateways import NODES, POOLS
-
-
-@pytest.fixture
-def gateway(cluster: Cluster) -> Iterator[api_client.ClusterClient]:
-    with gateways.to(cluster) as opened:
-        yield opened
 
 
 def _apply(
@@ -120,8 +113,8 @@ def test_status_is_apart_from_the_spec(
     node: dict[str, Any] = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode"}
     node["metadata"] = {"name": name}
     cluster.put({**node, "spec": {"ipam": {}}})
-    told = {**node, "status": {"ipam": {"operator-status": {"error": "full"}}}}
-    stored = gateway.apply(NODES, told, manager="cadastre-status", subresource="status")
+    applied = {**node, "status": {"ipam": {"operator-status": {"error": "full"}}}}
+    stored = gateway.apply(NODES, applied, manager="cadastre-status", subresource="status")
     assert stored["status"]["ipam"]["operator-status"]["error"] == "full"
 
 

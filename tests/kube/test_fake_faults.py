@@ -90,7 +90,7 @@ def test_a_silent_server_ends_when_it_closes(fake: FakeCluster, effect: Effect) 
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while not fake.log.of("list"):
+    while not fake.log.select("list"):
         time.sleep(0.001)
     fake.ended.set()
     thread.join()
@@ -134,7 +134,7 @@ def test_a_bookmark_on_demand(fake: FakeCluster, api: Api) -> None:
 
 
 def _bookmark_when_watched(fake: FakeCluster) -> None:
-    while not any(item.status for item in fake.log.of("watch")):
+    while not any(item.status for item in fake.log.select("watch")):
         time.sleep(0.001)
     for _ in range(50):
         fake.bookmark()
@@ -161,7 +161,7 @@ def test_the_journal_tells_writes(fake: FakeCluster, api: Api) -> None:
         201,
         "admin",
     )
-    listed = fake.log.of("list")[0]
+    listed = fake.log.select("list")[0]
     assert (listed.query, listed.user_agent, listed.status) == ({"limit": "5"}, "tests/1", 200)
 
 

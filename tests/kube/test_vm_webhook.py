@@ -38,7 +38,7 @@ SPEC = {
 
 
 @pytest.fixture
-def known(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any]:
+def ippool(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any]:
     """An IPPool of a network of the namespace `blue`, whose webhooks the API server calls."""
     cluster.crds("kubevirt.io_virtualmachines", "kubevirt.io_virtualmachineinstances")
     cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -81,14 +81,14 @@ def _annotation(answer: Reply, name: str = DEFAULT_NETWORK) -> Any:
     return text and json.loads(text)
 
 
-def _entry(known: Any, vm: str) -> None:
-    worlds.entry(known, f"02:00:00:00:01:{len(vm):02x}", "10.0.1.5/16", vm=vm, namespace=NAMESPACE)
+def _entry(ippool: Any, vm: str) -> None:
+    worlds.entry(ippool, f"02:00:00:00:01:{len(vm):02x}", "10.0.1.5/16", vm=vm, namespace=NAMESPACE)
 
 
 @pytest.mark.sample(2)
-def test_a_launcher_pod(api: Api, known: Any, name: str) -> None:
-    doors.see(known.cluster, vm_manifest(name, mac=None))
-    _entry(known, name)
+def test_a_launcher_pod(api: Api, ippool: Any, name: str) -> None:
+    doors.see(ippool.cluster, vm_manifest(name, mac=None))
+    _entry(ippool, name)
     Decision.objects.all().delete()
     answer = api.call("POST", PODS, _pod(name, name))
     (element,) = _annotation(answer)
@@ -105,8 +105,8 @@ def test_a_launcher_pod(api: Api, known: Any, name: str) -> None:
     assert (decision.vm, decision.code, decision.operation) == (name, "patched", "CREATE")
 
 
-def test_a_generated_name_and_no_annotations(api: Api, known: Any, name: str) -> None:
-    _entry(known, name)
+def test_a_generated_name_and_no_annotations(api: Api, ippool: Any, name: str) -> None:
+    _entry(ippool, name)
     bare = _pod(name, name)
     bare["metadata"] = {
         "generateName": f"virt-launcher-{name}-",
@@ -116,15 +116,15 @@ def test_a_generated_name_and_no_annotations(api: Api, known: Any, name: str) ->
     assert element["ips"] == ["10.0.1.5/16"]
 
 
-def test_a_dry_run_is_answered_and_leaves_no_decision(api: Api, known: Any, name: str) -> None:
+def test_a_dry_run_is_answered_and_leaves_no_decision(api: Api, ippool: Any, name: str) -> None:
     Decision.objects.all().delete()
     assert _annotation(_probe(api)) is not None
     assert not Decision.objects.exists()
 
 
 @pytest.mark.sample(2)
-def test_updates(api: Api, known: Any, name: str) -> None:
-    _entry(known, name)
+def test_updates(api: Api, ippool: Any, name: str) -> None:
+    _entry(ippool, name)
     _annotation(api.call("POST", PODS, _pod(name, name)))
     Decision.objects.all().delete()
     labelled = {"metadata": {"labels": {"a": "b"}}}
@@ -142,7 +142,7 @@ def test_updates(api: Api, known: Any, name: str) -> None:
     assert "exists and is kept" in stored.headers["Warning"]
 
 
-def test_ordinary_pods_are_not_touched(api: Api, known: Any, name: str) -> None:
+def test_ordinary_pods_are_not_touched(api: Api, ippool: Any, name: str) -> None:
     Decision.objects.all().delete()
     ordinary = _pod(name, "probe", labels={"app": "web"})
     answer = api.call("POST", PODS, ordinary)
@@ -155,7 +155,7 @@ def test_ordinary_pods_are_not_touched(api: Api, known: Any, name: str) -> None:
     assert not Decision.objects.exists()
 
 
-def test_a_vm_without_an_entry_starts(api: Api, known: Any, name: str) -> None:
+def test_a_vm_without_an_entry_starts(api: Api, ippool: Any, name: str) -> None:
     answer = api.call("POST", PODS, _pod(name, name))
     assert _annotation(answer) is None
     assert "neither a MAC entry nor an IPAMClaim" in answer.headers["Warning"]
@@ -166,9 +166,9 @@ def test_a_vm_without_an_entry_starts(api: Api, known: Any, name: str) -> None:
     ("annotation", "written"),
     [("addresses", ADDRESSES), ("default-network", DEFAULT_NETWORK)],
 )
-def test_a_virtual_machine(api: Api, known: Any, name: str, annotation: str, written: str) -> None:
+def test_a_virtual_machine(api: Api, ippool: Any, name: str, annotation: str, written: str) -> None:
     NetworkSettings.objects.update(annotation=annotation)
-    _entry(known, name)
+    _entry(ippool, name)
     mac = f"02:00:00:00:01:{len(name):02x}"
     expected: Any = {"podnet": ["10.0.1.5"]}
     if annotation == "default-network":
@@ -187,7 +187,7 @@ def test_a_virtual_machine(api: Api, known: Any, name: str, annotation: str, wri
         api.call("DELETE", f"{path}/{name}")
 
 
-def test_a_virtual_machine_of_no_entry(api: Api, known: Any, name: str) -> None:
+def test_a_virtual_machine_of_no_entry(api: Api, ippool: Any, name: str) -> None:
     NetworkSettings.objects.update(annotation="addresses")
     manifest = vm_manifest(name, mac="02:00:00:00:77:77")
     answer = api.call("POST", VMS, manifest)

@@ -32,10 +32,10 @@ class Feed:
     def send(self, *holders: Any, complete: bool = True, **more: Any) -> Any:
         """A report with the next number; a name alone is a holder without uid."""
         self.sequence = more.pop("sequence", self.sequence + 1)
-        named = [{"id": holder} if isinstance(holder, str) else holder for holder in holders]
+        references = [{"id": holder} if isinstance(holder, str) else holder for holder in holders]
         body = {
             "cluster": self.cluster.name, "holder_kind": self.kind, "sequence": self.sequence,
-            "complete": complete, "holders": named,
+            "complete": complete, "holders": references,
         }  # fmt: skip
         return self.api("POST", "references/", body | more)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pools.clusters.reconcile import leases, sync
 from pools.models import SyncRun
-from pools.models.observed import Trigger
 from pools.register.allocator import allocation
 from pools.register.leaks import detection
 from tests import factories
@@ -31,13 +29,8 @@ class Nodes(World):
 
     def hastily(self) -> SyncRun:
         """A pass that waits for nothing."""
-        lease = leases.take(self.connection.pk, "tester")
-        assert lease is not None
-        return sync.run(
-            lease,
-            [self.handler],
-            trigger=Trigger.SCHEDULE,
-            open_client=lambda _: gateways.to(self.fake, timeouts=(1, 0.2)),
+        return self.sync(
+            self.handler, open_client=lambda _: gateways.to(self.fake, timeouts=(1, 0.2))
         )
 
     def twice(self, apart: float = 900) -> None:

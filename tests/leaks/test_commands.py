@@ -26,7 +26,7 @@ def ipam(*words: str) -> tuple[int, str]:
     return 0, out.getvalue()
 
 
-def told(*words: str) -> list[tuple[str, str]]:
+def reclaim_outcomes(*words: str) -> list[tuple[str, str]]:
     """Result and code of each block."""
     _, text = ipam("reclaim", *words, "--reason", "gone", "-o", "json")
     return [(load["result"], load["code"]) for load in json.loads(text)]
@@ -50,9 +50,13 @@ def test_status_3_when_there_are_leaks(feed: Feed) -> None:
     feed.twice()
     status, text = ipam("leaks", "-o", "json")
     assert status == output.FOUND
-    (one,) = json.loads(text)
-    assert (one["block_id"], one["holder_id"], one["cidr"]) == (block["id"], "i-1", block["cidr"])
-    assert "instance i-1 is missing from" in one["why"]
+    (leak,) = json.loads(text)
+    assert (leak["block_id"], leak["holder_id"], leak["cidr"]) == (
+        block["id"],
+        "i-1",
+        block["cidr"],
+    )
+    assert "instance i-1 is missing from" in leak["why"]
     assert ipam("leaks", "--cluster", feed.cluster.name)[0] == output.FOUND
     assert ipam("leaks", "--holder-kind", "node")[0] == output.DONE
     other = factories.cluster()
@@ -65,9 +69,9 @@ def test_a_cell_is_no_formula(feed: Feed, tmp_path: pathlib.Path) -> None:
     """And is read back as it was."""
     block = feed.holds("=1+1")
     feed.twice()
-    (one,) = csv.DictReader(io.StringIO(ipam("leaks", "-o", "csv")[1]))
-    assert one["holder_id"] == "'=1+1"
-    assert told("--from-report", stored(tmp_path, "csv")) == [("reclaimed", "")]
+    (line,) = csv.DictReader(io.StringIO(ipam("leaks", "-o", "csv")[1]))
+    assert line["holder_id"] == "'=1+1"
+    assert reclaim_outcomes("--from-report", stored(tmp_path, "csv")) == [("reclaimed", "")]
     assert row(block).state == "cooling"
 
 
@@ -81,23 +85,23 @@ def test_from_a_stored_report(feed: Feed, tmp_path: pathlib.Path, form: str) -> 
     factories.give_back(blocks[2])
     feed.clock.advance(1)
     feed.holds("i-3", "v")
-    dry = told("--from-report", report, "--dry-run")
+    dry = reclaim_outcomes("--from-report", report, "--dry-run")
     results = [("refused", "referenced_again"), ("refused", "holder_changed")]
     assert dry == [("would_reclaim", ""), *results]
     assert row(blocks[0]).state == "held"
-    assert told("--from-report", report) == [("reclaimed", ""), *results]
-    assert told("--from-report", report) == [("repeated", ""), *results]
+    assert reclaim_outcomes("--from-report", report) == [("reclaimed", ""), *results]
+    assert reclaim_outcomes("--from-report", report) == [("repeated", ""), *results]
     assert [row(block).state for block in blocks] == ["cooling", "held", "held"]
     assert ipam("reclaim", "--from-report", report, "--reason", "x")[0] == output.REFUSED
 
 
 def test_blocks_by_name(feed: Feed) -> None:
-    one, other, held = (feed.holds(name) for name in ("i-1", "i-2", "i-3"))
+    first, other, held = (feed.holds(name) for name in ("i-1", "i-2", "i-3"))
     feed.twice("i-3")
-    assert told(str(one["id"]), other["cidr"], str(held["address"])) == [
+    assert reclaim_outcomes(str(first["id"]), other["cidr"], str(held["address"])) == [
         ("reclaimed", ""), ("reclaimed", ""), ("refused", "referenced_again"),
     ]  # fmt: skip
-    assert told(str(one["id"]), "--cluster", feed.cluster.name) == [("repeated", "")]
+    assert reclaim_outcomes(str(first["id"]), "--cluster", feed.cluster.name) == [("repeated", "")]
 
 
 @pytest.mark.parametrize(

@@ -20,20 +20,20 @@ def listed(feed: Feed, query: str = "") -> list[Any]:
 def test_what_is_said_of_a_leak(feed: Feed) -> None:
     block = feed.holds("i-1", "u-1", org="acme", env="prod")
     feed.twice()
-    (one,) = listed(feed)
-    assert (one["block_id"], one["cidr"]) == (block["id"], block["cidr"])
-    assert one["holder"] == {"kind": "instance", "id": "i-1", "uid": "u-1"}
-    assert (one["org"], one["env"], one["source"], one["state"]) == (
+    (leak,) = listed(feed)
+    assert (leak["block_id"], leak["cidr"]) == (block["id"], block["cidr"])
+    assert leak["holder"] == {"kind": "instance", "id": "i-1", "uid": "u-1"}
+    assert (leak["org"], leak["env"], leak["source"], leak["state"]) == (
         "acme", "prod", "tooling", "leaked",
     )  # fmt: skip
-    assert one["allocated_at"] == block["allocated_at"]
-    assert one["why"] == "instance i-1 is missing from the last 2 inventory reports."
-    assert one["missed_at"] < one["confirmed_at"]
+    assert leak["allocated_at"] == block["allocated_at"]
+    assert leak["why"] == "instance i-1 is missing from the last 2 inventory reports."
+    assert leak["missed_at"] < leak["confirmed_at"]
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "count"),
     [
         ("holder_kind=instance", 2), ("holder_kind=node", 0), ("holder_id=i-1", 1),
         ("org=acme", 1), ("env=prod", 1), ("source=tooling", 2), ("source=nodes", 0),
@@ -42,18 +42,18 @@ def test_what_is_said_of_a_leak(feed: Feed) -> None:
         ("pool=nowhere", None), ("shape=round", None), ("limit=0", None),
     ],
 )  # fmt: skip
-def test_filters(feed: Feed, query: str, found: int | None) -> None:
+def test_filters(feed: Feed, query: str, count: int | None) -> None:
     feed.holds("i-1", org="acme", env="prod")
     feed.holds("i-2")
     feed.twice()
     feed.holds("i-3")
     feed.report()
-    if found is None:
+    if count is None:
         assert feed.api("GET", f"leaks/?{query}").status_code == 400
     else:
-        assert len(listed(feed, query)) == found
+        assert len(listed(feed, query)) == count
         assert (
-            len(listed(feed, f"{query}&cluster={feed.cluster.name}&pool={feed.pool.pk}")) == found
+            len(listed(feed, f"{query}&cluster={feed.cluster.name}&pool={feed.pool.pk}")) == count
         )
 
 

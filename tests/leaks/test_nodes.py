@@ -165,10 +165,15 @@ def test_whom_one_source_sees_the_other_does_not_miss(nodes: Nodes) -> None:
 
 def test_addresses_of_nodes_leak_where_nodes_are_called_as_in_the_cluster(nodes: Nodes) -> None:
     """Elsewhere tooling calls them as it likes, and a cluster knows nothing of that."""
-    named = factories.pool("2001:db8:1::/120", category="node", within=nodes.cluster)
+    node_pool = factories.pool("2001:db8:1::/120", category="node", within=nodes.cluster)
     machines = factories.pool("2001:db8:2::/120", category="node", within=nodes.cluster)
     nodes.node("n1")
-    for pool, name in ((named, "n1"), (named, "gone"), (machines, "m-1"), (machines, "m-2")):
+    for pool, name in (
+        (node_pool, "n1"),
+        (node_pool, "gone"),
+        (machines, "m-1"),
+        (machines, "m-2"),
+    ):
         factories.take(pool, allocation.Holder("node", name, "a uid of its Node"))
     nodes.twice()
     assert nodes.leaked() == ["gone"]

@@ -15,7 +15,7 @@ from pools.models import Leak
 from pools.platform.conditions import evaluation
 from tests.edges import api
 from tests.leaks.feeds import Feed, row
-from tests.leaks.test_commands import told
+from tests.leaks.test_commands import reclaim_outcomes
 
 LIST = "/admin/pools/leak/"
 
@@ -129,11 +129,11 @@ def test_the_export_is_a_report_to_reclaim_from(
     feed.twice()
     answer: Any = browser.get(f"{LIST}export/")
     text = b"".join(answer.streaming_content).decode()
-    (one,) = csv.DictReader(io.StringIO(text))
-    assert one["holder_id"] == "'=i-1"
+    (line,) = csv.DictReader(io.StringIO(text))
+    assert line["holder_id"] == "'=i-1"
     path = tmp_path / "leaks.csv"
     path.write_text(text, encoding="utf-8", newline="")
-    assert told("--from-report", str(path)) == [("reclaimed", "")]
+    assert reclaim_outcomes("--from-report", str(path)) == [("reclaimed", "")]
 
 
 def test_the_overview_says_how_many_leaked(feed: Feed, browser: Client) -> None:

@@ -128,8 +128,8 @@ def test_many_at_once_with_a_result_for_each(feed: Feed) -> None:
     body = {"blocks": blocks, "reason": "gone"}
     answer = feed.api("POST", "leaks/reclaim/", body)
     assert answer.status_code == 200, answer.content
-    told = [(result["outcome"], result["code"]) for result in answer.json()["results"]]
-    assert told == [
+    outcomes = [(result["outcome"], result["code"]) for result in answer.json()["results"]]
+    assert outcomes == [
         ("reclaimed", ""), ("refused", "referenced_again"), ("refused", "referenced_again"),
         ("refused", "not_found"),
     ]  # fmt: skip

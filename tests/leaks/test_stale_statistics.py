@@ -43,15 +43,15 @@ def test_the_list_and_taking_them_back(feed: Feed) -> None:
     listed = list(reports.iterate_leaks(detection.confirmed_leaks()))
     assert len(listed) == HELD - 1
     assert _read() - before < TIMES * HELD
-    taken = listed[: reclaim.BATCH]
-    expected = [reclaim.ReclaimTarget(item.block_id, "instance", item.holder_id) for item in taken]
+    batch = listed[: reclaim.BATCH]
+    expected = [reclaim.ReclaimTarget(item.block_id, "instance", item.holder_id) for item in batch]
     before = _read()
     assert not any(
         reclaim_result.error
         for reclaim_result in reclaim.reclaim_all(expected, author=factories.WITH_REASON)
     )
     assert _read() - before < TIMES * HELD
-    assert Block.objects.filter(state="cooling").count() == len(taken)
+    assert Block.objects.filter(state="cooling").count() == len(batch)
 
 
 @pytest.mark.exhaustive

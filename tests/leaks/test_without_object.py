@@ -20,13 +20,7 @@ AUTHOR = events.Author(actor="pia", source="api", reason="the machine is gone")
 
 def sync_all(nodes: Nodes, *, with_cilium: bool = True) -> None:
     """A full sync that lists the Nodes, too."""
-    from pools.clusters.reconcile import leases, sync
-    from tests.kube import gateways
-
-    lease = leases.take(nodes.connection.pk, "tester")
-    assert lease is not None
-    handlers = [nodes.handler, NODE_HANDLER] if with_cilium else [NODE_HANDLER]
-    sync.run(lease, handlers, open_client=lambda _: gateways.to(nodes.fake))
+    nodes.sync(*([nodes.handler, NODE_HANDLER] if with_cilium else [NODE_HANDLER]))
 
 
 def put_node(nodes: Nodes, name: str) -> None:
@@ -74,7 +68,7 @@ def test_a_ciliumnode_without_a_node_leaks_and_is_reclaimed(scaled_down: Nodes) 
     sync_all(nodes)
     assert nodes.leaked() == ["w1", "w2"]
     sync_all(nodes)
-    result = nodes.findings()
+    result = nodes.subjects_by_code()
     assert sorted(result["ciliumnode_without_node"]) == ["w1", "w2"]
     assert reclaim_all() == ["reclaimed", "reclaimed"]
     for _ in range(2):

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
-from pools.clusters.reconcile import leases, sync
 from pools.models import SyncRun
 from pools.models.observed import Trigger
 from pools.register.leaks import detection
 from tests.claims.ipamclaims.world import World
-from tests.kube import gateways
 
 if TYPE_CHECKING:
     from tests.kube.fake import FakeCluster
@@ -41,14 +39,10 @@ class Machines(World):
         self.blue = self.network(*subnets, cooldown=0)
 
     def run(self, *, dry: bool = False, without: str = "") -> SyncRun:
-        lease = leases.take(self.connection.pk, "tester")
-        assert lease is not None
         handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaimHandler()]
-        return sync.run(
-            lease,
-            [handler for handler in handlers if handler.kind != without],
+        return self.sync(
+            *(handler for handler in handlers if handler.kind != without),
             trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE,
-            open_client=lambda _: gateways.to(self.server),
         )
 
     def vm_with_claim(self, *ips: str, vm: str = "vm1") -> str:

@@ -25,13 +25,13 @@ def ipam(*words: str, form: str = "json") -> Any:
 
 @pytest.fixture
 def register() -> None:
-    one, two = factories.cluster(), factories.cluster()
-    nodes = factories.pool("fd00::/112", category="node", within=one, name="nodes")
+    first, second = factories.cluster(), factories.cluster()
+    nodes = factories.pool("fd00::/112", category="node", within=first, name="nodes")
     instances = factories.pool(
-        "fd01::/112", category="instance", within=one, name="instances", cooldown=3600
+        "fd01::/112", category="instance", within=first, name="instances", cooldown=3600
     )
-    vms = factories.pool("10.0.0.0/24", within=two, name="vms", cooldown=60)
-    same = factories.pool("10.1.0.0/24", within=one, name="vms")
+    vms = factories.pool("10.0.0.0/24", within=second, name="vms", cooldown=60)
+    same = factories.pool("10.1.0.0/24", within=first, name="vms")
     factories.take(nodes, factories.holder("n-1", kind="node"))
     factories.take(instances, factories.holder("i-1", kind="instance"), org="acme", env="prod")
     factories.take(instances, factories.holder("i-2", kind="instance"), org="globex", env="prod")

@@ -135,16 +135,16 @@ def add_entries(*namespaces: str) -> None:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("most", "is_menu"), [(3, True), (2, False)])
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "count"),
     [("", 3), ("namespace=shop", 1), ("namespace=shop&namespace=web", 2), ("namespace=nope", 0)],
 )
 def test_a_filter_by_many_names_is_a_field(
-    monkeypatch: pytest.MonkeyPatch, most: int, is_menu: bool, query: str, found: int
+    monkeypatch: pytest.MonkeyPatch, most: int, is_menu: bool, query: str, count: int
 ) -> None:
     monkeypatch.setattr(related, "MENU", most)
     add_entries("shop", "web", "web-2")
     page = people.browser().get(f"{ENTRIES}?{query}")
-    assert len(page.context["cl"].result_list) == found
+    assert len(page.context["cl"].result_list) == count
     text = page.content.decode()
     assert ('<option value="web-2"' in text) == is_menu
     assert (reverse("admin:list_names", args=["claims.entry", "namespace"]) in text) == (

@@ -129,8 +129,8 @@ def test_odd_names_are_refused_at_their_field(pool: Pool, name: str) -> None:
 def test_a_name_is_unique_for_its_owner_and_list(pool: Pool) -> None:
     client, other = people.browser(VIEWER), people.browser(VIEWER)
     save(client)
-    taken = {"name": ["You have a filter with this name for this list."]}
-    assert problems(save(client, query="state=cooling")) == taken
+    name_error = {"name": ["You have a filter with this name for this list."]}
+    assert problems(save(client, query="state=cooling")) == name_error
     assert save(other).status_code == 302
     client.post(reverse("admin:list_filters", args=["pools.pool"]), {"name": "Held"})
     assert SavedFilter.objects.count() == 3

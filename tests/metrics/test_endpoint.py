@@ -27,10 +27,10 @@ def _token(settings: LazySettings) -> None:
 
 
 def scrape(authorization: str = f"Bearer {TOKEN}", method: str = "get", **headers: str) -> Any:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    all_headers = {name.replace("_", "-"): value for name, value in headers.items()}
     if authorization:
-        named["Authorization"] = authorization
-    return getattr(Client(), method)("/metrics", headers=named)
+        all_headers["Authorization"] = authorization
+    return getattr(Client(), method)("/metrics", headers=all_headers)
 
 
 def test_a_scrape_with_the_token() -> None:

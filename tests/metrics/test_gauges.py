@@ -38,24 +38,24 @@ def cluster() -> Cluster:
     return factories.cluster()
 
 
-def leak(of: Cluster, kind: str, *, confirmed: bool = True) -> None:
-    pool = factories.pool("10.0.0.0/24", within=of)
+def leak(owner: Cluster, kind: str, *, confirmed: bool = True) -> None:
+    pool = factories.pool("10.0.0.0/24", within=owner)
     row = factories.row(factories.take(pool, factories.holder(kind=kind)))
     Leak.objects.create(
-        block=row, cluster=of, source="test", holder_kind=kind, holder_id=row.holder_id,
+        block=row, cluster=owner, source="test", holder_kind=kind, holder_id=row.holder_id,
         allocated_at=row.allocated_at, missed_at=Now(), observed_at=Now(),
         confirmed_at=Now() if confirmed else None,
     )  # fmt: skip
 
 
-def connected(of: Cluster, **settings: Any) -> Connection:
+def connected(owner: Cluster, **settings: Any) -> Connection:
     values: dict[str, Any] = {"server": "https://10.0.0.1:6443", "sealed": "", "due_at": Now()}
-    return Connection.objects.create(cluster=of, **values | settings)
+    return Connection.objects.create(cluster=owner, **values | settings)
 
 
-def finding(of: Cluster, code: str, subject: str, severity: str) -> None:
+def finding(owner: Cluster, code: str, subject: str, severity: str) -> None:
     Finding.objects.create(
-        cluster=of, kind="CiliumNode", code=code, subject=subject, severity=severity,
+        cluster=owner, kind="CiliumNode", code=code, subject=subject, severity=severity,
         message="m", since=Now(),
     )  # fmt: skip
 
@@ -77,8 +77,8 @@ def test_findings_and_duplicates_of_nodes(cluster: Cluster) -> None:
     finding(cluster, "cidr_overlap", "a", "error")
     finding(cluster, "unknown_pool", "b", "warning")
     finding(cluster, metrics.SAME_POD_CIDR, "c", "error")
-    found = scrapes.author("severity", "ipam_findings", cluster=cluster.name)
-    assert found == {"error": 2, "warning": 1}
+    counts = scrapes.author("severity", "ipam_findings", cluster=cluster.name)
+    assert counts == {"error": 2, "warning": 1}
     assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 1
 
 
@@ -124,7 +124,7 @@ def test_leaks_by_kind_of_holder(monkeypatch: pytest.MonkeyPatch) -> None:
     leak(clusters[0], "node")
     leak(clusters[1], "robot")
     first, second = (
-        scrapes.author("holder_kind", "ipam_leaks_detected", cluster=one.name) for one in clusters
+        scrapes.author("holder_kind", "ipam_leaks_detected", cluster=item.name) for item in clusters
     )
     assert first == {"node": 1, "instance": 0, "env": 0}
     assert second == {"node": 0, "instance": 0, "env": 0, "robot": 1}

@@ -114,8 +114,8 @@ def test_a_database_that_is_away_loses_nothing() -> None:
         connection.settings_dict["PORT"] = port
         print("said", measures.flush())
         """
-    said = counters.finished(counters.start(body, every=3600))
-    assert said == ["False"] * 3 + ["True"]
+    outputs = counters.finished(counters.start(body, every=3600))
+    assert outputs == ["False"] * 3 + ["True"]
     assert total() == 6
     assert Measure.objects.filter(name="ipam_scheduler_last_tick_timestamp_seconds").count() == 1
 
@@ -131,6 +131,6 @@ def test_a_statement_that_fails_is_written_as_a_whole_later() -> None:
         measures._SET = good
         print("said", measures.flush())
         """
-    said = counters.finished(counters.start(body, every=3600))
-    assert said == ["False", "True"]
+    outputs = counters.finished(counters.start(body, every=3600))
+    assert outputs == ["False", "True"]
     assert total() == 5

@@ -95,6 +95,6 @@ def series() -> int:
 
 def statements() -> int:
     metrics.render()
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         metrics.render()
-    return len(asked)
+    return len(queries)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import call_command
 
 from tests.edges import api as apis
-from tests.kube.fake import FakeCluster
+from tests.kube.api_servers import (
+    definitions,
+    loopback_allowed,
+    pytest_generate_tests,
+    real_cluster,
+    server,
+)
 
 if TYPE_CHECKING:
     from tests.kube.api import Cluster
@@ -18,35 +24,9 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "server" in metafunc.fixturenames:
-        real = metafunc.config.getoption("--real")
-        metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
-
-
-@pytest.fixture(scope="package")
-def _real(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if not request.config.getoption("--real"):
-        yield None
-        return
-    from tests.kube.real import RealCluster
-
-    with RealCluster() as running:
-        yield running
-
-
 @pytest.fixture
-def server(request: pytest.FixtureRequest, settings: Any, _real: Any) -> Iterator[Cluster]:
-    """A cluster that serves the built-in kinds only, without nodes."""
-    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    if request.param == "real":
-        _real.anew()
-        for plural in ("nodes", "configmaps", "services"):
-            _real.erase(plural)
-        yield _real
-        return
-    with FakeCluster() as fake:
-        yield fake
+def erased() -> tuple[str, ...]:
+    return ("nodes", "configmaps", "services")
 
 
 @pytest.fixture

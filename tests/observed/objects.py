@@ -114,7 +114,7 @@ def service(
     name: str, *ingress: str, external_ips: tuple[str, ...] = (), namespace: str = "default"
 ) -> Manifest:
     """A Service with the addresses of its load balancer, or with the host name of one, and external IPs."""
-    given = [{"hostname" if text[-1].isalpha() else "ip": text} for text in ingress]
+    addresses = [{"hostname" if text[-1].isalpha() else "ip": text} for text in ingress]
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -125,7 +125,7 @@ def service(
             "selector": {"app": name},
             **({"externalIPs": list(external_ips)} if external_ips else {}),
         },
-        "status": {"loadBalancer": {"ingress": given} if given else {}},
+        "status": {"loadBalancer": {"ingress": addresses} if addresses else {}},
     }
 
 

@@ -51,12 +51,12 @@ CLASHES = [
 ]
 
 
-def _pair(one: str, other: Role) -> None:
+def _pair(first: str, other: Role) -> None:
     cluster = factories.cluster()
-    if isinstance(one, Role):
-        observed(cluster, one, ALL)
+    if isinstance(first, Role):
+        observed(cluster, first, ALL)
     else:
-        factories.pool(ALL, within=cluster, category=one, mask=24 if one == "pod" else None)
+        factories.pool(ALL, within=cluster, category=first, mask=24 if first == "pod" else None)
     observed(cluster, other, "10.20.3.0/24")
 
 
@@ -64,16 +64,16 @@ def _name(value: object) -> str:
     return str(value)
 
 
-@pytest.mark.parametrize(("one", "other"), INTENDED, ids=_name)
-def test_an_intended_pair_is_no_overlap(one: str, other: Role) -> None:
-    _pair(one, other)
+@pytest.mark.parametrize(("first", "other"), INTENDED, ids=_name)
+def test_an_intended_pair_is_no_overlap(first: str, other: Role) -> None:
+    _pair(first, other)
     assert overlaps.find_overlaps() == []
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(("one", "other"), CLASHES, ids=_name)
-def test_a_clash_inside_a_cluster_is_an_error(one: str, other: Role) -> None:
-    _pair(one, other)
+@pytest.mark.parametrize(("first", "other"), CLASHES, ids=_name)
+def test_a_clash_inside_a_cluster_is_an_error(first: str, other: Role) -> None:
+    _pair(first, other)
     (overlap,) = overlaps.find_overlaps()
     assert overlap.severity is OverlapSeverity.ERROR
     assert OverlapKind.CLASH in overlap.kinds

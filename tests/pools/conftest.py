@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.kube.fake import FakeCluster
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +34,13 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def fake(settings: Any) -> Iterator[FakeCluster]:
+    """A cluster of this test alone, that serves the built-in kinds only."""
+    from tests.kube.fake import FakeCluster
+
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    with FakeCluster() as running:
+        yield running
 
 
 @contextlib.contextmanager

@@ -73,8 +73,8 @@ def test_clusters_with_the_same_cidr_share_a_row_of_the_fleet() -> None:
         factories.pool("10.0.0.0/24", within=cluster, name="p")
     (row,) = tree.read_level(free_space.fleet_scope()).rows
     assert [cidr.pool.cluster for cidr in row.pool_cidrs] == [first, second]
-    own = free_space.scope_of_space(AddressSpace.objects.get(cluster=first))
-    (row,) = tree.read_level(own).rows
+    scope = free_space.scope_of_space(AddressSpace.objects.get(cluster=first))
+    (row,) = tree.read_level(scope).rows
     assert [cidr.pool.cluster for cidr in row.pool_cidrs] == [first]
 
 
@@ -304,11 +304,11 @@ def test_the_page_reads_the_first_pools_and_objects_of_a_cidr() -> None:
 
 
 def test_the_only_cidr_of_a_family_is_counted_by_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = factories.pool("10.0.0.0/29", "fd00::/125", cooldown=600)
-    two = factories.pool("10.1.0.0/29", "10.2.0.0/29")
-    factories.give_back(factories.take(one, family=4))
-    factories.take(one, family=6)
-    factories.take(two, family=4)
+    first = factories.pool("10.0.0.0/29", "fd00::/125", cooldown=600)
+    second = factories.pool("10.1.0.0/29", "10.2.0.0/29")
+    factories.give_back(factories.take(first, family=4))
+    factories.take(first, family=6)
+    factories.take(second, family=4)
     sent: list[str] = []
     execute = psycopg.Cursor.execute
 
@@ -318,13 +318,13 @@ def test_the_only_cidr_of_a_family_is_counted_by_its_pool(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(psycopg.Cursor, "execute", recorded)
 
-    def counts(of: Pool) -> dict[str, tuple[int, int]]:
+    def counts(pool: Pool) -> dict[str, tuple[int, int]]:
         sent.clear()
-        rows = list(of.cidrs.select_related("pool"))
+        rows = list(pool.cidrs.select_related("pool"))
         usages = usage.usage_by_cidr(rows)
         return {str(row.cidr): (usages[row.pk].held, usages[row.pk].cooling) for row in rows}
 
-    assert counts(one) == {"10.0.0.0/29": (0, 1), "fd00::/125": (1, 0)}
+    assert counts(first) == {"10.0.0.0/29": (0, 1), "fd00::/125": (1, 0)}
     assert not [query for query in sent if "BETWEEN place.low" in query]  # not by its addresses
-    assert counts(two) == {"10.1.0.0/29": (1, 0), "10.2.0.0/29": (0, 0)}
+    assert counts(second) == {"10.1.0.0/29": (1, 0), "10.2.0.0/29": (0, 0)}
     assert [query for query in sent if "BETWEEN place.low" in query]

@@ -124,17 +124,17 @@ class Register(stateful.RuleBasedStateMachine):
         network = ip_network(PLACES[self.family][place])
         block = list(network.subnets(new_prefix=self.mask))
         cidr = str(block[index % len(block)])
-        own = self.held.get(cidr) == f"h{who}"
+        holds = self.held.get(cidr) == f"h{who}"
         mine = self.cools.get(cidr) == f"h{who}" and cidr not in self.withheld
         try:
             answer = factories.ask(self.pool, factories.holder(f"h{who}"), cidr=cidr)
         except errors.IpamError:
-            assert not own
+            assert not holds
             assert not mine
             assert cidr not in self.free
             return
-        assert answer.status == (200 if own else 201)
-        assert own or mine or cidr in self.free
+        assert answer.status == (200 if holds else 201)
+        assert holds or mine or cidr in self.free
         self.give(cidr, f"h{who}")
 
     @stateful.precondition(lambda self: self.held)

@@ -18,18 +18,18 @@ OVERLAPS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), OVERLAPS)
-def test_the_service_names_the_pool_in_the_way(one: str, other: str) -> None:
-    pool = factories.pool(one, name="first")
-    with pytest.raises(errors.CIDROverlap, match=f"{other} overlaps {one} of the pool .*first"):
+@pytest.mark.parametrize(("first", "other"), OVERLAPS)
+def test_the_service_names_the_pool_in_the_way(first: str, other: str) -> None:
+    pool = factories.pool(first, name="first")
+    with pytest.raises(errors.CIDROverlap, match=f"{other} overlaps {first} of the pool .*first"):
         factories.pool(other, within=pool.cluster)
     assert pool.cluster.pools.count() == 1
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize(("one", "other"), OVERLAPS)
-def test_the_database_holds_it(one, other, breaks) -> None:
-    pool = factories.pool(one)
+@pytest.mark.parametrize(("first", "other"), OVERLAPS)
+def test_the_database_holds_it(first, other, breaks) -> None:
+    pool = factories.pool(first)
     second = factories.pool("192.168.0.0/16", "fd01::/64", within=pool.cluster)
     with breaks("cidrs_of_a_space_never_overlap"):
         PoolCIDR.objects.bulk_create([PoolCIDR(pool=second, space=pool.space, cidr=other)])
@@ -47,15 +47,15 @@ def test_neighbours_do_not_overlap() -> None:
 
 
 def test_another_cluster_has_the_same_cidr_and_the_same_addresses() -> None:
-    one, other = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
-    assert factories.take(one)["cidr"] == factories.take(other)["cidr"] == "10.0.0.1/32"
+    first, other = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
+    assert factories.take(first)["cidr"] == factories.take(other)["cidr"] == "10.0.0.1/32"
 
 
 def test_another_space_of_the_same_cluster_too() -> None:
-    one = factories.pool("10.0.0.0/24")
-    isolated = AddressSpace.objects.create(cluster=one.cluster, name="red")
-    other = factories.pool("10.0.0.0/24", within=one.cluster, space=isolated)
-    assert factories.take(one)["cidr"] == factories.take(other)["cidr"]
+    first = factories.pool("10.0.0.0/24")
+    isolated = AddressSpace.objects.create(cluster=first.cluster, name="red")
+    other = factories.pool("10.0.0.0/24", within=first.cluster, space=isolated)
+    assert factories.take(first)["cidr"] == factories.take(other)["cidr"]
 
 
 def test_a_cidr_lies_in_the_space_of_its_pool(breaks) -> None:
@@ -66,7 +66,7 @@ def test_a_cidr_lies_in_the_space_of_its_pool(breaks) -> None:
 
 
 def test_a_removed_cidr_may_belong_to_another_pool() -> None:
-    one = factories.pool("10.0.0.0/24", "10.0.1.0/24")
-    pools.remove_cidr(factories.cidr(one, "10.0.1.0/24").pk, author=factories.BY)
-    other = factories.pool("10.0.1.0/24", within=one.cluster)
+    first = factories.pool("10.0.0.0/24", "10.0.1.0/24")
+    pools.remove_cidr(factories.cidr(first, "10.0.1.0/24").pk, author=factories.BY)
+    other = factories.pool("10.0.1.0/24", within=first.cluster)
     assert factories.take(other)["cidr"] == "10.0.1.1/32"

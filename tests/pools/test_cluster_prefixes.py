@@ -34,8 +34,8 @@ DIVIDED: list[Any] = [
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(("prefix", "parts", "node", "instance"), DIVIDED)
 def test_it_is_divided(prefix: str, parts: dict[str, str], node: str, instance: str) -> None:
-    given = {name: IPv6Network(text) for name, text in parts.items()}
-    cluster = factories.cluster(cluster_prefix=IPv6Network(prefix), **given)
+    networks = {name: IPv6Network(text) for name, text in parts.items()}
+    cluster = factories.cluster(cluster_prefix=IPv6Network(prefix), **networks)
     assert _prefixes(cluster) == {"node": node, "instance": instance}
     assert str(Cluster.objects.get(pk=cluster.pk).cluster_prefix) == prefix
     for pool in cluster.pools.all():
@@ -60,9 +60,9 @@ REFUSED: list[Any] = [
 
 @pytest.mark.parametrize(("prefix", "parts", "code"), REFUSED)
 def test_refused_as_a_whole(prefix: str, parts: dict[str, str], code: str) -> None:
-    given = {name: IPv6Network(text) for name, text in parts.items()}
+    networks = {name: IPv6Network(text) for name, text in parts.items()}
     with pytest.raises(errors.InvalidInput) as caught:
-        factories.cluster(cluster_prefix=IPv6Network(prefix), **given)
+        factories.cluster(cluster_prefix=IPv6Network(prefix), **networks)
     assert caught.value.code == code
     assert not Cluster.objects.exists()
     assert not Pool.objects.exists()
@@ -103,9 +103,9 @@ def test_two_clusters_may_not_have_one_name() -> None:
 
 def test_each_cluster_has_its_own_addresses() -> None:
     prefix = IPv6Network("2001:db8:10::/48")
-    one, two = (factories.cluster(cluster_prefix=prefix) for _ in range(2))
+    first, second = (factories.cluster(cluster_prefix=prefix) for _ in range(2))
     node = factories.holder(kind="node")
-    got = [factories.take(item.pools.get(category="node"), node) for item in (one, two)]
+    got = [factories.take(item.pools.get(category="node"), node) for item in (first, second)]
     assert got[0]["cidr"] == got[1]["cidr"]
     assert got[0]["id"] != got[1]["id"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,13 +18,6 @@ from tests.kube.fake import FakeCluster
 
 pytestmark = pytest.mark.django_db
 OBSERVED = connections.Terms()
-
-
-@pytest.fixture
-def fake(settings: Any) -> Iterator[FakeCluster]:
-    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    with FakeCluster() as running:
-        yield running
 
 
 def _connect(fake: FakeCluster, **options: Any) -> Connection:

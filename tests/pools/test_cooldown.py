@@ -27,11 +27,11 @@ LENGTHS = [
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(("category", "given", "seconds"), LENGTHS)
+@pytest.mark.parametrize(("category", "cooldown", "seconds"), LENGTHS)
 def test_nobody_else_gets_it_before_its_end(
-    category: str, given: int | None, seconds: int, clock
+    category: str, cooldown: int | None, seconds: int, clock
 ) -> None:
-    pool = factories.pool("10.0.0.0/32", category=category, cooldown=given)
+    pool = factories.pool("10.0.0.0/32", category=category, cooldown=cooldown)
     factories.give_back(factories.take(pool))
     block = Block.objects.get()
     assert (block.available_from - block.released_at).total_seconds() == seconds
@@ -114,22 +114,22 @@ def test_skipped_only_with_a_reason(clock) -> None:
 
 def test_skipping_one_leaves_the_others_alone(breaks) -> None:
     pool = factories.pool("10.0.0.0/24", cooldown=60)
-    one, two = factories.take(pool), factories.take(pool)
-    factories.give_back(one)
-    factories.give_back(two)
-    allocation.skip_cooldown(one["id"], author=factories.WITH_REASON)
-    assert factories.row(two).state == "cooling"
+    first, second = factories.take(pool), factories.take(pool)
+    factories.give_back(first)
+    factories.give_back(second)
+    allocation.skip_cooldown(first["id"], author=factories.WITH_REASON)
+    assert factories.row(second).state == "cooling"
 
 
 def test_the_workers_tidying_changes_nothing_for_anybody(clock) -> None:
     pool = factories.pool("10.0.0.0/31", cooldown=60)
-    one = factories.take(pool)
-    factories.give_back(one)
+    block = factories.take(pool)
+    factories.give_back(block)
     assert requests.end_cooldowns() == 0
     clock.advance(61)
     assert requests.end_cooldowns() == 1
     assert requests.end_cooldowns() == 0
-    assert factories.row(one).state == "available"
+    assert factories.row(block).state == "available"
     assert set(factories.drain(pool)) == {"10.0.0.0/32", "10.0.0.1/32"}
 
 

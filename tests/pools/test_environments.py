@@ -66,9 +66,9 @@ def test_only_its_own_organisation_gets_a_cooling_one_back(way: dict[str, str]) 
 
 def test_a_batch_tells_them_apart_too() -> None:
     pool = _pool()
-    one = factories.take(pool, ENV, org="acme")
+    first = factories.take(pool, ENV, org="acme")
     both = factories.ask(pool, ENV, factories.holder("test", kind="env"), org="globex").blocks
-    assert one["id"] not in {block["id"] for block in both}
+    assert first["id"] not in {block["id"] for block in both}
 
 
 def test_a_cooldown_is_kept_from_the_other_one_by_the_database(sql, breaks) -> None:

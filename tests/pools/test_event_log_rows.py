@@ -23,7 +23,7 @@ TABLES = [BlockEvent, ClusterEvent, PoolEvent, PoolCIDREvent, ReservedRangeEvent
 
 
 @pytest.fixture
-def told() -> None:
+def logged_events() -> None:
     """At least one row in each table."""
     from pools.core import errors
 
@@ -35,7 +35,7 @@ def told() -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("table", TABLES)
-def test_no_event_is_changed_or_deleted(table: Any, told: None, sql) -> None:
+def test_no_event_is_changed_or_deleted(table: Any, logged_events: None, sql) -> None:
     name = table._meta.db_table
     assert table.objects.exists()
     for statement in (f"UPDATE {name} SET pgh_label = 'x'", f"DELETE FROM {name}"):  # noqa: S608
@@ -43,13 +43,13 @@ def test_no_event_is_changed_or_deleted(table: Any, told: None, sql) -> None:
             sql(statement)
 
 
-def test_one_sequence_numbers_all_of_them(told: None) -> None:
+def test_one_sequence_numbers_all_of_them(logged_events: None) -> None:
     ids = [event_id for table in TABLES for event_id in table.objects.values_list("pk", flat=True)]
     assert len(ids) == len(set(ids))
     assert sorted(ids, reverse=True) == list(Event.objects.values_list("id", flat=True))
 
 
-def test_the_log_is_read_only(told: None) -> None:
+def test_the_log_is_read_only(logged_events: None) -> None:
     with pytest.raises(DatabaseError), transaction.atomic():
         Event.objects.update(actor="x")
 
@@ -95,7 +95,7 @@ def test_each_has_its_time_by_the_registers_clock(clock) -> None:
     assert times == {BlockEvent.objects.get().allocated_at}
 
 
-def test_they_are_kept_for_as_long_as_the_setting_says(told: None, clock) -> None:
+def test_they_are_kept_for_as_long_as_the_setting_says(logged_events: None, clock) -> None:
     clock.advance(40 * 86400)
     factories.take(factories.pool("10.0.0.0/24"))
     before = Event.objects.count()

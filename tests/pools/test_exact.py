@@ -14,7 +14,7 @@ from tests import factories
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("window", [False, True], ids=["untouched", "window there"])
 @pytest.mark.parametrize(
-    ("cidr", "mask", "wanted"),
+    ("cidr", "mask", "requested"),
     [
         ("10.0.0.0/24", None, "10.0.0.3/32"),
         ("10.0.0.0/24", None, "10.0.0.254/32"),
@@ -23,16 +23,16 @@ from tests import factories
         ("fd00::/48", 64, "fd00:0:0:7::/64"),
     ],
 )
-def test_it_is_given_once(cidr: str, mask: int | None, wanted: str, window: bool) -> None:
+def test_it_is_given_once(cidr: str, mask: int | None, requested: str, window: bool) -> None:
     pool = factories.pool(cidr, mask=mask)
     if window:
         factories.take(pool)
-    block = factories.take(pool, cidr=wanted)
-    assert block["cidr"] == wanted
+    block = factories.take(pool, cidr=requested)
+    assert block["cidr"] == requested
     with pytest.raises(errors.AlreadyAllocated, match="held by another holder"):
-        factories.take(pool, cidr=wanted)
+        factories.take(pool, cidr=requested)
     rest = factories.ask(pool, *factories.holders(200)).blocks
-    assert wanted not in {item["cidr"] for item in rest}
+    assert requested not in {item["cidr"] for item in rest}
 
 
 def test_asking_for_ones_own_is_200() -> None:

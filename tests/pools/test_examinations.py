@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -31,24 +30,17 @@ SYSTEM = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}
 PLURALS = ["ciliumpodippools", "ciliumnodes"]
 
 
-@pytest.fixture
-def fake(settings: Any) -> Iterator[FakeCluster]:
-    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
-    with FakeCluster() as running:
-        yield running
-
-
 def _examined(
     fake: FakeCluster,
     *managed_resources: str,
     token: str = "",
-    wanted: tuple[resources.Resource, ...] = WANTED,
+    required: tuple[resources.Resource, ...] = WANTED,
 ) -> connection_test.ConnectionTest:
     terms = connections.parse_terms(
         "managed" if managed_resources else "observed", managed_resources
     )
     source = connections.from_kubeconfig(fake.kubeconfig(token or None))
-    return connection_test.test_source(source, terms, wanted)
+    return connection_test.test_source(source, terms, required)
 
 
 def _row(fake: FakeCluster) -> Connection:
@@ -116,7 +108,7 @@ def test_a_right_that_passes_do_without_is_a_doubt(fake: FakeCluster) -> None:
         resources.CONFIG_MAP, namespaced=False, reads_for="owners by ConfigMaps"
     )
     token = fake.user("reader", [READ, SYSTEM])
-    result = _examined(fake, token=token, wanted=(*WANTED, more))
+    result = _examined(fake, token=token, required=(*WANTED, more))
     assert (result.succeeded, result.missing) == (True, [])
     rights = ", ".join(f"{verb} configmaps" for verb in ("get", "list", "watch"))
     assert result.doubts == [f"No owners by ConfigMaps: this requires {rights}."]
@@ -147,8 +139,8 @@ def test_who_answers(fake: FakeCluster) -> None:
 
 
 def test_when_credentials_end(fake: FakeCluster) -> None:
-    at = database.now() + timedelta(days=9, hours=1)
-    claims = base64.urlsafe_b64encode(json.dumps({"exp": int(at.timestamp())}).encode())
+    expiry = database.now() + timedelta(days=9, hours=1)
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": int(expiry.timestamp())}).encode())
     token = f"e30.{claims.decode().rstrip('=')}.c2ln"
     text = kubeconfigs.text(fake.url, fake.ca, token=token, pair=fake.certificate("me"))
     result = connection_test.test_source(

@@ -34,11 +34,16 @@ def test_it_leaves_one_event(category: str, kind: str, event: str, count: int) -
     with pytest.raises(errors.PoolExhausted) as caught:
         factories.ask(pool, *who, org="acme", env="prod")
     assert caught.value.code == "ipam_exhausted"
-    told = Event.objects.first()
-    assert told is not None
-    assert (told.type, told.holder_id, told.org, told.env) == (event, who[0].id, "acme", "prod")
-    assert (told.reason, told.actor, told.request_id) == ("ipam_exhausted", "tester", "r-1")
-    assert told.message
+    logged = Event.objects.first()
+    assert logged is not None
+    assert (logged.type, logged.holder_id, logged.org, logged.env) == (
+        event,
+        who[0].id,
+        "acme",
+        "prod",
+    )
+    assert (logged.reason, logged.actor, logged.request_id) == ("ipam_exhausted", "tester", "r-1")
+    assert logged.message
     assert list(Block.objects.values()) == blocks
     assert not AllocationRequest.objects.exists()
     assert not IdempotencyKey.objects.exists()

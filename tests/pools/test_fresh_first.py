@@ -83,8 +83,8 @@ class _Register:
     def exact(self, n: int) -> None:
         network = ip_network(self.cidrs[n % 2])
         size = 1 << (network.max_prefixlen - self.mask)
-        at = network[(n * 37 * size) % network.num_addresses]
-        self.held += factories.ask(self.pool, cidr=f"{at}/{self.mask}").blocks
+        address = network[(n * 37 * size) % network.num_addresses]
+        self.held += factories.ask(self.pool, cidr=f"{address}/{self.mask}").blocks
 
     def release(self, n: int) -> None:
         for _ in range(min(len(self.held), n % 7 + 1)):

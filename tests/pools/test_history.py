@@ -23,8 +23,10 @@ def _now() -> datetime:
         return moment
 
 
-def _who(address: str, at: datetime | None = None, **settings: Any) -> list[tuple[str, str]]:
-    matches, _ = history_addresses.find_holders(addresses.parse_address(address), at=at, **settings)
+def _who(address: str, moment: datetime | None = None, **settings: Any) -> list[tuple[str, str]]:
+    matches, _ = history_addresses.find_holders(
+        addresses.parse_address(address), at=moment, **settings
+    )
     return [(match.holder["id"], match.state) for match in matches]
 
 
@@ -96,42 +98,42 @@ def test_ipv6(mask: int) -> None:
 
 
 def test_the_same_address_in_two_clusters() -> None:
-    one, two = factories.pool("10.0.0.0/32"), factories.pool("10.0.0.0/32")
-    factories.take(one, factories.holder("a"))
-    factories.take(two, factories.holder("b"))
+    first, second = factories.pool("10.0.0.0/32"), factories.pool("10.0.0.0/32")
+    factories.take(first, factories.holder("a"))
+    factories.take(second, factories.holder("b"))
     assert sorted(_who("10.0.0.0")) == [("a", "held"), ("b", "held")]
-    assert _who("10.0.0.0", cluster_id=two.cluster_id) == [("b", "held")]
+    assert _who("10.0.0.0", cluster_id=second.cluster_id) == [("b", "held")]
 
 
 def test_of_a_pool_that_is_gone(clock) -> None:
     pool = factories.pool("10.0.0.0/32", name="old")
     block = factories.take(pool, factories.holder("a"))
-    at = _now()
+    moment = _now()
     clock.advance(10)
     factories.give_back(block)
     pools.delete(pool.pk, author=factories.BY)
     factories.pool("10.0.0.0/24", within=pool.cluster)
-    matches, _ = history_addresses.find_holders(addresses.parse_address("10.0.0.0"), at=at)
+    matches, _ = history_addresses.find_holders(addresses.parse_address("10.0.0.0"), at=moment)
     assert [(match.pool, match.holder["id"]) for match in matches] == [("old", "a")]
 
 
 def test_even_when_no_pool_has_blocks_of_that_size_any_more(clock) -> None:
     pool = factories.pool("10.20.0.0/16", mask=24)
     block = factories.take(pool, factories.holder("a"))
-    at = _now()
+    moment = _now()
     clock.advance(10)
     factories.give_back(block)
     pools.delete(pool.pk, author=factories.BY)
-    assert _who("10.20.0.5", at) == [("a", "held")]
+    assert _who("10.20.0.5", moment) == [("a", "held")]
 
 
 def test_a_change_by_hand_begins_a_tenure_then(clock) -> None:
     pool = factories.pool("10.0.0.0/32")
     factories.take(pool, factories.holder("a"))
-    at = _now()
+    moment = _now()
     clock.advance(10)
     Block.objects.filter(state="held").update(holder_id="b")
-    assert _who("10.0.0.0", at) == [("a", "held")]
+    assert _who("10.0.0.0", moment) == [("a", "held")]
     assert _who("10.0.0.0") == [("b", "held")]
 
 

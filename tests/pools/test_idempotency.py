@@ -132,7 +132,7 @@ def test_unusable_keys(text: str) -> None:
 def test_the_fingerprint_covers(part: str) -> None:
     usual: dict[str, Any] = {"method": "POST", "path": "/a", "body": b"b"}
     other = usual | {part: b"x" if part == "body" else "x"}
-    one, two = (idempotency.parse_key("k", user_id=1, **item) for item in (usual, other))
-    assert one is not None
-    assert two is not None
-    assert one.fingerprint != two.fingerprint
+    first, second = (idempotency.parse_key("k", user_id=1, **item) for item in (usual, other))
+    assert first is not None
+    assert second is not None
+    assert first.fingerprint != second.fingerprint

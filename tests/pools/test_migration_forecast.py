@@ -27,8 +27,8 @@ def _forecast(
     return forecast.forecast_migration(want, author=factories.BY)
 
 
-def _results(found: forecast.MigrationForecast) -> dict[str, RuleResult]:
-    return {finding.rule: finding.result for finding in found.findings}
+def _results(migration: forecast.MigrationForecast) -> dict[str, RuleResult]:
+    return {finding.rule: finding.result for finding in migration.findings}
 
 
 def _node(cluster: Cluster, name: str, pool: str, needed: int, *cidrs: str) -> None:

@@ -32,8 +32,8 @@ def test_the_default_map(cluster: Cluster) -> None:
 
 
 def test_in_use_and_pending_are_rounded_up(cluster: Cluster) -> None:
-    asked = _asked(cluster, in_use={"default": {4: 10}}, pending={"default": {4: 1}})
-    assert asked == {("default", 4): (24, ["10.10.0.0/28", "10.10.0.16/28"])}
+    needs = _asked(cluster, in_use={"default": {4: 10}}, pending={"default": {4: 1}})
+    assert needs == {("default", 4): (24, ["10.10.0.0/28", "10.10.0.16/28"])}
 
 
 def test_both_families(cluster: Cluster) -> None:
@@ -56,8 +56,8 @@ def test_what_present_nodes_hold_is_not_free_and_a_known_node_keeps_its_own(
     factories.take(pool, factories.holder("node-1", kind="node"))
     assert _asked(cluster) == {("default", 4): (8, ["10.10.0.16/28"])}
     node_forecast = node_demand.forecast(cluster, in_use={}, pending={}, node="node-1")
-    (one,) = node_forecast.needs
-    assert (node_forecast.exists, one.held, one.missing, one.blocks) == (True, 14, 0, ())
+    (need,) = node_forecast.needs
+    assert (node_forecast.exists, need.held, need.missing, need.blocks) == (True, 14, 0, ())
 
 
 def test_an_exhausted_and_an_unknown_pool(cluster: Cluster) -> None:

@@ -44,7 +44,7 @@ def test_shares_of_one_block_name_their_holder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("taken", "expected"),
+    ("used", "expected"),
     [
         pytest.param([], None, id="nothing in use"),
         pytest.param(["10.0.7.9"], "10.0.7.9/32", id="one block"),
@@ -52,9 +52,9 @@ def test_shares_of_one_block_name_their_holder() -> None:
         pytest.param(["10.0.0.1", "10.0.7.9", "10.0.255.1"], "10.0.0.0/16", id="both ends"),
     ],
 )
-def test_the_smallest_part_with_all_used_blocks(taken: list[str], expected: str | None) -> None:
+def test_the_smallest_part_with_all_used_blocks(used: list[str], expected: str | None) -> None:
     pool = factories.pool("10.0.0.0/16")
-    for address in taken:
+    for address in used:
         factories.take(pool, cidr=f"{address}/32")
     part = occupancy.used_part(factories.cidr(pool), ip_network("10.0.0.0/16"))
     assert (part and str(part)) == expected

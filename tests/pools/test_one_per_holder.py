@@ -53,9 +53,9 @@ def test_not_a_second_exact_one_nor_two(category: str, kind: str) -> None:
 @single
 def test_the_database_holds_it(category: str, kind: str, breaks) -> None:
     pool = factories.pool(CIDR[category], category=category)
-    one, two = (factories.take(pool, factories.holder(kind=kind)) for _ in range(2))
+    first, second = (factories.take(pool, factories.holder(kind=kind)) for _ in range(2))
     with breaks("one_block_per_environment" if kind == "env" else "one_block_per_holder"):
-        Block.objects.filter(pk=two["id"]).update(holder_id=one["holder"]["id"])
+        Block.objects.filter(pk=second["id"]).update(holder_id=first["holder"]["id"])
 
 
 def test_named_twice_in_one_request_is_one_holder() -> None:

@@ -25,9 +25,9 @@ def test_between_clusters() -> None:
     factories.pool("10.0.0.0/16", "10.9.0.0/16", category="pod", mask=24, name="a")
     factories.pool("10.0.4.0/22", category="pod", mask=24, name="b")
     assert _told() == [["10.0.0.0/16 a", "10.0.4.0/22 b"]]
-    (one,) = overlaps.find_overlaps()
-    assert (one.cidr, one.kinds) == (ip_network("10.0.0.0/16"), {OverlapKind.CLUSTERS})
-    assert len(one.clusters) == 2
+    (overlap,) = overlaps.find_overlaps()
+    assert (overlap.cidr, overlap.kinds) == (ip_network("10.0.0.0/16"), {OverlapKind.CLUSTERS})
+    assert len(overlap.clusters) == 2
 
 
 def test_with_a_vm_network_of_the_same_cluster() -> None:
@@ -35,9 +35,9 @@ def test_with_a_vm_network_of_the_same_cluster() -> None:
     isolated = AddressSpace.objects.create(cluster=cluster, name="blue")
     factories.pool("10.0.0.0/24", within=cluster, space=isolated, name="vms")
     factories.pool("10.0.0.0/16", within=cluster, category="pod", mask=24, name="pods")
-    (one,) = overlaps.find_overlaps()
-    assert one.kinds == {OverlapKind.VM_NETWORK}
-    assert [owner.space for _, owner in one.members] == ["", "blue"]
+    (overlap,) = overlaps.find_overlaps()
+    assert overlap.kinds == {OverlapKind.VM_NETWORK}
+    assert [owner.space for _, owner in overlap.members] == ["", "blue"]
 
 
 def test_with_an_overlay_prefix() -> None:
@@ -103,15 +103,15 @@ def test_a_thousand_clusters_are_one_query_and_as_many_groups_as_there_are(
 
 
 def test_the_first_overlapping_networks_without_those_of_a_pool() -> None:
-    own = factories.pool("10.9.0.0/24", "10.0.0.0/24", name="own")
+    own_pool = factories.pool("10.9.0.0/24", "10.0.0.0/24", name="own")
     for name, cidr in (("c", "10.0.3.0/24"), ("a", "10.0.2.0/24"), ("b", "10.0.1.0/24")):
         factories.pool(cidr, name=name)
     factories.cluster(cluster_prefix=ip_network("fd00:10::/48"))
 
-    def found(**options: Any) -> list[str]:
+    def overlapping_pools(**options: Any) -> list[str]:
         rows = overlaps.find_overlapping_networks(ip_network("10.0.0.0/16"), **options)
         return sorted(owner.pool for _network, owner in rows)
 
-    assert found() == ["a", "b", "c", "own"]
-    assert found(most=2) == ["b", "own"]  # by their addresses
-    assert found(most=2, other_than=own.pk) == ["a", "b"]
+    assert overlapping_pools() == ["a", "b", "c", "own"]
+    assert overlapping_pools(most=2) == ["b", "own"]  # by their addresses
+    assert overlapping_pools(most=2, other_than=own_pool.pk) == ["a", "b"]

@@ -43,37 +43,39 @@ def test_the_pool_and_its_room() -> None:
     explanation = pod_choice.explain(
         cluster, pod=ObjectDescription("pod", {}, {}), namespace=ObjectDescription("ns", {}, {})
     )
-    (one,) = explanation.chosen
-    assert one.pool is not None
-    assert one.usage is not None
-    assert (one.pool.name, one.usage.free) == ("default", 256)
+    (chosen,) = explanation.chosen
+    assert chosen.pool is not None
+    assert chosen.usage is not None
+    assert (chosen.pool.name, chosen.usage.free) == ("default", 256)
     assert (explanation.default, explanation.assumed) == ("default", "the cluster is not connected")
 
 
 def test_a_pool_of_another_category_is_none() -> None:
     pod = ObjectDescription("pod", {}, {"ipam.cilium.io/ip-pool": "vms"})
-    (one,) = pod_choice.explain(_cluster(), pod=pod, namespace=ObjectDescription("ns")).chosen
-    assert (one.choice.pool, one.pool) == ("vms", None)
-    assert 'there is no pool "vms"' in one.choice.problem
+    (chosen,) = pod_choice.explain(_cluster(), pod=pod, namespace=ObjectDescription("ns")).chosen
+    assert (chosen.choice.pool, chosen.pool) == ("vms", None)
+    assert 'there is no pool "vms"' in chosen.choice.problem
 
 
 def test_what_was_not_read_is_unknown() -> None:
     """Nobody says that there is no annotation where nobody has looked."""
     cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
     description = ObjectDescription("pod", {}, {})
-    (one,) = pod_choice.explain(
+    (chosen,) = pod_choice.explain(
         cluster, pod=ObjectDescription("pod"), namespace=ObjectDescription("ns")
     ).chosen
-    assert (one.choice.pool, one.pool) == ("", None)
-    assert one.choice.unknown == (
+    assert (chosen.choice.pool, chosen.pool) == ("", None)
+    assert chosen.choice.unknown == (
         "the annotations of the pod", "the annotations of the namespace", "the labels of the pod",
     )  # fmt: skip
-    assert one.choice.problem.startswith("unknown, because the annotations of the pod and ")
-    assert one.choice.problem.endswith(": the cluster is not connected")
-    assert "has no annotation" not in " ".join(one.choice.reasons)
-    assert one.choice.reasons[-1].endswith('the result is the pool "default".')
-    (one,) = pod_choice.explain(cluster, pod=description, namespace=ObjectDescription("ns")).chosen
-    assert one.choice.unknown == ("the annotations of the namespace",)
+    assert chosen.choice.problem.startswith("unknown, because the annotations of the pod and ")
+    assert chosen.choice.problem.endswith(": the cluster is not connected")
+    assert "has no annotation" not in " ".join(chosen.choice.reasons)
+    assert chosen.choice.reasons[-1].endswith('the result is the pool "default".')
+    (chosen,) = pod_choice.explain(
+        cluster, pod=description, namespace=ObjectDescription("ns")
+    ).chosen
+    assert chosen.choice.unknown == ("the annotations of the namespace",)
 
 
 def test_what_is_not_known_is_not_needed() -> None:

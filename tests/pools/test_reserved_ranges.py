@@ -26,17 +26,19 @@ SHAPES = [
 
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("window", [False, True], ids=["untouched", "window there"])
-@pytest.mark.parametrize(("span", "left"), SHAPES)
+@pytest.mark.parametrize(("span", "remaining"), SHAPES)
 def test_no_new_blocks_in_it_and_all_back_afterwards(
-    span: str, left: list[int], window: bool
+    span: str, remaining: list[int], window: bool
 ) -> None:
     pool = factories.pool("10.0.0.0/29")
     if window:
         factories.give_back(factories.take(pool))
     reserved = factories.reserve(pool, span)
-    assert set(factories.drain(pool)) == {f"10.0.0.{n}/32" for n in left}
+    assert set(factories.drain(pool)) == {f"10.0.0.{n}/32" for n in remaining}
     _unreserve(reserved)
-    assert set(factories.drain(pool)) == {f"10.0.0.{n}/32" for n in set(range(1, 7)) - set(left)}
+    assert set(factories.drain(pool)) == {
+        f"10.0.0.{n}/32" for n in set(range(1, 7)) - set(remaining)
+    }
 
 
 def test_a_block_that_it_touches_in_part_is_withheld_whole() -> None:
@@ -49,12 +51,12 @@ def test_a_block_that_it_touches_in_part_is_withheld_whole() -> None:
 
 def test_what_is_in_use_stays_and_is_withheld_after_its_release(clock) -> None:
     pool = factories.pool("10.0.0.0/30", cooldown=60)
-    one, two = factories.take(pool), factories.take(pool)
+    first, second = factories.take(pool), factories.take(pool)
     reserved = factories.reserve(pool, "10.0.0.1-10.0.0.1")
-    assert factories.row(one).state == "held"
-    assert factories.row(one).withheld
-    factories.give_back(one)
-    factories.give_back(two)
+    assert factories.row(first).state == "held"
+    assert factories.row(first).withheld
+    factories.give_back(first)
+    factories.give_back(second)
     clock.advance(61)
     assert factories.drain(pool) == ["10.0.0.2/32"]
     _unreserve(reserved)
@@ -86,9 +88,9 @@ def test_removed_while_cooling_the_cooldown_goes_on(clock) -> None:
 
 def test_released_without_a_cooldown_it_is_withheld() -> None:
     pool = factories.pool("10.0.0.0/31", cooldown=0)
-    one = factories.take(pool)
+    block = factories.take(pool)
     factories.reserve(pool, "10.0.0.0-10.0.0.0")
-    factories.give_back(one)
+    factories.give_back(block)
     assert factories.drain(pool) == ["10.0.0.1/32"]
     assert usage.pool_usage(pool)[4].reserved == 1
 
@@ -96,8 +98,8 @@ def test_released_without_a_cooldown_it_is_withheld() -> None:
 def test_the_former_holder_does_not_get_it_back_either() -> None:
     pool = factories.pool("10.0.0.0/31", cooldown=60)
     who = factories.holder()
-    one = factories.take(pool, who)
-    factories.give_back(one)
+    block = factories.take(pool, who)
+    factories.give_back(block)
     factories.reserve(pool, "10.0.0.0-10.0.0.0")
     assert factories.take(pool, who)["cidr"] == "10.0.0.1/32"
 

@@ -33,9 +33,9 @@ def test_a_block_comes_back_with_the_last_range_that_touches_it(
 def test_in_use_and_touched_by_two_it_stays_withheld_with_one() -> None:
     pool = factories.pool("10.20.0.0/24", mask=24)
     block = factories.take(pool)
-    one = factories.reserve(pool, "10.20.0.0-10.20.0.9")
+    range_id = factories.reserve(pool, "10.20.0.0-10.20.0.9")
     factories.reserve(pool, "10.20.0.99-10.20.0.200")
-    pools.unreserve(one, author=factories.BY)
+    pools.unreserve(range_id, author=factories.BY)
     assert factories.row(block).withheld
     factories.give_back(block)
     assert factories.drain(pool) == []

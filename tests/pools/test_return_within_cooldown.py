@@ -32,11 +32,11 @@ def test_the_former_block(category: str, cidr: str, batch: bool) -> None:
 def test_the_newest_of_several() -> None:
     pool = factories.pool("10.0.0.0/24", cooldown=3600)
     who = factories.holder()
-    one, two = factories.ask(pool, who, count=2).blocks
-    factories.give_back(two)
-    factories.give_back(one)
+    first, second = factories.ask(pool, who, count=2).blocks
+    factories.give_back(second)
+    factories.give_back(first)
     got = {factories.take(pool, who)["cidr"], factories.take(pool, who)["cidr"]}
-    assert got == {one["cidr"], two["cidr"]}
+    assert got == {first["cidr"], second["cidr"]}
 
 
 def test_after_its_cooldown_it_is_like_everybody_else(clock) -> None:

@@ -83,15 +83,15 @@ def test_families_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reserved", "taken", "ratio"),
+    ("reserved", "count", "ratio"),
     [((), 0, 0.0), ((), 127, 0.5), (("10.0.0.128/25",), 127, 1.0), (("10.0.0.0/24",), 0, 1.0)],
 )
 def test_the_ratio_is_of_what_can_be_used(
-    reserved: tuple[str, ...], taken: int, ratio: float
+    reserved: tuple[str, ...], count: int, ratio: float
 ) -> None:
     pool = factories.pool("10.0.0.0/24", reserved=reserved)
-    if taken:
-        factories.ask(pool, *factories.holders(taken))
+    if count:
+        factories.ask(pool, *factories.holders(count))
     assert usage.pool_usage(pool)[4].ratio == ratio
 
 

@@ -27,8 +27,8 @@ def test_the_hint_keeps_up_where_blocks_come_and_go() -> None:
 def test_it_is_filled_up_before_it_is_empty(within: bool) -> None:
     pool = factories.pool("10.0.0.0/16")
     assert window.refill(pool.pk, 4)
-    taken = window.WINDOW - window.LOW
-    factories.ask(pool, *(factories.holder() for _ in range(taken)))
+    count = window.WINDOW - window.LOW
+    factories.ask(pool, *(factories.holder() for _ in range(count)))
     _top_up(pool.pk, within=within)
     assert pool.blocks.filter(state="available").count() == window.LOW
     factories.take(pool)

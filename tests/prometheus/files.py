@@ -80,9 +80,11 @@ def wrong_labels(expression: str) -> list[str]:
         for label in re.findall(r"(\w+)\s*[=!]~?", matchers)
         if label not in exported().get(metric, set()) | OF_TARGETS
     ]
-    known = set().union(*(exported().get(metric, set()) for metric in metrics(bare)), OF_TARGETS)
+    all_labels = set().union(
+        *(exported().get(metric, set()) for metric in metrics(bare)), OF_TARGETS
+    )
     for labels in _BY.findall(bare):
-        wrong += [item for item in re.findall(r"\w+", labels) if item not in known]
+        wrong += [item for item in re.findall(r"\w+", labels) if item not in all_labels]
     return wrong
 
 

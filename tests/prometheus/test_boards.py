@@ -66,7 +66,7 @@ def _expressions(board: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_no_two_panels_lie_on_each_other(name: str) -> None:
-    taken: set[tuple[int, int]] = set()
+    covered: set[tuple[int, int]] = set()
     for panel in BOARDS[name]["panels"]:
         grid_pos = panel["gridPos"]
         assert grid_pos["x"] + grid_pos["w"] <= 24
@@ -75,8 +75,8 @@ def test_no_two_panels_lie_on_each_other(name: str) -> None:
             for x in range(grid_pos["x"], grid_pos["x"] + grid_pos["w"])
             for y in range(grid_pos["y"], grid_pos["y"] + grid_pos["h"])
         }
-        assert not cells & taken, panel["title"]
-        taken |= cells
+        assert not cells & covered, panel["title"]
+        covered |= cells
 
 
 @pytest.mark.parametrize("panel", PANELS)

@@ -12,9 +12,9 @@ EXPRESSIONS = files.expressions()
 @pytest.mark.parametrize("place", EXPRESSIONS)
 def test_metrics_and_labels_exist(place: str) -> None:
     expression = EXPRESSIONS[place]
-    asked = files.metrics(expression)
-    assert asked, expression
-    assert asked <= set(files.exported()), asked - set(files.exported())
+    names = files.metrics(expression)
+    assert names, expression
+    assert names <= set(files.exported()), names - set(files.exported())
     assert files.wrong_labels(expression) == [], expression
 
 

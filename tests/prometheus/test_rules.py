@@ -87,14 +87,14 @@ def test_an_alert_says_what_and_where(rule: dict[str, dict[str, str]]) -> None:
     assert notes["runbook_url"] == f"{ROOT}{rule['alert']}.md"
     assert rule["labels"]["severity"] in {"page", "warning"}
     expression = str(rule["expr"])
-    known = set().union(
+    labels = set().union(
         *(files.exported()[name] for name in files.metrics(expression)), files.OF_TARGETS
     )
     stored = re.search(r"\bby \(([^)]*)\)", expression)
     remaining = set(re.findall(r"\w+", stored[1])) if stored else set()
     for text in notes.values():
-        named = set(re.findall(r"\$labels\.(\w+)", text))
-        assert named <= known & remaining, text
+        mentioned = set(re.findall(r"\$labels\.(\w+)", text))
+        assert mentioned <= labels & remaining, text
 
 
 def test_a_stale_cluster_is_one_whose_pass_is_overdue() -> None:

@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 # Here and not in the files of its tests: each would start a browser, and Playwright runs once in a process.
-from tests.e2e.conftest import browser, chromium, visit  # noqa: F401  # fixtures
+from tests.e2e.conftest import browser, chromium, visit
+from tests.kube.api_servers import loopback_allowed
+from tests.real.owned_pools import OWNERS
 
 if TYPE_CHECKING:
     import pathlib
 
     from tests.kube.real import RealCluster
-
-
-@pytest.fixture(autouse=True)
-def _loopback(settings: Any) -> None:
-    """The API server is on this machine."""
-    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
 
 
 @pytest.fixture(scope="package")
@@ -40,6 +36,18 @@ def started_kube() -> Iterator[RealCluster]:
 def kube(started_kube: RealCluster) -> RealCluster:
     """The API server as the last test left it: each test begins with `kube.anew(…)`, which says what it serves."""
     return started_kube
+
+
+@pytest.fixture(params=["v2alpha1", "v2"])
+def version(request: pytest.FixtureRequest) -> str:
+    """The version through which the owner of a pool applies it."""
+    return str(request.param)
+
+
+@pytest.fixture(params=list(OWNERS))
+def owner(request: pytest.FixtureRequest) -> str:
+    """How the owner of a pool applies it: a key of OWNERS."""
+    return str(request.param)
 
 
 @pytest.fixture

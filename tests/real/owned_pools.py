@@ -37,8 +37,8 @@ class Owned(Fleet):
 
     def apply(self, name: str, *cidrs: str, **spec: Any) -> None:
         """As the owner does it, through the version that the owner uses."""
-        said = manifest(name, *cidrs, version=self.version, **spec)
-        self.kubectl(*OWNERS[self.owner], "-f", "-", manifest=said)
+        document = manifest(name, *cidrs, version=self.version, **spec)
+        self.kubectl(*OWNERS[self.owner], "-f", "-", manifest=document)
 
     @property
     def manager(self) -> str:

@@ -41,19 +41,19 @@ def reconcile(connection: Connection, kube: RealCluster) -> SyncRun:
 @contextlib.contextmanager
 def running(*arguments: str) -> Iterator[None]:
     """`manage.py ARGUMENTS` in a process of its own, until the block ends."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "manage.py", *arguments],
             cwd=processes.ROOT,
             env=processes.environment(),
-            stdout=said,
-            stderr=said,
+            stdout=log,
+            stderr=log,
         )
         try:
             yield
         except BaseException:
-            said.seek(0)
-            sys.stderr.write(said.read().decode())
+            log.seek(0)
+            sys.stderr.write(log.read().decode())
             raise
         finally:
             process.kill()

@@ -84,7 +84,7 @@ def test_a_pause_that_ends_and_a_pool_that_comes_late(world: World) -> None:
         assert world.address("paused") is None
         world.put_cluster("prod")
         _within_seconds(lambda: world.ready("paused") == ready)
-        world.put_pool("late", of="machines")
+        world.put_pool("late", pool_name="machines")
         _within_seconds(lambda: world.ready("early") == ready)
         pool = world.pool_object("late")
         world.delete(pool, contract.POOLS[contract.POOL_KIND])

@@ -11,7 +11,7 @@ from pools.models.connections import ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.handlers.fleet import manifest, reserved
-from tests.real.owned_pools import OWNERS, A, B, C, Owned
+from tests.real.owned_pools import A, B, C, Owned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 LABELS = {"team": "network"}
-
-
-@pytest.fixture(params=["v2alpha1", "v2"])
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=list(OWNERS))
-def owner(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture
@@ -73,7 +63,7 @@ def test_managed_reserved_ranges_and_labels_are_written_and_nothing_is_stolen(ow
     assert _fields(stored, "cadastre") == {"f:pool"}
     assert {"f:cidrs", "f:maskSize"} <= _fields(stored, owned.manager)
     _at_rest(owned)
-    assert (owned.drift(), owned.found()) == ([], [])
+    assert (owned.drift(), owned.findings()) == ([], [])
     # The owner's own change meets nobody in the way; what is ours is there again after the next pass.
     owned.apply("green", A, B, C)
     owned.passed()

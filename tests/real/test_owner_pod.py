@@ -43,11 +43,11 @@ def test_after_a_stop(kube: RealCluster, vms: kubevirt.KubeVirt, answering: bool
     vm = vms.vm("web")
     vmi = vms.vmi(vm)
     vms.launcher("virt-launcher-web-a", vmi, "10.0.0.5/16")
-    said = {"ips": ["10.0.0.5/16"], "ownerPod": {"name": "virt-launcher-web-a"}}
+    status = {"ips": ["10.0.0.5/16"], "ownerPod": {"name": "virt-launcher-web-a"}}
     kube.put(
         world.manifest(
             "web", namespace=NAMESPACE, name="web.default", network="cluster_udn_prod",
-            uid=vm["metadata"]["uid"], status=None if answering else said,
+            uid=vm["metadata"]["uid"], status=None if answering else status,
         )
     )  # fmt: skip
     connection = sites.connect(kube, *([ManagedResource.CLAIMS] if answering else []))

@@ -16,7 +16,7 @@ from pools.models.connections import ManagedResource
 from pools.register import pools, usage
 from tests import factories
 from tests.edges import api as apis
-from tests.real.owned_pools import OWNERS, A, B, C, Owned
+from tests.real.owned_pools import A, B, C, Owned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(params=["v2alpha1", "v2"])
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=list(OWNERS))
-def owner(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture
@@ -53,13 +43,13 @@ def test_a_removed_cidr_is_taken_until_the_cluster_follows(owned: Owned) -> None
     for _ in range(2):
         owned.passed()
         assert owned.pending() == {A: "removal"}
-        assert ("cidr_removal_pending", f"green {A}") in owned.found()
+        assert ("cidr_removal_pending", f"green {A}") in owned.findings()
         assert owned.resource_version() == before
         with pytest.raises(errors.CIDROverlap, match="green"):
             owned.make("blue", "10.0.3.0/24")
     owned.apply("green", B)
     owned.passed()
-    assert (owned.pending(), owned.found(), owned.drift()) == ({}, [], [])
+    assert (owned.pending(), owned.findings(), owned.drift()) == ({}, [], [])
     owned.make("blue", A)
     owned.passed()
     assert owned.there()["blue"]["spec"]["ipv4"]["cidrs"] == [A]
@@ -75,10 +65,10 @@ def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) 
         with pytest.raises(errors.IpamError):
             factories.take(pool, cidr="10.2.7.0/24")
         owned.passed()
-        assert ("cidr_addition_pending", f"green {C}") in owned.found()
+        assert ("cidr_addition_pending", f"green {C}") in owned.findings()
     owned.apply("green", A, B, C)
     owned.passed()
-    assert (owned.pending(), owned.found(), owned.drift()) == ({}, [], [])
+    assert (owned.pending(), owned.findings(), owned.drift()) == ({}, [], [])
     assert usage.pool_usage(pool)[4].free > capacity.free
     factories.take(pool, cidr="10.2.7.0/24")
 
@@ -151,7 +141,7 @@ def test_over_http_a_removal_that_waits_is_accepted_not_done(owned: Owned) -> No
     assert (answer.status_code, answer.json()["pending"]) == (202, "removal")
     listed = {result["cidr"]: result["pending"] for result in api("GET", path).json()["results"]}
     assert listed == {A: "removal", B: None}
-    taken = {"cluster": owned.cluster.name, "name": "blue", "category": "pod"}
-    taken["ipv4"] = {"mask_size": 24, "cidrs": [A]}
-    refused = api("POST", "pools/", taken)
+    body = {"cluster": owned.cluster.name, "name": "blue", "category": "pod"}
+    body["ipv4"] = {"mask_size": 24, "cidrs": [A]}
+    refused = api("POST", "pools/", body)
     assert (refused.status_code, refused.json()["code"]) == (409, "cidr_overlap")

@@ -51,7 +51,7 @@ def vms(kube: RealCluster) -> kubevirt.KubeVirt:
 
 def _events(kube: RealCluster) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = kube.request("GET", "/api/v1/events")["items"]
-    return sorted(items, key=lambda one: str(one["reason"]))
+    return sorted(items, key=lambda event: str(event["reason"]))
 
 
 def _reconciled(connection: Connection, kube: RealCluster, **access: Any) -> None:
@@ -98,8 +98,8 @@ def test_what_a_webhook_declined(kube: RealCluster, vms: kubevirt.KubeVirt) -> N
     pool = IPPool.objects.create(cluster=connection.cluster, network=network, name="prod")
     worlds.entry(pool, kubevirt.MAC, "10.9.0.5/29", vm="full", namespace=NAMESPACE)
     pod = kube.object("pods", "virt-launcher-full-a", NAMESPACE)
-    asked = {**pod, "apiVersion": "v1", "kind": "Pod"}
-    doors.Door(connection.cluster).ask(asked, namespace=NAMESPACE)
+    manifest = {**pod, "apiVersion": "v1", "kind": "Pod"}
+    doors.Door(connection.cluster).ask(manifest, namespace=NAMESPACE)
     _reconciled(connection, kube)
     (event,) = _events(kube)
     assert event["reason"] == "OutsideSubnet"

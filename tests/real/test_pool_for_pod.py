@@ -68,11 +68,11 @@ def _reach(connection: Connection, config: str) -> None:
 
 def _ask(connection: Connection, pod: dict[str, Any], **namespace: Any) -> dict[str, Any]:
     path = f"clusters/{connection.cluster.name}/pool-for-pod/"
-    asked = {"pod": pod, "namespace": {"name": "pool-for-pod", **namespace}}
-    answer = apis.Api()("POST", path, asked)
+    body = {"pod": pod, "namespace": {"name": "pool-for-pod", **namespace}}
+    answer = apis.Api()("POST", path, body)
     assert answer.status_code == 200, answer.content
-    told: dict[str, Any] = answer.json()
-    return told
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 def test_annotations_are_those_of_the_cluster(kube: RealCluster, cluster: Connection) -> None:

@@ -62,7 +62,7 @@ def _routes(api: apis.Api) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("definitions", "manifests", "result", "found"),
+    ("definitions", "manifests", "result", "details"),
     [
         ([], [], "warning", "not announced: default, green"),
         (["cilium.io_ciliumbgpadvertisements"], [ADVERTISEMENT], "warning", "announced: green"),
@@ -83,7 +83,7 @@ def test_what_bgp_announces(
     definitions: list[str],
     manifests: list[dict[str, Any]],
     result: str,
-    found: str,
+    details: str,
 ) -> None:
     kube.anew(*definitions)
     for manifest in (CONFIG, *manifests):
@@ -91,7 +91,7 @@ def test_what_bgp_announces(
     _connect(api, kube)
     routes = _routes(api)
     assert routes["result"] == result
-    assert routes["found"].endswith(found)
+    assert routes["found"].endswith(details)
 
 
 def test_credentials_that_may_not_list_advertisements(

@@ -28,16 +28,6 @@ pytestmark = pytest.mark.django_db
 WHY = "the network team owns the pools from today"
 
 
-@pytest.fixture(params=["v2alpha1", "v2"])
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=list(OWNERS))
-def owner(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def owned(
     kube: RealCluster, kubectl: Callable[..., str], owner: str, version: str, settings: Any
@@ -85,10 +75,10 @@ def proposed(
     old = request.param == "strings of an older definition"
     kube.anew(definitions[0] if old else definitions[1], "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, owner, "v2alpha1" if request.param == "strings" else "v2")
-    said = manifest("green", A, B, version=owned.version)
+    document = manifest("green", A, B, version=owned.version)
     if request.param == "objects":
-        said["spec"]["ipv4"]["cidrs"] = [{"cidr": A}, {"cidr": B}]
-    kubectl(*OWNERS[owner], "-f", "-", manifest=said)
+        document["spec"]["ipv4"]["cidrs"] = [{"cidr": A}, {"cidr": B}]
+    kubectl(*OWNERS[owner], "-f", "-", manifest=document)
     kube.crds(definitions[1])
     reachable(owned, kube)
     owned.manage(ManagedResource.POOLS)
@@ -116,7 +106,7 @@ def test_a_list_of_the_proposal_gets_its_reserved_range(proposed: Owned) -> None
     theirs = owners[proposed.manager]["f:spec"]["f:ipv4"]
     assert "f:maskSize" in theirs
     assert "f:cidrs" not in theirs
-    assert (proposed.drift(), proposed.found()) == ([], [])
+    assert (proposed.drift(), proposed.findings()) == ([], [])
     rest = proposed.resource_version()
     proposed.passed()
     assert proposed.resource_version() == rest

@@ -47,9 +47,9 @@ def test_strings_where_v2_has_objects(
 def test_objects_where_v2_has_strings(kube: RealCluster, kubectl: Callable[..., str]) -> None:
     """The CRD of the proposal was replaced by the one that Cilium ships."""
     kube.anew("cilium.io_ciliumpodippools.v2-proposal", "cilium.io_ciliumnodes")
-    said = manifest("green", A)
-    said["spec"]["ipv4"]["cidrs"] = [{"cidr": A}]
-    kubectl("apply", "-f", "-", manifest=said)
+    document = manifest("green", A)
+    document["spec"]["ipv4"]["cidrs"] = [{"cidr": A}]
+    kubectl("apply", "-f", "-", manifest=document)
     connection = sites.connect(kube)
     assert _findings(connection, kube) == []
     kube.crds("cilium.io_ciliumpodippools.v2")

@@ -220,8 +220,8 @@ def test_an_element_of_the_owner_gets_the_name_of_the_claim(
     """Neither an entry nor a claim is there."""
     kube.put(vm_manifest("vm1", mac=MAC, interface="net-0"))
     _reconcile(connection, kube)
-    own = OVN_NAD | {"ips": ["10.0.0.77/16"]}
-    assert _asks(_start(kube, "first", own)) == own | {CLAIM: "vm1.net-0"}
+    element = OVN_NAD | {"ips": ["10.0.0.77/16"]}
+    assert _asks(_start(kube, "first", element)) == element | {CLAIM: "vm1.net-0"}
 
 
 def test_a_claim_of_any_name_is_what_the_pod_refers_to(
@@ -229,11 +229,11 @@ def test_a_claim_of_any_name_is_what_the_pod_refers_to(
 ) -> None:
     """Nobody else makes claims: the one that the register has for the VM is used."""
     api = apis.Api("operator")
-    asked = {
+    body = {
         "cluster": connection.cluster.name, "network": "cluster_udn_prod", "namespace": NAMESPACE,
         "vm": "vm1", "name": "vm1.odd-name", "mac": MAC, "ips_requested": ["10.0.0.11"],
     }  # fmt: skip
-    assert api("POST", "ipamclaims/", asked).status_code == 201
+    assert api("POST", "ipamclaims/", body).status_code == 201
     _reconcile(connection, kube)
     kube.put(vm_manifest("vm1", mac=MAC, interface="net-0"))
     _reconcile(connection, kube)

@@ -1,20 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from pools.models import Connection
+from tests.kube.api_servers import loopback_allowed
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
 CRDS = ("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes", "k8s.cni.cncf.io_ipamclaims")
-
-
-@pytest.fixture(autouse=True)
-def _loopback(settings: Any) -> None:
-    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
 
 
 @pytest.fixture

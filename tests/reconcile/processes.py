@@ -33,26 +33,26 @@ def environment() -> dict[str, str]:
     parts = connection.settings_dict
     user, password = quote(parts["USER"]), quote(parts["PASSWORD"], safe="")
     url = f"postgresql://{user}:{password}@{parts['HOST']}:{parts['PORT']}/{parts['NAME']}"
-    own = {
+    variables = {
         "DATABASE_URL": url,
         "IPAM_KEY_RING": settings.IPAM_KEY_RING[0],
         "IPAM_ALLOW_LOOPBACK_CLUSTERS": "1",
         "IPAM_ROLE": "worker",
         "PYTHONUNBUFFERED": "1",
     }
-    return {**os.environ, **own}
+    return {**os.environ, **variables}
 
 
 class Process:
     def __init__(self, *arguments: str) -> None:
-        with tempfile.NamedTemporaryFile(prefix="cadastre-test-", delete=False) as said:
-            self._said = pathlib.Path(said.name)
+        with tempfile.NamedTemporaryFile(prefix="cadastre-test-", delete=False) as log:
+            self._said = pathlib.Path(log.name)
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "tests.reconcile.processes", *arguments],
                 cwd=ROOT,
                 env=environment(),
-                stdout=said,
-                stderr=said,
+                stdout=log,
+                stderr=log,
             )
 
     @property
@@ -97,7 +97,7 @@ def main() -> None:
         _pass(int(sys.argv[2]), registry.HANDLERS)
         return
     handler = small.Small()
-    handler.wanted = lambda context: [
+    handler.writes = lambda context: [
         small.labelled(row.name)
         for row in small.rows(context.connection)
         if context.connection.managed_resources

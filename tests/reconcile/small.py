@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pools.clusters.client import kubeconfig
-from pools.clusters.reconcile import connecting, leases, sync
+from pools.clusters.reconcile import connecting, leases, sync, watch_events, watchers
 from pools.clusters.reconcile.handler import (
     Handler,
     ParsedObject,
@@ -36,7 +36,7 @@ CLAIM = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", names
 
 @dataclass
 class Small(Handler):
-    """Remembers what it was given; `wanted` and `found` are asked in each pass.
+    """Remembers what it was given; `writes` and `reports` are called in each pass.
 
     An object labelled `poison` is refused, one labelled `pending` is to be looked at again; what
     `trouble` raises for an object is raised by `absorb`.
@@ -44,8 +44,8 @@ class Small(Handler):
 
     kind: str = "CiliumNode"
     resources: Sequence[Resource] = (NODE,)
-    wanted: Callable[[SyncContext], Iterable[Write]] = lambda _: ()
-    found: Callable[[SyncContext], Iterable[ReconcileFinding]] = lambda _: ()
+    writes: Callable[[SyncContext], Iterable[Write]] = lambda _: ()
+    reports: Callable[[SyncContext], Iterable[ReconcileFinding]] = lambda _: ()
     trouble: Callable[[SyncContext, ParsedObject], None] = lambda *_: None
     ingested: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
@@ -56,10 +56,10 @@ class Small(Handler):
             raise errors.InvalidInput.for_field("metadata.labels", "poison", "must not be poison")
         return manifest["metadata"]["name"]
 
-    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
-        for item in seen:
+    def ingest(self, context: SyncContext, objects: Sequence[ParsedObject]) -> None:
+        for item in objects:
             self.trouble(context, item)
-        for item in seen:
+        for item in objects:
             item.row.pending = "pending" in item.row.manifest["metadata"].get("labels", {})
             self.ingested.append(item.row.name)
 
@@ -67,10 +67,10 @@ class Small(Handler):
         self.forgotten += [row.name for row in rows]
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
-        return self.wanted(context)
+        return self.writes(context)
 
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
-        return self.found(context)
+        return self.reports(context)
 
 
 def node(name: str, **labels: str) -> Manifest:
@@ -111,12 +111,33 @@ def reconcile(
     return sync.run(lease, handlers, trigger=trigger, **options)
 
 
-def context(of: Cluster) -> SyncContext:
+def ingest(
+    connection: Connection,
+    kind: str,
+    handlers: Sequence[Handler],
+    *events: tuple[str, Manifest],
+    to: watchers.Position | None = None,
+    **options: Any,
+) -> SyncRun:
+    """What a watch of this kind reported since the last list; `to` is the position after it."""
+    connection.refresh_from_db()
+    position = watchers.read(connection.positions, kind)
+    lease = leases.borrow(connection.pk, "watcher")
+    assert position is not None
+    assert lease is not None
+    return watch_events.ingest_events(
+        lease, handlers, kind, events, position=position, to=to or position, **options
+    )
+
+
+def context(cluster: Cluster) -> SyncContext:
     """That of a sync without an API server, for what handlers compute from the database."""
-    connection = Connection.objects.create(cluster=of, server="https://c.example.org", due_at=Now())
+    connection = Connection.objects.create(
+        cluster=cluster, server="https://c.example.org", due_at=Now()
+    )
     client: Any = None
     author = events.Author(actor="tester", source="command")
-    return SyncContext(of, connection, client, author, contextlib.nullcontext)
+    return SyncContext(cluster, connection, client, author, contextlib.nullcontext)
 
 
 def rows(connection: Connection, kind: str = "CiliumNode") -> list[ObservedObject]:

@@ -18,7 +18,7 @@ LONG = 60
 
 
 @pytest.fixture
-def at(fake: FakeCluster, connection: Connection, nodes: small.Small) -> Position:
+def position(fake: FakeCluster, connection: Connection, nodes: small.Small) -> Position:
     """Where a list left the kind."""
     fake.put(small.node("a"))
     small.reconcile(connection, nodes)
@@ -37,53 +37,55 @@ def watch(fake: FakeCluster, connection: Connection) -> Iterator[list[Stream]]:
     eventually.until(lambda: all(stream.ended for stream in streams), LONG)
 
 
-def _begin(watch: list[Stream], fake: FakeCluster, connection: Connection, at: Position) -> Stream:
-    asked = len(fake.log.of("watch", "ciliumnodes"))
+def _begin(
+    watch: list[Stream], fake: FakeCluster, connection: Connection, position: Position
+) -> Stream:
+    watches = len(fake.log.select("watch", "ciliumnodes"))
     stream = Stream(
-        connection, small.NODE, at, open_client=connecting.client_for, on_event=lambda: None
+        connection, small.NODE, position, open_client=connecting.client_for, on_event=lambda: None
     )
     watch.append(stream)
     stream.start()
-    eventually.until(lambda: len(fake.log.of("watch", "ciliumnodes")) > asked, LONG)
+    eventually.until(lambda: len(fake.log.select("watch", "ciliumnodes")) > watches, LONG)
     return stream
 
 
 def _moved(fake: FakeCluster, stream: Stream) -> tuple[list[object], Position]:
     """What was told until the position is another one."""
-    told: list[object] = []
+    events: list[object] = []
 
     def moved() -> bool:
         fake.bookmark()
-        taken = stream.take()
-        assert taken is not None
-        told.extend(taken[0])
-        return taken[1] != stream.stored
+        batch = stream.take()
+        assert batch is not None
+        events.extend(batch[0])
+        return batch[1] != stream.stored
 
     eventually.until(moved, LONG)
-    taken = stream.take()
-    assert taken is not None
-    return told, taken[1]
+    last = stream.take()
+    assert last is not None
+    return events, last[1]
 
 
 def test_a_bookmark_moves_the_position_and_no_object(
-    fake: FakeCluster, connection: Connection, at: Position, watch: list[Stream]
+    fake: FakeCluster, connection: Connection, position: Position, watch: list[Stream]
 ) -> None:
     runs, before = SyncRun.objects.count(), small.rows(connection)
-    stream = _begin(watch, fake, connection, at)
+    stream = _begin(watch, fake, connection, position)
     # Something else happens in the cluster.
     fake.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
-    told, to = _moved(fake, stream)
-    assert told == []
-    assert to.version != at.version
-    assert watchers.move(connection.pk, "CiliumNode", at, to)
+    events, to = _moved(fake, stream)
+    assert events == []
+    assert to.version != position.version
+    assert watchers.move(connection.pk, "CiliumNode", position, to)
     assert (SyncRun.objects.count(), small.rows(connection)) == (runs, before)
 
 
 def test_whoever_watches_next_goes_on_from_it(
-    fake: FakeCluster, connection: Connection, at: Position, watch: list[Stream]
+    fake: FakeCluster, connection: Connection, position: Position, watch: list[Stream]
 ) -> None:
     """What was told before it is not told again, and nothing that comes after it is left out."""
-    stream = _begin(watch, fake, connection, at)
+    stream = _begin(watch, fake, connection, position)
     fake.put(small.node("told"))
     eventually.until(lambda: stream.waiting, LONG)
     fake.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
@@ -92,13 +94,13 @@ def test_whoever_watches_next_goes_on_from_it(
     fake.put(small.node("meanwhile"))
     following = _begin(watch, fake, connection, to)
     fake.put(small.node("next"))
-    told: list[str] = []
+    names: list[str] = []
 
     def all_told() -> bool:
-        taken = following.take()
-        assert taken is not None
-        told.extend(manifest["metadata"]["name"] for _, manifest in taken[0])
-        return "next" in told
+        batch = following.take()
+        assert batch is not None
+        names.extend(manifest["metadata"]["name"] for _, manifest in batch[0])
+        return "next" in names
 
     eventually.until(all_told, LONG)
-    assert told == ["meanwhile", "next"]
+    assert names == ["meanwhile", "next"]

@@ -39,7 +39,7 @@ def test_cold_start(
     assert run.kinds["CiliumNode"] == {"seen": count, "changed": count, "written": 0, "failed": 0}
     assert small.names(connection) == [f"node-{number:05}" for number in range(count)]
     assert nodes.ingested == small.names(connection)
-    assert len(fake.log.of("list", "ciliumnodes")) == max(1, -(-count // 500))
+    assert len(fake.log.select("list", "ciliumnodes")) == max(1, -(-count // 500))
 
 
 @pytest.fixture
@@ -64,14 +64,14 @@ def test_a_kind_that_was_never_listed_concludes_nothing(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     """After a restart: neither what is desired is asked, nor what is odd, before the first list."""
-    asked: list[Any] = []
-    nodes.wanted = lambda context: asked.append(context) or ()  # type: ignore[func-returns-value]
-    nodes.found = lambda context: asked.append(context) or ()  # type: ignore[func-returns-value]
+    calls: list[Any] = []
+    nodes.writes = lambda context: calls.append(context) or ()  # type: ignore[func-returns-value]
+    nodes.reports = lambda context: calls.append(context) or ()  # type: ignore[func-returns-value]
     fake.faults.add(verb="list", path="ciliumnodes", status=500)
     assert not small.reconcile(connection, nodes).succeeded
-    assert not asked
+    assert not calls
     assert small.reconcile(connection, nodes).succeeded
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_a_second_pass_writes_nothing(
@@ -81,7 +81,7 @@ def test_a_second_pass_writes_nothing(
         fake.put(small.node(name))
     fake.put(small.node("bad", poison="yes"))
     fake.put(small.node("waits", pending="yes"))
-    nodes.wanted = small.labelling("a", "b")
+    nodes.writes = small.labelling("a", "b")
     first = small.reconcile(connection, nodes)
     assert first.kinds["CiliumNode"]["written"] == 2
     fake.log.clear()
@@ -89,8 +89,8 @@ def test_a_second_pass_writes_nothing(
     second = small.reconcile(connection, nodes)
     assert second.kinds["CiliumNode"] == {"seen": 5, "changed": 0, "written": 0, "failed": 1}
     assert not fake.log.writes
-    assert not fake.log.of("patch")
-    assert not fake.log.of("get", "ciliumnodes")
+    assert not fake.log.select("patch")
+    assert not fake.log.select("get", "ciliumnodes")
     assert written() == before
     assert before["pools_observedobject"]
 
@@ -99,7 +99,7 @@ def test_dry_run_writes_nothing_and_shows_a_plan(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a"))
-    nodes.wanted = lambda context: [
+    nodes.writes = lambda context: [
         small.labelled(row.name) for row in small.rows(connection) if context.dry_run
     ]
     before = Connection.objects.values().get()

@@ -44,9 +44,9 @@ def test_one_message_for_each_cluster_that_is_due(
     connection: Connection, fake: FakeCluster, sent: list[Any]
 ) -> None:
     small.reconcile(connection, small.Small())
-    due, paused, taken = (small.connect(fake) for _ in range(3))
+    due, paused, leased = (small.connect(fake) for _ in range(3))
     Connection.objects.filter(pk=paused.pk).update(paused=True)
-    leases.take(taken.pk, "another")
+    leases.take(leased.pk, "another")
     assert tasks.reconcile_due() == 1
     assert [arguments for arguments, _ in sent] == [(due.pk,)]
     assert tasks.reconcile_due() == 1, "a lost message is repaired by the next tick"
@@ -63,20 +63,20 @@ def test_a_message_of_a_cluster_that_is_gone(db: None) -> None:
 
 def test_by_hand(connection: Connection, fake: FakeCluster, nodes: small.Small) -> None:
     fake.put(small.node("a"))
-    nodes.wanted = small.labelling("a")
+    nodes.writes = small.labelling("a")
     assert "CiliumNode  seen 1  changed 1  written 1  failed 0" in reconcile(connection)
-    said = json.loads(reconcile(connection, "--json"))
-    assert said["succeeded"]
-    assert said["kinds"] == {"CiliumNode": {"seen": 1, "changed": 0, "written": 0, "failed": 0}}
+    report = json.loads(reconcile(connection, "--json"))
+    assert report["succeeded"]
+    assert report["kinds"] == {"CiliumNode": {"seen": 1, "changed": 0, "written": 0, "failed": 0}}
     assert set(SyncRun.objects.values_list("trigger", flat=True)) == {Trigger.CHANGE}
 
 
 def test_by_hand_dry(connection: Connection, fake: FakeCluster, nodes: small.Small) -> None:
     fake.put(small.node("a"))
-    nodes.wanted = small.labelling("a")
-    said = reconcile(connection, "--dry-run")
-    assert "would 1" in said
-    assert 'metadata.labels.cadastre: null -> "yes"' in said
+    nodes.writes = small.labelling("a")
+    report = reconcile(connection, "--dry-run")
+    assert "would 1" in report
+    assert 'metadata.labels.cadastre: null -> "yes"' in report
     assert not fake.log.writes
     assert not small.rows(connection)
 

@@ -38,74 +38,80 @@ _uids = itertools.count(1)
 
 
 def observed(
-    of: Cluster, kind: str, name: str, manifest: Any = None, *, namespace: str = "", **more: Any
+    cluster: Cluster,
+    kind: str,
+    name: str,
+    manifest: Any = None,
+    *,
+    namespace: str = "",
+    **more: Any,
 ) -> ObservedObject:
     return ObservedObject.objects.create(
-        cluster=of, kind=kind, api_version="v1", namespace=namespace, name=name,
+        cluster=cluster, kind=kind, api_version="v1", namespace=namespace, name=name,
         uid=f"uid-{next(_uids)}", resource_version="1",
         manifest=manifest or {"metadata": {"name": name}},
         first_seen_at=Now(), changed_at=Now(), **more,
     )  # fmt: skip
 
 
-def _pools_not_in_cluster(of: Cluster) -> None:
+def _pools_not_in_cluster(cluster: Cluster) -> None:
     for number, name in enumerate(NAMES):
-        factories.pool(f"10.{number}.0.0/16", mask=24, category="pod", within=of, name=name)
+        factories.pool(f"10.{number}.0.0/16", mask=24, category="pod", within=cluster, name=name)
 
 
-def _pools_not_in_register(of: Cluster) -> None:
+def _pools_not_in_register(cluster: Cluster) -> None:
     Connection.objects.update(mode=Mode.MANAGED, managed_resources=[ManagedResource.POOLS])
     for name in NAMES:
         manifest = fleet.manifest(name, "10.9.0.0/16")
         manifest["metadata"]["managedFields"] = [
             {"manager": "cadastre", "operation": "Apply", "fieldsV1": {"f:spec": {}}}
         ]
-        observed(of, "CiliumPodIPPool", name, manifest)
+        observed(cluster, "CiliumPodIPPool", name, manifest)
 
 
-def _pools_that_overlap(of: Cluster) -> None:
-    factories.pool("10.0.0.0/8", mask=24, category="pod", within=of, name="other")
-    observed(of, "CiliumPodIPPool", "other")
+def _pools_that_overlap(cluster: Cluster) -> None:
+    factories.pool("10.0.0.0/8", mask=24, category="pod", within=cluster, name="other")
+    observed(cluster, "CiliumPodIPPool", "other")
     for number, name in enumerate(NAMES):
         manifest = fleet.manifest(name, f"10.{number}.0.0/16")
-        observed(of, "CiliumPodIPPool", name, manifest, problem_code=CIDROverlap.code)
+        observed(cluster, "CiliumPodIPPool", name, manifest, problem_code=CIDROverlap.code)
 
 
-def _nodes(of: Cluster) -> None:
-    factories.pool("10.0.0.0/16", mask=24, category="pod", within=of, name="a")
+def _nodes(cluster: Cluster) -> None:
+    factories.pool("10.0.0.0/16", mask=24, category="pod", within=cluster, name="a")
     for number, name in enumerate(NAMES):
         manifest = node_world.manifest(name, lists={"a": [f"10.9.{number}.0/24"]})
-        observed(of, "CiliumNode", name, manifest, pending=True)
+        observed(cluster, "CiliumNode", name, manifest, pending=True)
 
 
 def _networks(kind: str) -> Callable[[Cluster], None]:
-    def build(of: Cluster) -> None:
+    def build(cluster: Cluster) -> None:
         for name in NAMES:
             condition = {"type": "NetworkCreated", "status": "False", "reason": "x", "message": "y"}
             worlds.network(
-                name, of=of, kind=kind, object_name=name, conditions=[condition], uid=name
+                name, of=cluster, kind=kind, object_name=name, conditions=[condition], uid=name
             )
 
     return build
 
 
-def _networks_without_object(of: Cluster) -> None:
+def _networks_without_object(cluster: Cluster) -> None:
     for name in NAMES:
-        worlds.network(name, of=of, object_name=name)
+        worlds.network(name, of=cluster, object_name=name)
 
 
-def _nads(of: Cluster) -> None:
+def _nads(cluster: Cluster) -> None:
     for name in NAMES:
-        network = worlds.network(f"net-{name}", of=of, object_name="another", uid=name)
+        network = worlds.network(f"net-{name}", of=cluster, object_name="another", uid=name)
         config = json.loads(nad(name, "shop", name=f"net-{name}")["spec"]["config"])
         NAD.objects.create(network=network, namespace="shop", name=name, uid=name, config=config)
 
 
-def _segments(of: Cluster) -> None:
+def _segments(cluster: Cluster) -> None:
     for vlan, pair in enumerate((("bad", "z1"), ("good", "z2"))):
         for name in pair:
             network = worlds.network(
-                name, of=of, topology="localnet", role="secondary", subnets=("10.7.0.0/24",)
+                name, of=cluster, topology="localnet", role="secondary", subnets=("10.7.0.0/24",)
             )
             config = json.loads(
                 nad(name, topology="localnet", physicalNetworkName="p", vlanID=vlan + 1)["spec"][
@@ -117,22 +123,22 @@ def _segments(of: Cluster) -> None:
             )
 
 
-def _ippools(of: Cluster) -> None:
+def _ippools(cluster: Cluster) -> None:
     for name in NAMES:
-        created = worlds.ippool(worlds.network(f"net-{name}", of=of), name)
+        created = worlds.ippool(worlds.network(f"net-{name}", of=cluster), name)
         IPPool.objects.filter(pk=created.pk).update(gone_at=Now())
 
 
-def _unregistered_ippools(of: Cluster) -> None:
+def _unregistered_ippools(cluster: Cluster) -> None:
     for name in NAMES:
         fields = {"f:spec": {"f:network-name": {}}}
         managed = [{"manager": "cadastre", "operation": "Apply", "fieldsV1": fields}]
         manifest = {"metadata": {"name": name, "managedFields": managed}, "spec": {}}
-        observed(of, "IPPool", name, manifest)
+        observed(cluster, "IPPool", name, manifest)
 
 
-def _refused_claims(of: Cluster) -> None:
-    network = worlds.network("net", of=of)
+def _refused_claims(cluster: Cluster) -> None:
+    network = worlds.network("net", of=cluster)
     condition = {
         "type": "IPsAllocated", "status": "False", "reason": "IPAllocationFailed", "message": "full",
     }  # fmt: skip
@@ -140,28 +146,28 @@ def _refused_claims(of: Cluster) -> None:
         worlds.claim(network, name, conditions=[condition], name=name)
 
 
-def _claims_with_duplicates(of: Cluster) -> None:
-    network = worlds.network("net", of=of)
+def _claims_with_duplicates(cluster: Cluster) -> None:
+    network = worlds.network("net", of=cluster)
     for name in NAMES:
         worlds.claim(network, name, "10.0.0.5/24", name=name)
 
 
-def _misnamed_claims(of: Cluster) -> None:
-    network = worlds.network("net", of=of)
+def _misnamed_claims(cluster: Cluster) -> None:
+    network = worlds.network("net", of=cluster)
     for name in NAMES:
         worlds.claim(network, "web", name=name)
 
 
 def _workloads(kind: str) -> Callable[[Cluster], None]:
-    def build(of: Cluster) -> None:
-        network = worlds.network("net", of=of)
+    def build(cluster: Cluster) -> None:
+        network = worlds.network("net", of=cluster)
         for name in NAMES:
             worlds.workload(network, name, "02:00:00:00:00:01", "10.0.0.5/24", kind=kind)
 
     return build
 
 
-def _ignored_requests(of: Cluster) -> None:
+def _ignored_requests(cluster: Cluster) -> None:
     for name in NAMES:
         network = {"ip_address": "10.0.0.9/24", "ip_addresses": ["10.0.0.9/24"], "role": "primary"}
         texts = {
@@ -171,14 +177,18 @@ def _ignored_requests(of: Cluster) -> None:
             POD_NETWORKS: json.dumps({"shop/net": network}),
         }
         observed(
-            of, "Pod", name, {"metadata": {"name": name, "annotations": texts}}, namespace="shop"
+            cluster,
+            "Pod",
+            name,
+            {"metadata": {"name": name, "annotations": texts}},
+            namespace="shop",
         )
 
 
 def _unreadable(kind: str) -> Callable[[Cluster], None]:
-    def build(of: Cluster) -> None:
+    def build(cluster: Cluster) -> None:
         for name in NAMES:
-            observed(of, kind, name, problem_code="not_an_address", problem="x")
+            observed(cluster, kind, name, problem_code="not_an_address", problem="x")
 
     return build
 
@@ -228,10 +238,12 @@ def _findings(handler: Handler, context: SyncContext, code: str) -> list[str]:
 def _refuse_bad(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     make = ReconcileFinding.__init__
 
-    def poisoned(self: ReconcileFinding, found: str, subject: str, *rest: Any, **more: Any) -> None:
-        if found == code and "bad" in subject:
+    def poisoned(
+        self: ReconcileFinding, finding_code: str, subject: str, *rest: Any, **more: Any
+    ) -> None:
+        if finding_code == code and "bad" in subject:
             raise KeyError("bad")
-        make(self, found, subject, *rest, **more)
+        make(self, finding_code, subject, *rest, **more)
 
     monkeypatch.setattr(ReconcileFinding, "__init__", poisoned)
 

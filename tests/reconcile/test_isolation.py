@@ -55,7 +55,7 @@ def wanting(
         trouble()
         return current
 
-    def wanted(context: SyncContext) -> Iterator[Write]:
+    def yield_writes(context: SyncContext) -> Iterator[Write]:
         for name in ("a", "bad", "z"):
             with ingest.isolate_object(context, "CiliumNode", name):
                 if name == "bad" and not when_sent:
@@ -63,7 +63,7 @@ def wanting(
                 write = small.labelled(name)
                 yield Write(small.NODE, name, make) if name == "bad" else write
 
-    return wanted
+    return yield_writes
 
 
 @pytest.mark.sample(6)
@@ -72,7 +72,7 @@ def wanting(
 def test_the_others_are_written_and_the_object_is_named(
     name: str, when_sent: bool, fleet: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
-    nodes.wanted = wanting(TROUBLES[name], when_sent=when_sent)
+    nodes.writes = wanting(TROUBLES[name], when_sent=when_sent)
     run = small.reconcile(connection, nodes)
     assert not run.error_code
     assert labels(fleet) == {"a", "z"}
@@ -80,7 +80,7 @@ def test_the_others_are_written_and_the_object_is_named(
     finding = Finding.objects.get(code="object_failed")
     assert (finding.subject, finding.severity) == ("bad", "error")
     assert finding.message.startswith("CiliumNode bad ")
-    nodes.wanted = small.labelling("a", "bad", "z")
+    nodes.writes = small.labelling("a", "bad", "z")
     assert small.reconcile(connection, nodes).succeeded
     assert labels(fleet) == {"a", "bad", "z"}
     assert not Finding.objects.exists()
@@ -89,8 +89,8 @@ def test_the_others_are_written_and_the_object_is_named(
 def test_an_object_that_breaks_ingest_is_named_by_a_finding(
     fleet: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
-    def trouble(_: SyncContext, one: object) -> None:
-        if one.row.name == "bad":  # type: ignore[attr-defined]
+    def trouble(_: SyncContext, parsed: object) -> None:
+        if parsed.row.name == "bad":  # type: ignore[attr-defined]
             raise KeyError("bad")
 
     nodes.trouble = trouble
@@ -101,9 +101,9 @@ def test_an_object_that_breaks_ingest_is_named_by_a_finding(
 def test_what_a_handler_quotes_of_an_object_is_stored_without_secrets(
     fleet: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
-    def trouble(_: SyncContext, one: object) -> None:
-        one.row.problem_code = "odd"  # type: ignore[attr-defined]
-        one.row.problem = "no MAC: token=abcdef0123456789"  # type: ignore[attr-defined]
+    def trouble(_: SyncContext, parsed: object) -> None:
+        parsed.row.problem_code = "odd"  # type: ignore[attr-defined]
+        parsed.row.problem = "no MAC: token=abcdef0123456789"  # type: ignore[attr-defined]
 
     nodes.trouble = trouble
     for _ in range(2):

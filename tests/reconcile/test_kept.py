@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.clusters.reconcile.handler import Handler
 from pools.core.kubernetes.resources import Manifest
 from pools.models import Connection
@@ -25,13 +24,13 @@ class Choosy(small.Small):
         return {"metadata": {key: manifest["metadata"][key] for key in stored}}
 
 
-def wanted(name: str) -> Manifest:
+def labelled_node(name: str) -> Manifest:
     return small.node(name, wanted="yes")
 
 
 def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) -> None:
     nodes = Choosy()
-    fake.put(wanted("a"))
+    fake.put(labelled_node("a"))
     fake.put(small.node("b"))
     run = small.reconcile(connection, nodes)
     assert (run.kinds["CiliumNode"]["seen"], nodes.ingested) == (1, ["a"])
@@ -40,21 +39,19 @@ def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) 
     assert small.reconcile(connection, nodes).kinds["CiliumNode"]["changed"] == 0
 
 
-def tell(connection: Connection, nodes: Handler, *told: tuple[str, Manifest]) -> None:
-    connection.refresh_from_db()
-    at = watchers.read(connection.positions, nodes.kind)
-    lease = leases.borrow(connection.pk, leases.worker_name())
-    assert at is not None
-    assert lease is not None
-    to = dataclasses.replace(at, version=f"{at.version}0")
-    run = watch_events.ingest_events(lease, [nodes], nodes.kind, told, position=at, to=to)
-    assert not run.error_code
+def tell(connection: Connection, nodes: Handler, *events: tuple[str, Manifest]) -> None:
+    assert not small.ingest(connection, nodes.kind, [nodes], *events).error_code
 
 
 def test_a_watch_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) -> None:
     nodes = Choosy()
     small.reconcile(connection, nodes)
-    tell(connection, nodes, ("ADDED", fake.put(wanted("a"))), ("ADDED", fake.put(small.node("b"))))
+    tell(
+        connection,
+        nodes,
+        ("ADDED", fake.put(labelled_node("a"))),
+        ("ADDED", fake.put(small.node("b"))),
+    )
     assert nodes.ingested == ["a"]
     assert set(small.rows(connection)[0].manifest) == {"metadata"}
     tell(connection, nodes, ("MODIFIED", fake.put(small.node("a"))))

@@ -75,7 +75,7 @@ def test_a_pass_that_is_paused_meanwhile_is_no_failure(
         return ()
 
     fake.put(small.node("a"))
-    nodes.wanted = pause
+    nodes.writes = pause
     run = small.reconcile(connection, nodes)
     assert run.error_code == "connection_paused"
     row = Connection.objects.get()
@@ -86,10 +86,10 @@ def test_a_change_during_a_pass_makes_it_due_again(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     """What the pass has read before is old: the change must not wait ten minutes."""
-    nodes.wanted = lambda _: leases.nudge(connection.cluster_id, patient=True) or ()  # type: ignore[func-returns-value]
+    nodes.writes = lambda _: leases.nudge(connection.cluster_id, patient=True) or ()  # type: ignore[func-returns-value]
     small.reconcile(connection, nodes)
     assert leases.due_connections() == [connection.pk]
-    nodes.wanted = lambda _: ()
+    nodes.writes = lambda _: ()
     small.reconcile(connection, nodes)
     assert leases.due_connections() == []
 
@@ -200,7 +200,7 @@ def test_killed_in_the_middle_the_next_worker_completes_it(
     assert SyncRun.objects.get().ended_at is None
     expire()
     assert leases.due_connections() == [row.pk]
-    nodes.wanted = small.labelling("a", "b", "c")
+    nodes.writes = small.labelling("a", "b", "c")
     assert small.reconcile(row, nodes).succeeded
     assert small.names(row) == ["a", "b", "c"]
     for name in "abc":
@@ -222,12 +222,12 @@ def test_a_lost_database_connection_hands_the_lease_back(
             cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
         return ()
 
-    nodes.wanted = lose
+    nodes.writes = lose
     run = small.reconcile(row, nodes)
     assert run.error_code == "ipam_unavailable"
     now = Connection.objects.get()
     assert (now.error_code, now.failures, now.leased_until) == ("ipam_unavailable", 1, None)
-    nodes.wanted = lambda _: ()
+    nodes.writes = lambda _: ()
     assert small.reconcile(row, nodes).succeeded
 
 
@@ -240,7 +240,7 @@ def test_an_error_of_our_own_hands_the_lease_back(
     def limit(_: Any) -> tuple[()]:
         raise Ends
 
-    nodes.wanted = limit
+    nodes.writes = limit
     with pytest.raises(Ends):
         small.reconcile(connection, nodes)
     now = Connection.objects.get()

@@ -27,7 +27,7 @@ def big(name: str) -> dict[str, Any]:
     return manifest
 
 
-def named(name: str, text: str) -> dict[str, Any]:
+def labelled_node(name: str, text: str) -> dict[str, Any]:
     manifest = small.node(name)
     manifest["metadata"]["annotations"] = {"odd": text}
     return manifest
@@ -36,10 +36,10 @@ def named(name: str, text: str) -> dict[str, Any]:
 POISON: dict[str, tuple[dict[str, Any], str]] = {
     "large": (big("odd"), ""),
     "long-name": (small.node("o" * 253), ""),
-    "nul": (named("odd", "a\0b"), "unstorable"),
-    "backslash-u0000": (named("odd", "\\u0000"), ""),
-    "emoji": (named("odd", "\U0001f600"), ""),
-    "deep": (named("odd", "[" * 100_000), ""),
+    "nul": (labelled_node("odd", "a\0b"), "unstorable"),
+    "backslash-u0000": (labelled_node("odd", "\\u0000"), ""),
+    "emoji": (labelled_node("odd", "\U0001f600"), ""),
+    "deep": (labelled_node("odd", "[" * 100_000), ""),
     "refused": (small.node("odd", poison="yes"), "poison"),
 }
 
@@ -63,15 +63,15 @@ def test_a_poisonous_object_fails_alone(
 
 
 def _raise(error: Exception) -> Any:
-    def trouble(_: SyncContext, one: ParsedObject) -> None:
-        if one.row.name == "bad":
+    def trouble(_: SyncContext, parsed: ParsedObject) -> None:
+        if parsed.row.name == "bad":
             raise error
 
     return trouble
 
 
-def _break_the_database(_: SyncContext, one: ParsedObject) -> None:
-    if one.row.name == "bad":
+def _break_the_database(_: SyncContext, parsed: ParsedObject) -> None:
+    if parsed.row.name == "bad":
         with database.cursor() as cursor:
             cursor.execute("INSERT INTO pools_cluster (id) VALUES (1)")
 
@@ -151,7 +151,7 @@ def test_a_bad_kind_does_not_stop_the_others(
 ) -> None:
     fake.put(small.node("a"))
     pools = small.Small("CiliumPodIPPool", (small.POOL,))
-    pools.wanted = lambda _: [].pop()
+    pools.writes = lambda _: [].pop()
     run = small.reconcile(connection, pools, nodes)
     assert run.kinds["CiliumPodIPPool"]["code"] == "internal_error"
     assert small.names(connection) == ["a"]
@@ -166,7 +166,7 @@ def test_rows_are_made_by_position(fake: FakeCluster) -> None:
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", "a\ud800b", "\\\0"])
 def test_what_no_database_holds_has_no_text(text: str) -> None:
-    (item,) = next(storage.batches([named("odd", text)]))
+    (item,) = next(storage.batches([labelled_node("odd", text)]))
     assert item.text == ""
 
 

@@ -16,7 +16,7 @@ from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
 
-def at(connection: Connection, kind: str = "CiliumNode") -> Position:
+def watch_position(connection: Connection, kind: str = "CiliumNode") -> Position:
     connection.refresh_from_db()
     result = watchers.read(connection.positions, kind)
     assert result is not None
@@ -26,20 +26,20 @@ def at(connection: Connection, kind: str = "CiliumNode") -> Position:
 def tell(
     connection: Connection,
     nodes: small.Small,
-    *told: tuple[str, Manifest],
+    *events: tuple[str, Manifest],
     since: Position | None = None,
     others: tuple[small.Small, ...] = (),
 ) -> SyncRun:
     """What happened since `since`, by default since the kind was taken in last."""
     lease = leases.borrow(connection.pk, "watcher")
     assert lease is not None
-    version = told[-1][1]["metadata"]["resourceVersion"] if told else "0"
+    version = events[-1][1]["metadata"]["resourceVersion"] if events else "0"
     return watch_events.ingest_events(
         lease,
         [nodes, *others],
         nodes.kind,
-        told,
-        position=since or at(connection),
+        events,
+        position=since or watch_position(connection),
         to=Position("cilium.io/v2", version),
     )
 
@@ -59,7 +59,7 @@ def test_events_are_taken_in(fake: FakeCluster, listed: Connection, nodes: small
     run = tell(listed, nodes, ("ADDED", new))
     assert run.kinds["CiliumNode"]["changed"] == 1
     assert small.names(listed) == ["a", "b"]
-    assert at(listed).version == new["metadata"]["resourceVersion"]
+    assert watch_position(listed).version == new["metadata"]["resourceVersion"]
     assert (listed.due_at, listed.leased_until) == (due, None)
 
 
@@ -68,14 +68,14 @@ def test_doubled_events_change_nothing(
 ) -> None:
     new = fake.put(small.node("b"))
     for _ in range(3):
-        tell(listed, nodes, ("ADDED", new), ("ADDED", new), since=at(listed))
+        tell(listed, nodes, ("ADDED", new), ("ADDED", new), since=watch_position(listed))
     assert nodes.ingested == ["b"]
     assert SyncRun.objects.filter(trigger=Trigger.WATCH).count() == 1
 
 
 def test_late_events_are_dropped(fake: FakeCluster, listed: Connection, nodes: small.Small) -> None:
     """Of a watcher that slept, while a pass has seen what came after."""
-    since = at(listed)
+    since = watch_position(listed)
     old = fake.put(small.node("a", zone="old"))
     gone = fake.put(small.node("gone"))
     fake.put(small.node("a", zone="new"))
@@ -120,12 +120,12 @@ def test_a_deletion_of_another_uid_is_nobodys_end(listed: Connection, nodes: sma
 def test_what_we_wrote_ourselves_is_no_news(
     fake: FakeCluster, listed: Connection, nodes: small.Small
 ) -> None:
-    nodes.wanted = small.labelling("a", "b")
+    nodes.writes = small.labelling("a", "b")
     new = fake.put(small.node("b"))
     run = tell(listed, nodes, ("ADDED", new))
     # The handler wanted both; an object that was not touched is looked up, not asked for.
     assert run.kinds["CiliumNode"]["written"] == 2
-    assert not fake.log.of("get", "ciliumnodes")
+    assert not fake.log.select("get", "ciliumnodes")
     fake.log.clear()
     mine = fake.object("ciliumnodes", "b")
     again = tell(listed, nodes, ("MODIFIED", mine))
@@ -139,15 +139,15 @@ def test_a_kind_that_follows_is_asked_too(
     pools = small.Small("CiliumPodIPPool", (small.POOL,), follows=("CiliumNode",))
     fake.put(small.node("a"))
     small.reconcile(connection, nodes, pools)
-    asked: list[SyncContext] = []
+    contexts: list[SyncContext] = []
 
-    def wanted(context: SyncContext) -> tuple[()]:
-        asked.append(context)
+    def record_context(context: SyncContext) -> tuple[()]:
+        contexts.append(context)
         return ()
 
-    pools.wanted = wanted
+    pools.writes = record_context
     tell(connection, nodes, ("MODIFIED", fake.put(small.node("a", zone="z"))), others=(pools,))
-    (context,) = asked
+    (context,) = contexts
     assert context.from_watch
     assert context.changed_keys == {("", "a")}
     assert context.served["CiliumPodIPPool"] == small.POOL
@@ -156,7 +156,7 @@ def test_a_kind_that_follows_is_asked_too(
 def test_another_cluster_is_not_written_to(
     fake: FakeCluster, listed: Connection, nodes: small.Small
 ) -> None:
-    nodes.wanted = small.labelling("b")
+    nodes.writes = small.labelling("b")
     new = fake.put(small.node("b"))
     fake.kube_system_uid = "another"
     run = tell(listed, nodes, ("ADDED", new))
@@ -167,10 +167,10 @@ def test_another_cluster_is_not_written_to(
 def test_a_fault_keeps_the_position(
     fake: FakeCluster, listed: Connection, nodes: small.Small
 ) -> None:
-    before: Any = at(listed)
-    nodes.wanted = small.labelling("b")
+    before: Any = watch_position(listed)
+    nodes.writes = small.labelling("b")
     fake.faults.add(verb="patch", effect="cut")
     run = tell(listed, nodes, ("ADDED", fake.put(small.node("b"))))
     assert run.error_code == "cluster_unreachable"
-    assert at(listed) == before
+    assert watch_position(listed) == before
     assert (listed.failures, listed.leased_until) == (1, None)

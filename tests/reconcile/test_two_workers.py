@@ -73,11 +73,11 @@ def test_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
     """Three processes want to pass over one cluster, and all of them do, one after the other."""
     arguments = ("cilium", str(connection.pk))
     with (
-        processes.started(*arguments) as one,
-        processes.started(*arguments) as two,
-        processes.started(*arguments) as three,
+        processes.started(*arguments) as first,
+        processes.started(*arguments) as second,
+        processes.started(*arguments) as third,
     ):
-        everybody = (one, two, three)
+        everybody = (first, second, third)
         assert [item.wait(LONG) for item in everybody] == [0, 0, 0]
         outputs = [item.output for item in everybody]
     assert all("ended True" in item for item in outputs), outputs
@@ -98,7 +98,7 @@ def test_stopped_for_longer_than_its_lease(
 
         def stop() -> None:
             first.send(signal.SIGSTOP)
-            stopped.append(fake.log.of(where, "ciliumnodes")[-1])
+            stopped.append(fake.log.select(where, "ciliumnodes")[-1])
 
         skip = {"list": 0, "update": 5}[where]  # tried out and written, twice; tried out
         fake.faults.add(verb=where, path="ciliumnodes", skip=skip, call=stop)

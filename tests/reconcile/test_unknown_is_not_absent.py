@@ -120,7 +120,7 @@ def test_another_cluster_behind_the_address(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a"))
-    nodes.wanted = small.labelling("a")
+    nodes.writes = small.labelling("a")
     assert small.reconcile(connection, nodes).succeeded
     pinned, before = Connection.objects.get().identity, fake.kube_system_uid
     assert pinned == before
@@ -132,7 +132,7 @@ def test_another_cluster_behind_the_address(
         run = small.reconcile(connection, nodes)
         assert run.error_code == sync.IdentityChanged.code
     assert not fake.log.writes
-    assert not fake.log.of("list", "ciliumnodes")
+    assert not fake.log.select("list", "ciliumnodes")
     assert not nodes.forgotten
     assert small.names(connection) == ["a"]
     connection.refresh_from_db()

@@ -26,20 +26,20 @@ def connection(fake: FakeCluster, transactional_db: None) -> Connection:
 
 def streams(fake: FakeCluster) -> int:
     """How many watches the cluster was asked for."""
-    return len(fake.log.of("watch", "ciliumnodes"))
+    return len(fake.log.select("watch", "ciliumnodes"))
 
 
 def test_what_happens_reaches_the_register(fake: FakeCluster, connection: Connection) -> None:
     with processes.started("watch"):
         eventually.until(lambda: streams(fake))
-        lists = len(fake.log.of("list"))
+        lists = len(fake.log.select("list"))
         fake.put(small.node("a"))
         eventually.until(lambda: small.names(connection) == ["a"])
         fake.put(small.node("a", zone="z"))
         eventually.until(lambda: "zone" in small.rows(connection)[0].manifest["metadata"]["labels"])
         fake.remove("ciliumnodes", "a")
         eventually.until(lambda: not small.rows(connection))
-        assert len(fake.log.of("list")) == lists, "a watch lists nothing"
+        assert len(fake.log.select("list")) == lists, "a watch lists nothing"
         runs = SyncRun.objects.filter(trigger=Trigger.WATCH)
         eventually.until(lambda: runs.count() == 3)  # a run is stored when it has ended
     assert [run.kinds["CiliumNode"]["changed"] for run in runs.order_by("id")] == [1, 1, 0]
@@ -139,9 +139,9 @@ def test_two_watchers_share_the_clusters(fake: FakeCluster, connection: Connecti
 def test_what_changes_is_followed_within_seconds(
     how: str, fake: FakeCluster, connection: Connection
 ) -> None:
-    def left() -> bool:
+    def ended() -> bool:
         fake.bookmark()  # the server notices by writing
-        return all(item.seconds for item in fake.log.of("watch"))
+        return all(item.seconds for item in fake.log.select("watch"))
 
     with processes.started("watch"):
         eventually.until(lambda: streams(fake))
@@ -153,14 +153,14 @@ def test_what_changes_is_followed_within_seconds(
         else:
             token = fake.user("other", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
             Connection.objects.update(sealed=small.sealed(fake, connection.cluster_id, token=token))
-            eventually.until(lambda: fake.log.of("watch")[-1].user == "other")
+            eventually.until(lambda: fake.log.select("watch")[-1].user == "other")
             fake.put(small.node("a"))
             eventually.until(lambda: small.names(connection) == ["a"])
             return
-        eventually.until(left)
-        asked = streams(fake)
+        eventually.until(ended)
+        before = streams(fake)
         fake.put(small.node("a"))
-        assert streams(fake) == asked
+        assert streams(fake) == before
 
 
 @pytest.mark.exhaustive
@@ -173,7 +173,7 @@ def test_a_cluster_that_hangs_holds_up_no_other(fake: FakeCluster, connection: C
         with processes.started("watch"):
             eventually.until(lambda: streams(fake) and streams(slow))
             slow.put(small.node("s"))
-            eventually.until(lambda: slow.log.of("patch"))
+            eventually.until(lambda: slow.log.select("patch"))
             fake.put(small.node("a"))
             # Sooner than the 30 s after which the one that hangs is given up.
             eventually.until(lambda: small.names(connection) == ["a"], 25)

@@ -45,23 +45,23 @@ def test_a_conflict_is_tried_again_with_what_is_there_now(
     nodes: small.Small,
 ) -> None:
     """Somebody changes the object between our reading and our writing: worked out anew."""
-    given: list[dict[str, str]] = []
+    labels_read: list[dict[str, str]] = []
     inner = small.labelled("a") if how == "apply" else taints("a", "i-1")
 
     def make(current: Manifest | None) -> Manifest | None:
         assert current is not None
-        given.append(current["metadata"]["labels"])
+        labels_read.append(current["metadata"]["labels"])
         return inner.make(current)
 
     wish = Write(small.NODE, "a", make, how=how)
-    nodes.wanted = lambda _: [wish]
+    nodes.writes = lambda _: [wish]
     verb = "patch" if how == "apply" else "update"
     for number in range(times):
         fake.faults.add(
             verb=verb, path=r"/a\b", call=lambda n=number: fake.put(small.node("a", zone=str(n)))
         )
     assert counted(small.reconcile(connection, nodes)) == (1, 0)
-    assert [labels["zone"] for labels in given] == ["z", *map(str, range(times))]
+    assert [labels["zone"] for labels in labels_read] == ["z", *map(str, range(times))]
     stored = fake.object("ciliumnodes", "a")
     assert stored["metadata"]["labels"]["zone"] == str(times - 1)
     assert (stored["metadata"]["labels"].get("cadastre") == "yes") == (how == "apply")
@@ -70,10 +70,10 @@ def test_a_conflict_is_tried_again_with_what_is_there_now(
 def test_after_five_times_it_is_shown(
     node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
-    nodes.wanted = small.labelling("a")
+    nodes.writes = small.labelling("a")
     fake.faults.add(verb="patch", status=409, reason="Conflict", message="changed", times=None)
     assert counted(small.reconcile(connection, nodes)) == (0, 1)
-    assert len(fake.log.of("patch")) == 5
+    assert len(fake.log.select("patch")) == 5
     assert Drift.objects.get().conflict == "changed"
 
 
@@ -81,7 +81,7 @@ def test_fields_of_another_manager_are_shown_and_not_forced(
     node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a", cadastre="theirs"), manager="kubectl")
-    nodes.wanted = small.labelling("a")
+    nodes.writes = small.labelling("a")
     for _ in range(2):
         assert counted(small.reconcile(connection, nodes)) == (0, 1)
     drift = Drift.objects.get()
@@ -104,7 +104,7 @@ def test_fields_that_are_unknown_and_finalizers_of_others_are_kept(
     manifest["metadata"]["annotations"] = {"example.org/note": "x"}
     manifest["spec"]["alibaba-cloud"] = {"vpc-id": "v"}
     fake.put(manifest)
-    nodes.wanted = lambda _: [small.labelled("a"), taints("a", "i-1")]
+    nodes.writes = lambda _: [small.labelled("a"), taints("a", "i-1")]
     assert counted(small.reconcile(connection, nodes)) == (2, 0)
     stored = fake.object("ciliumnodes", "a")
     assert stored["metadata"]["finalizers"] == ["example.org/theirs"]
@@ -124,7 +124,7 @@ def test_what_the_cluster_does_not_keep_is_shown_and_sent_once(
         assert current is not None
         return current | {"spec": current["spec"] | {"no-such-field": 1}}
 
-    nodes.wanted = lambda _: [Write(small.NODE, "a", make, how="replace")]
+    nodes.writes = lambda _: [Write(small.NODE, "a", make, how="replace")]
     for _ in range(2):
         fake.log.clear()
         assert counted(small.reconcile(connection, nodes)) == (0, 1)
@@ -138,10 +138,10 @@ def test_shown_and_not_sent(
 ) -> None:
     """Where a managed resource is off, the difference is for people."""
     wish = small.labelled("a")
-    nodes.wanted = lambda _: [Write(wish.resource, wish.name, wish.make, send=False)]
+    nodes.writes = lambda _: [Write(wish.resource, wish.name, wish.make, send=False)]
     assert counted(small.reconcile(connection, nodes)) == (0, 0)
     assert Drift.objects.get().path == "metadata.labels.cadastre"
-    assert not fake.log.of("patch")
+    assert not fake.log.select("patch")
     run = small.reconcile(connection, nodes, trigger=Trigger.DRY_RUN)
     assert "would" not in run.kinds["CiliumNode"]
 
@@ -150,7 +150,7 @@ def test_what_is_ignored_stays_so_until_it_changes(
     node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     wish = small.labelled("a")
-    nodes.wanted = lambda _: [Write(wish.resource, wish.name, wish.make, send=False)]
+    nodes.writes = lambda _: [Write(wish.resource, wish.name, wish.make, send=False)]
     small.reconcile(connection, nodes)
     Drift.objects.update(ignored_reason="as agreed")
     small.reconcile(connection, nodes)
@@ -165,7 +165,7 @@ def test_one_refused_object_does_not_stop_the_others(
 ) -> None:
     for name in "abc":
         fake.put(small.node(name))
-    nodes.wanted = small.labelling("a", "b", "c")
+    nodes.writes = small.labelling("a", "b", "c")
     fake.faults.add(verb="patch", path=r"/a\b", status=422, message="no", times=None)
     fake.faults.add(verb="patch", path=r"/b\b", status=500, message="webhook", times=None)
     assert counted(small.reconcile(connection, nodes)) == (1, 2)
@@ -178,11 +178,11 @@ def test_a_right_that_is_missing_ends_the_kind_soon(
     expected = [f"n-{number:02}" for number in range(40)]
     for name in expected:
         fake.put(small.node(name))
-    nodes.wanted = small.labelling(*expected)
+    nodes.writes = small.labelling(*expected)
     fake.faults.add(verb="patch", status=403, times=None)
     run = small.reconcile(connection, nodes)
     assert run.kinds["CiliumNode"]["code"] == "cluster_forbidden"
-    assert len(fake.log.of("patch")) == 10
+    assert len(fake.log.select("patch")) == 10
 
 
 def test_what_a_handler_gets_wrong_is_that_objects_trouble(
@@ -191,10 +191,10 @@ def test_what_a_handler_gets_wrong_is_that_objects_trouble(
     for name in "ab":
         fake.put(small.node(name))
 
-    def wanted(_: SyncContext) -> list[Write]:
+    def list_writes(_: SyncContext) -> list[Write]:
         return [Write(small.NODE, "a", lambda current: current["nothing"]), small.labelled("b")]
 
-    nodes.wanted = wanted
+    nodes.writes = list_writes
     assert counted(small.reconcile(connection, nodes)) == (1, 1)
 
 
@@ -203,7 +203,7 @@ def test_what_a_handler_gets_wrong_is_that_objects_trouble(
 def test_written_and_the_answer_lost(
     effect: Any, node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
-    nodes.wanted = small.labelling("a")
+    nodes.writes = small.labelling("a")
     fake.faults.add(verb="patch", skip=1, effect=effect)
     run = small.reconcile(connection, nodes)
     assert run.kinds["CiliumNode"]["written"] == 0
@@ -214,7 +214,7 @@ def test_written_and_the_answer_lost(
     fake.log.clear()
     third = small.reconcile(connection, nodes)
     assert third.kinds["CiliumNode"] == {"seen": 1, "changed": 0, "written": 0, "failed": 0}
-    assert not fake.log.of("patch")
+    assert not fake.log.select("patch")
 
 
 def test_half_of_the_objects_written(
@@ -222,7 +222,7 @@ def test_half_of_the_objects_written(
 ) -> None:
     for name in "abcd":
         fake.put(small.node(name))
-    nodes.wanted = small.labelling(*"abcd")
+    nodes.writes = small.labelling(*"abcd")
     fake.faults.add(verb="patch", path=r"/c\b", effect="cut")
     assert counted(small.reconcile(connection, nodes))[0] == 2
     assert counted(small.reconcile(connection, nodes)) == (2, 0)

@@ -13,7 +13,7 @@ from tests.security.target import RunningTarget, Target, create_people
 
 
 @pytest.fixture(scope="module")
-def people(kept: None) -> dict[str, str]:
+def people(module_transaction: None) -> dict[str, str]:
     return create_people()
 
 

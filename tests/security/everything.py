@@ -70,30 +70,30 @@ class Everything:
 
 def create() -> Everything:
     """A little of everything, made by several hands."""
-    made = Everything(two_worlds.Owner())
+    world = Everything(two_worlds.Owner())
     api = apis.Api()
-    _register(made, api)
-    _of_clusters(made, api)
-    _alerts(made)
-    _networks(made)
+    _register(world, api)
+    _of_clusters(world, api)
+    _alerts(world)
+    _networks(world)
     stranger = User.objects.create(username="stranger")
-    memberships.create(made.owner.cluster, ["zulu-ns"], author=factories.BY, user=stranger)
+    memberships.create(world.owner.cluster, ["zulu-ns"], author=factories.BY, user=stranger)
     saved = SavedFilter.objects.create(
-        owner=made.owner.user, list="knox.authtoken", name="mine", shared=True
+        owner=world.owner.user, list="knox.authtoken", name="mine", shared=True
     )
-    made.values |= {"label": saved.list, "filter_id": saved.pk}
-    made.values |= {"list_name": "claims.entry", "parameter": "network", "offered": "networks"}
-    made.values["pk"] = 1  # of a passkey, whose page asks for the password first
-    made.rows |= {
+    world.values |= {"label": saved.list, "filter_id": saved.pk}
+    world.values |= {"list_name": "claims.entry", "parameter": "network", "offered": "networks"}
+    world.values["pk"] = 1  # of a passkey, whose page asks for the password first
+    world.rows |= {
         "auth.user": User.objects.create(username="somebody").pk,
         "auth.group": Group.objects.get(name="viewer").pk,
-        "claims.membership": made.values["membership_id"],
+        "claims.membership": world.values["membership_id"],
         "pools.event": Event.objects.order_by("pk")[0].pk,
     }
-    return made
+    return world
 
 
-def _register(made: Everything, api: apis.Api) -> None:
+def _register(world: Everything, api: apis.Api) -> None:
     """Pools with CIDRs, reserved ranges, blocks in each state, requests and a migration."""
     api.cluster("edge", cluster_prefix=apis.PREFIX)
     api.cluster("empty")
@@ -131,7 +131,7 @@ def _register(made: Everything, api: apis.Api) -> None:
         {"name": "dc", "url": "https://netbox.example:443", "cluster": Cluster.objects.get(name="edge")},
         token="0123456789", author=factories.BY,
     ).pk  # fmt: skip
-    made.values |= {
+    world.values |= {
         "pool_id": pool, "spare": spare, "pods": pods["id"], "cidr_id": cidr, "block_id": held["id"],
         "range_id": reserved["id"], "cooling": cooling["id"], "lost": lost["id"],
         "migration_id": migration["id"], "request_id": waits["id"],
@@ -142,7 +142,7 @@ def _register(made: Everything, api: apis.Api) -> None:
         "register_import_id": drafted_register, "committed_register": committed_register,
         "netbox_source_id": netbox, "exported": "prefixes",
     }  # fmt: skip
-    made.rows |= {
+    world.rows |= {
         "pools.pool": spare, "pools.block": held["id"],
         "pools.allocationrequest": waits["id"],
         "pools.environment": declared, "pools.container": container, "pools.poolcidr": cidr,
@@ -154,18 +154,18 @@ def _register(made: Everything, api: apis.Api) -> None:
 def _register_imports() -> tuple[int, int]:
     """Make a draft of an import, and a committed one."""
     options = register_drafts.ImportOptions(Cluster.objects.get(name="empty"))
-    made = [
+    import_ids = [
         register_drafts.create([("", text)], options, author=factories.BY).pk
         for text in (b"prefix\n10.70.0.0/24\n", b"prefix\n10.71.0.0/24\n")
     ]
-    register_drafts.IMPORTS.commit(made[1], author=factories.BY)
-    return made[0], made[1]
+    register_drafts.IMPORTS.commit(import_ids[1], author=factories.BY)
+    return import_ids[0], import_ids[1]
 
 
-def _of_clusters(made: Everything, api: apis.Api) -> None:
+def _of_clusters(world: Everything, api: apis.Api) -> None:
     """What reconciling leaves behind."""
     cluster = Cluster.objects.get(name="prod")
-    seen = ObservedObject.objects.create(
+    observed_object = ObservedObject.objects.create(
         cluster=cluster, kind="CiliumNode", name="n", uid="u",
         resource_version="1", manifest={}, first_seen_at=Now(), changed_at=Now(),
     )  # fmt: skip
@@ -174,7 +174,7 @@ def _of_clusters(made: Everything, api: apis.Api) -> None:
     )
     finding = Finding.objects.create(cluster=cluster, kind="k", subject="s", code="c", since=Now())
     run = SyncRun.objects.create(cluster=cluster, trigger="people", started_at=Now())
-    block = Block.objects.get(pk=made.values["lost"])
+    block = Block.objects.get(pk=world.values["lost"])
     assert block.allocated_at is not None
     leak = Leak.objects.create(
         block=block, cluster=cluster, source="tooling", observations=2,
@@ -183,37 +183,37 @@ def _of_clusters(made: Everything, api: apis.Api) -> None:
     )  # fmt: skip
     observed = rows.observed(cluster, Role.SERVICES, "10.96.0.0/12", name="kubernetes", uid="u")
     bound = worlds.bound(cluster, "bound-ns", "bound-user")
-    made.values |= {
-        "cluster": "prod", "object_id": seen.pk, "drift_id": drift.pk, "decision": "ignore",
+    world.values |= {
+        "cluster": "prod", "object_id": observed_object.pk, "drift_id": drift.pk, "decision": "ignore",
         "observed_cidr_id": observed.pk, "cluster_id": cluster.pk, "key": callers.make(cluster, author=factories.BY),
     }  # fmt: skip
-    made.rows |= {
-        "pools.cluster": cluster.pk, "pools.observedobject": seen.pk, "pools.drift": drift.pk,
+    world.rows |= {
+        "pools.cluster": cluster.pk, "pools.observedobject": observed_object.pk, "pools.drift": drift.pk,
         "pools.finding": finding.pk, "pools.observedcidr": observed.pk, "pools.run": run.pk, "pools.leak": leak.pk,
         "claims.clusterowner": bound.pk,
     }  # fmt: skip
 
 
-def _alerts(made: Everything) -> None:
+def _alerts(world: Everything) -> None:
     """An alert, and a message to a target."""
     alert = Alert.objects.create(
         code="x", subject="y", level="error", title="t", since=Now(), seen_at=Now()
     )
     target, _secret = targets.create("ops", "https://example.org/", author=factories.BY)
     delivery = outbox.write_test(target).pk
-    made.values |= {
+    world.values |= {
         "runbook": "IpamClusterStale",
         "chapter": "concepts",
         "alert_id": alert.pk,
         "target_id": target.pk,
         "delivery_id": delivery,
     }
-    made.rows |= {"pools.alert": alert.pk, "pools.webhooktarget": target.pk}
+    world.rows |= {"pools.alert": alert.pk, "pools.webhooktarget": target.pk}
 
 
-def _networks(made: Everything) -> None:
+def _networks(world: Everything) -> None:
     """What the VM owner has, and what is above all owners."""
-    owner = made.owner
+    owner = world.owner
     network, ippool = owner.network, owner.ippools[0]
     entry = Entry.objects.filter(ippool=ippool)[0]
     Entry.objects.filter(pk=entry.pk).update(source=EntrySource.REQUEST)
@@ -233,7 +233,7 @@ def _networks(made: Everything) -> None:
     network.nads.update(allow_persistent_ips=True, role="primary")
     decision = owner.cluster.decisions.all()[0]
     membership = owner.user.memberships.all()[0].pk
-    made.values |= {
+    world.values |= {
         "network_id": network.pk, "ippool_id": ippool.pk, "entry_id": entry.pk, "claim_id": claim.pk,
         "empty_network": empty.pk, "bare_network": without.pk, "import_id": drafted.pk,
         "written": written.pk, "number": 1, "wave_id": wave.pk, "vm_id": wave.vms.all()[0].pk,
@@ -242,8 +242,8 @@ def _networks(made: Everything) -> None:
     note = journal.add(
         network, "Ask Ann first.", "info", user=factories.user(), author=worlds.BY
     ).pk
-    made.values |= {"note_id": note, "subject": "network", "subject_id": network.pk}
-    made.rows |= {
+    world.values |= {"note_id": note, "subject": "network", "subject_id": network.pk}
+    world.rows |= {
         "claims.network": network.pk, "claims.ippool": ippool.pk, "claims.entry": entry.pk,
         "claims.ipamclaim": claim.pk, "claims.workload": workload.pk, "claims.wave": wave.pk,
         "claims.networksettings": settings.pk, "claims.vmimport": drafted.pk,

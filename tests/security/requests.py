@@ -190,7 +190,7 @@ PAGES: dict[str, Case] = {
 
 
 def request(
-    made: Everything, address: answers.Address, method: str, word: str = ""
+    world: Everything, address: answers.Address, method: str, word: str = ""
 ) -> tuple[str, Case]:
     """(path with query, what is asked there)"""
     route = address.route
@@ -199,20 +199,20 @@ def request(
         chosen = API.get(f"{key} ({word})" if word else key, Case())
     else:
         chosen = PAGES.get(route, Case())
-    values = [_value(made, route, name, chosen) for name in address.names]
+    values = [_value(world, route, name, chosen) for name in address.names]
     body = chosen.body and json.loads(
-        re.sub(r'"{(\w+)}"', lambda name: str(made.values[name[1]]), json.dumps(chosen.body))
+        re.sub(r'"{(\w+)}"', lambda name: str(world.values[name[1]]), json.dumps(chosen.body))
     )
-    query = chosen.query.format(**made.values)
+    query = chosen.query.format(**world.values)
     return address.filled(*values) + query, replace(chosen, body=body)
 
 
-def _value(made: Everything, route: str, name: str, chosen: Case) -> Any:
+def _value(world: Everything, route: str, name: str, chosen: Case) -> Any:
     """In the admin the first parameter of a table's page is a row of the table."""
     _, site, app, model, *rest = [*route.split("/"), "", ""]
-    row = made.rows.get(f"{app}.{model}")
+    row = world.rows.get(f"{app}.{model}")
     if name in chosen.use:
-        return made.values[chosen.use[name]]
+        return world.values[chosen.use[name]]
     if site == "admin" and row is not None and f"{{{name}}}" in rest[:1]:
         return row
-    return made.values[name]
+    return world.values[name]

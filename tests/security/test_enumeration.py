@@ -20,12 +20,12 @@ def _said(answer: Answer, name: str) -> tuple[int, str, dict[str, str]]:
 
 
 def test_a_login_that_fails_tells_nothing_of_the_user(target: Target) -> None:
-    said = [
+    replies = [
         _said(Visitor(target).login(name, "wrong"), name)
         for name in ("administrator", "administratox", "vera", "verx")
     ]
-    assert said[0][0] in {200, 429}
-    assert [item for item in said if item != said[0]] == []
+    assert replies[0][0] in {200, 429}
+    assert [item for item in replies if item != replies[0]] == []
 
 
 def test_tokens_that_are_wrong_are_wrong_alike(target: Target) -> None:
@@ -35,9 +35,9 @@ def test_tokens_that_are_wrong_are_wrong_alike(target: Target) -> None:
         "cad_" + "0" * 60,
         target.tokens["expired"],
     ]
-    said = [_said(target.rest("GET", "pools/", token=item), item) for item in wrong]
-    bodies = {re.sub(r'"request_id": "[^"]*"', "", text) for _, text, _ in said}
-    assert ({status for status, _, _ in said}, len(bodies)) == ({401}, 1)
+    replies = [_said(target.rest("GET", "pools/", token=item), item) for item in wrong]
+    bodies = {re.sub(r'"request_id": "[^"]*"', "", text) for _, text, _ in replies}
+    assert ({status for status, _, _ in replies}, len(bodies)) == ({401}, 1)
 
 
 def test_what_is_foreign_is_like_what_is_not_there(target: Target) -> None:
@@ -51,14 +51,14 @@ def test_what_is_foreign_is_like_what_is_not_there(target: Target) -> None:
     visitor = Visitor(target)
     visitor.login("vera")
     for path in ("", "manifest/", "workloads/", "addresses-for-mac/?mac=02:00:00:00:00:01"):
-        told = [
+        replies = [
             _said(target.rest("GET", f"networks/{item}/{path}", token="vera"), f"/{item}/")
             for item in (foreign, absent)
         ]
-        texts = [re.sub(r'"request_id": "[^"]*"', "", text) for _, text, _ in told]
+        texts = [re.sub(r'"request_id": "[^"]*"', "", text) for _, text, _ in replies]
         assert texts[0] == texts[1], path
-        assert told[0][0] == told[1][0] == 404, path
-        assert told[0][2] == told[1][2], path
+        assert replies[0][0] == replies[1][0] == 404, path
+        assert replies[0][2] == replies[1][2], path
     for path in ("change", "history", "delete", "edit"):
         pages = [
             _said(visitor.ask("GET", f"/admin/claims/network/{item}/{path}/"), f"/{item}/")

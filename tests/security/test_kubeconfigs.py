@@ -87,7 +87,7 @@ def test_no_message_goes_to_this_machine(running: RunningTarget, canary: socket.
         place = f"webhook-targets/{created.json()['id']}/"
         assert running.rest("POST", f"{place}test/").status == 202
         eventually.until(
-            lambda at=place: running.rest("GET", f"{at}deliveries/").json()["results"][0][
+            lambda path=place: running.rest("GET", f"{path}deliveries/").json()["results"][0][
                 "last_error"
             ]
         )

@@ -48,8 +48,8 @@ def token(site: running_site.Site) -> str:
 def send(site: running_site.Site, method: str, path: str, body: bytes = b"", **headers: str) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
     try:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body, named)
+        sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, sent_headers)
         answer = connection.getresponse()
         answer.read()
         return answer.status

@@ -23,9 +23,9 @@ def test_every_rule_is_there_once() -> None:
 
 def test_every_test_of_the_map_exists() -> None:
     for rule, cell in _ROW.findall(PAGE):
-        named = _TEST.findall(cell)
-        assert named or cell.startswith("none: "), rule
-        for path, name in named:
+        references = _TEST.findall(cell)
+        assert references or cell.startswith("none: "), rule
+        for path, name in references:
             text = (ROOT / path).read_text()
             assert f"def {name or 'test_'}" in text, (rule, path, name)
 

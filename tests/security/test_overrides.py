@@ -39,8 +39,8 @@ def test_force_and_the_end_of_a_cooldown(target: Target) -> None:
     assert target.rest("POST", cooldown, {}).status == 400
     assert target.rest("POST", cooldown, {"reason": "never used"}).status == 200
     events = target.rest("GET", f"events/?block={held['cidr']}&limit=20").json()["results"]
-    said = {(event["actor"], event["reason"]) for event in events}
-    assert {("administrator", "its host burnt"), ("administrator", "never used")} <= said
+    reasons = {(event["actor"], event["reason"]) for event in events}
+    assert {("administrator", "its host burnt"), ("administrator", "never used")} <= reasons
 
 
 def test_a_cluster_goes_by_force_with_a_reason_only(target: Target) -> None:

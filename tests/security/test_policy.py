@@ -74,17 +74,17 @@ def test_the_lines_of_rest_are_the_methods_of_the_views() -> None:
         assert stated == set(getattr(view, "needs", {"GET": ()})), address.route
 
 
-class Asked:
+class RoleClient:
     """Somebody with a role, and what the product answers them."""
 
-    def __init__(self, made: Everything, role: str) -> None:
-        self.made, self.role, self.user = made, role, None
+    def __init__(self, world: Everything, role: str) -> None:
+        self.world, self.role, self.user = world, role, None
         self.session = self.token = Client(raise_request_exception=False)
         if role == "anybody":
             return
-        self.user = made.user("nobody" if role == "signed in" else role)
+        self.user = world.user("nobody" if role == "signed in" else role)
         self.session, self.token = everything.session(self.user), everything.token(self.user)
-        made.rows["knox.authtoken"] = AuthToken.objects.get(user=self.user).pk
+        world.rows["knox.authtoken"] = AuthToken.objects.get(user=self.user).pk
         self._cookies = {name: cookie.value for name, cookie in self.session.cookies.items()}
 
     def __call__(self, client: Client, method: str, path: str, body: Any = None) -> Any:
@@ -124,29 +124,29 @@ def _succeeded(answer: Any, case: requests.Case) -> bool:
 
 
 @pytest.fixture(scope="module")
-def _everything(kept: None) -> Everything:
+def _everything(module_transaction: None) -> Everything:
     """Made once: each request is undone, and each test."""
     return everything.create()
 
 
 @pytest.fixture
-def made(_everything: Everything, db: None) -> Everything:
+def world(_everything: Everything, db: None) -> Everything:
     return replace(_everything, rows=dict(_everything.rows), values=dict(_everything.values))
 
 
 @pytest.mark.parametrize(("role", "number"), BY_TURNS_OR_BOTH)
-def test_rest(made: Everything, role: str, number: int) -> None:
-    asked = Asked(made, role)
-    clients = itertools.cycle([asked.token, asked.session])
+def test_rest(world: Everything, role: str, number: int) -> None:
+    caller = RoleClient(world, role)
+    clients = itertools.cycle([caller.token, caller.session])
     wrong = []
     for address in answers.addresses("api/v1/"):
         lines = {(line.method, line.word): line for line in BY_ADDRESS[address.route]}
         for (method, word), line in lines.items():
             if role == STRANGER and line.owner == "own" and method != "GET" and not address.names:
                 continue  # what bodies that name others' things do is swept elsewhere
-            path, case = requests.request(made, address, method, word)
+            path, case = requests.request(world, address, method, word)
             for client in itertools.islice(clients, number):
-                answer = asked(client, method, path, case.body)
+                answer = caller(client, method, path, case.body)
                 right = _succeeded(answer, case) if line.allows(role) else _refused(answer, address)
                 if not right:
                     wrong.append((method, path, word, answer.status_code, answer.content[:200]))
@@ -155,44 +155,46 @@ def test_rest(made: Everything, role: str, number: int) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("role", PROBED)
-def test_rest_knows_no_other_method(made: Everything, role: str) -> None:
-    asked = Asked(made, role)
+def test_rest_knows_no_other_method(world: Everything, role: str) -> None:
+    caller = RoleClient(world, role)
     for address in answers.addresses("api/v1/"):
-        path, _ = requests.request(made, address, "GET")
+        path, _ = requests.request(world, address, "GET")
         stated = {line.method for line in BY_ADDRESS[address.route]}
-        assert list(_other_methods(asked, path, stated)) == [], path
+        assert list(_other_methods(caller, path, stated)) == [], path
 
 
-def _other_methods(asked: Asked, path: str, stated: set[str]) -> Iterator[tuple[str, int]]:
+def _other_methods(caller: RoleClient, path: str, stated: set[str]) -> Iterator[tuple[str, int]]:
     """Those of the methods without a line that are not refused; HEAD goes with GET."""
     for method in METHODS:
         if method in stated or (method == "HEAD" and "GET" in stated):
             continue
-        status = asked(asked.token, method, path).status_code
+        status = caller(caller.token, method, path).status_code
         if status != 405 and (method, status) != ("OPTIONS", 200):
             yield method, status
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["signed in", "viewer", OWNER])
-def test_head_is_answered_as_get_is(made: Everything, role: str) -> None:
-    asked = Asked(made, role)
+def test_head_is_answered_as_get_is(world: Everything, role: str) -> None:
+    caller = RoleClient(world, role)
     for address in answers.addresses("api/v1/"):
         if any(line.method == "GET" for line in BY_ADDRESS[address.route]):
-            path, _ = requests.request(made, address, "GET")
-            statuses = {asked(asked.token, method, path).status_code for method in ("GET", "HEAD")}
+            path, _ = requests.request(world, address, "GET")
+            statuses = {
+                caller(caller.token, method, path).status_code for method in ("GET", "HEAD")
+            }
             assert len(statuses) == 1, path
 
 
-def test_without_a_login(made: Everything) -> None:
-    asked = Asked(made, "anybody")
+def test_without_a_login(world: Everything) -> None:
+    caller = RoleClient(world, "anybody")
     for address in answers.addresses():
         if address.route.startswith(WEBHOOKS):
             continue
         open_to_all = {line.method for line in BY_ADDRESS[address.route] if line.role == "anybody"}
-        path, _ = requests.request(made, address, "GET")
+        path, _ = requests.request(world, address, "GET")
         for method in METHODS:
-            answer = asked(asked.session, method, path)
+            answer = caller(caller.session, method, path)
             where = (method, path, answer.status_code)
             if method in open_to_all or (method == "HEAD" and "GET" in open_to_all):
                 # A POST without its body may be a bad request.
@@ -212,28 +214,28 @@ def test_without_a_login(made: Everything) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_token_opens_no_page(made: Everything) -> None:
-    asked = Asked(made, "superuser")
+def test_a_token_opens_no_page(world: Everything) -> None:
+    caller = RoleClient(world, "superuser")
     for address in answers.addresses("admin/"):
         if not any(line.role == "anybody" for line in BY_ADDRESS[address.route]):
-            path, _ = requests.request(made, address, "GET")
-            assert "/admin/login/" in asked(asked.token, "GET", path).headers["Location"], path
+            path, _ = requests.request(world, address, "GET")
+            assert "/admin/login/" in caller(caller.token, "GET", path).headers["Location"], path
 
 
 @pytest.mark.parametrize(("role", "number"), BY_TURNS_OR_BOTH)
-def test_pages(made: Everything, role: str, number: int) -> None:
+def test_pages(world: Everything, role: str, number: int) -> None:
     """A POST without a field: who may not do it is refused before anything is read."""
-    asked = Asked(made, role)
+    caller = RoleClient(world, role)
     turns = itertools.cycle(("GET", "POST"))
     wrong = []
     for address in answers.addresses("admin/"):
         lines = {line.method: line for line in BY_ADDRESS[address.route]}
-        path, case = requests.request(made, address, "GET")
+        path, case = requests.request(world, address, "GET")
         for method in itertools.islice(turns, number if len(lines) == 2 else 2):
             if method not in lines and role not in PROBED:
                 continue
             with CaptureQueriesContext(connection) as queries:
-                answer = asked(asked.session, method, path)
+                answer = caller(caller.session, method, path)
             line = lines.get(method)
             if line is None:
                 right = not [query for query in queries if _WRITES.match(query["sql"])]
@@ -253,48 +255,48 @@ def test_pages(made: Everything, role: str, number: int) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("method", ["OPTIONS", "PUT", "PATCH", "DELETE", "TRACE"])
-def test_pages_know_no_other_method(made: Everything, method: str) -> None:
-    asked = Asked(made, "superuser")
+def test_pages_know_no_other_method(world: Everything, method: str) -> None:
+    caller = RoleClient(world, "superuser")
     for address in answers.addresses("admin/"):
-        path, _ = requests.request(made, address, "GET")
-        answer = asked(asked.session, method, path)
+        path, _ = requests.request(world, address, "GET")
+        answer = caller(caller.session, method, path)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, POST"), path
 
 
 @pytest.mark.parametrize("role", EACH_ROLE)
-def test_actions(made: Everything, role: str) -> None:
+def test_actions(world: Everything, role: str) -> None:
     """What a list offers to do, which is also all that it does (Django looks there)."""
     stated = {(action.table, action.name): action for action in policy.actions()}
     offered = set()
     request = RequestFactory().post("/")
-    request.user = Asked(made, role).user  # type: ignore[assignment]
+    request.user = RoleClient(world, role).user  # type: ignore[assignment]
     for model, page in admin.site._registry.items():
         for name in page.get_actions(request):
             offered.add((f"{model._meta.app_label}/{model._meta.model_name}", name))
     assert offered == {key for key, action in stated.items() if action.allows(role)}
 
 
-def test_api_servers_come_with_a_key_and_nobody_else(made: Everything) -> None:
+def test_api_servers_come_with_a_key_and_nobody_else(world: Everything) -> None:
     """No role opens a webhook; with the cluster's key only the body is wrong."""
     for role in ("anybody", "superuser"):
-        asked = Asked(made, role)
+        caller = RoleClient(world, role)
         for address in answers.addresses("webhooks/"):
             assert {line.role for line in BY_ADDRESS[address.route]} == {policy.API_SERVER}
-            good = [made.values[name] for name in address.names]
-            bad = ["x" if name == "key" else made.values[name] for name in address.names]
+            good = [world.values[name] for name in address.names]
+            bad = ["x" if name == "key" else world.values[name] for name in address.names]
             expected = 400 if "key" in address.names else 403
-            assert asked(asked.token, "POST", address.filled(*good), {}).status_code == expected
-            assert asked(asked.token, "POST", address.filled(*bad), {}).status_code == 403
+            assert caller(caller.token, "POST", address.filled(*good), {}).status_code == expected
+            assert caller(caller.token, "POST", address.filled(*bad), {}).status_code == 403
             for method in ("GET", "PUT", "PATCH", "DELETE", "OPTIONS"):
-                assert asked(asked.token, method, address.filled(*good)).status_code == 405
+                assert caller(caller.token, method, address.filled(*good)).status_code == 405
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("role", EACH_ROLE)
-def test_metrics(made: Everything, role: str) -> None:
-    asked = Asked(made, role)
+def test_metrics(world: Everything, role: str) -> None:
+    caller = RoleClient(world, role)
     (line,) = BY_ADDRESS["/metrics"]
-    for client in (asked.session, asked.token):
-        assert asked(client, "GET", "/metrics").status_code == (200 if line.allows(role) else 403)
+    for client in (caller.session, caller.token):
+        assert caller(client, "GET", "/metrics").status_code == (200 if line.allows(role) else 403)
         for method in ("POST", "PUT", "PATCH", "DELETE"):
-            assert asked(client, method, "/metrics").status_code in {403, 405}
+            assert caller(client, method, "/metrics").status_code in {403, 405}

@@ -12,10 +12,10 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.exhaustive
 def test_cookies_are_for_this_site_over_tls_only(running: RunningTarget) -> None:
     visitor = Visitor(running)
-    given = visitor.ask("GET", "/admin/login/").headers.get_all("Set-Cookie", [])
-    given += visitor.login("viewer").headers.get_all("Set-Cookie", [])
-    assert {line.partition("=")[0] for line in given} >= {"csrftoken", "sessionid"}
-    for line in given:
+    cookies = visitor.ask("GET", "/admin/login/").headers.get_all("Set-Cookie", [])
+    cookies += visitor.login("viewer").headers.get_all("Set-Cookie", [])
+    assert {line.partition("=")[0] for line in cookies} >= {"csrftoken", "sessionid"}
+    for line in cookies:
         assert "; Secure" in line, line
         assert "; SameSite=Lax" in line, line
         assert "; HttpOnly" in line or line.startswith("csrftoken="), line

@@ -142,14 +142,14 @@ def test_a_body_in_chunks_has_the_same_limit(site: running_site.Site) -> None:
 def test_requests_in_pieces_in_a_row_and_announced_ones_are_answered(
     site: running_site.Site,
 ) -> None:
-    one = b"GET /api/v1/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    request = b"GET /api/v1/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(("127.0.0.1", site.port), timeout=60) as connection:
-        for position in range(len(one)):
-            connection.sendall(one[position : position + 1])
+        for position in range(len(request)):
+            connection.sendall(request[position : position + 1])
         first = answer(connection)
-        connection.sendall(one + one[:20])
+        connection.sendall(request + request[:20])
         assert answer(connection) == first or first[0] < 500
-        connection.sendall(one[20:])
+        connection.sendall(request[20:])
         assert answer(connection)[0] == first[0]
         announced = BODY.replace(b"100000", b"9").replace(
             b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"

@@ -51,11 +51,11 @@ def _everything(django_db_setup: None, django_db_blocker: Any) -> Iterator[Every
 
 
 @pytest.fixture
-def made(_everything: Everything, db: None) -> Everything:
+def world(_everything: Everything, db: None) -> Everything:
     return _everything
 
 
-def _add_other_cluster(made: Everything) -> None:
+def _add_other_cluster(world: Everything) -> None:
     """A cluster whose objects have addresses, MACs and namespaces of the cluster prod."""
     api = apis.Api()
     api.user.username = f"{OTHER}-author"
@@ -70,8 +70,8 @@ def _add_other_cluster(made: Everything) -> None:
     ):
         family = {"mask_size": size, "cidrs": [{"cidr": cidr}]}
         body = {"cluster": OTHER, "name": f"{OTHER}-{name}", "category": category, "ipv4": family}
-        made.values[f"{OTHER}_{name}"] = api.create("pools/", body)["id"]
-    api.take(made.values[f"{OTHER}_vms"], f"{OTHER}-held", env=f"{OTHER}-env")
+        world.values[f"{OTHER}_{name}"] = api.create("pools/", body)["id"]
+    api.take(world.values[f"{OTHER}_vms"], f"{OTHER}-held", env=f"{OTHER}-env")
     network = worlds.network(f"{OTHER}-net", subnets=("10.60.0.0/24",), of=cluster, namespace=OTHER)
     NAD.objects.create(network=network, namespace="alpha", name=f"{OTHER}-nad")
     worlds.entry(worlds.ippool(network, f"{OTHER}-ippool"), _MAC, _IP, vm="web-0", namespace="alpha", note=OTHER)  # fmt: skip
@@ -79,7 +79,7 @@ def _add_other_cluster(made: Everything) -> None:
     worlds.workload(network, "web-0", _MAC, _IP, namespace="alpha", node=OTHER)
     drafts.draft(network, drafts.row(f"{OTHER}-5", _MAC, "10.60.0.20"), namespace="alpha")
     rows.observed(cluster, Role.SERVICES, "10.96.0.0/12", name=OTHER, uid=OTHER)
-    made.values["other_network"] = network.pk
+    world.values["other_network"] = network.pk
 
 
 class Caller:
@@ -108,12 +108,12 @@ class Caller:
         return self(method, f"{apis.ROOT}{path}", body)
 
 
-def _each_request(made: Everything) -> Iterator[tuple[policy.Line, str, requests.Case]]:
+def _each_request(world: Everything) -> Iterator[tuple[policy.Line, str, requests.Case]]:
     """All methods of all endpoints of REST, as somebody asks who may do it."""
     addresses = {address.route: address for address in answers.addresses("api/v1/")}
     for line in policy.lines():
         if line.route in addresses:
-            yield line, *requests.request(made, addresses[line.route], line.method, line.word)
+            yield line, *requests.request(world, addresses[line.route], line.method, line.word)
 
 
 def _documented(level: str) -> set[str]:
@@ -129,9 +129,9 @@ def _documented(level: str) -> set[str]:
 
 
 @pytest.mark.exhaustive
-def test_a_reading_token_changes_nothing(made: Everything) -> None:
+def test_a_reading_token_changes_nothing(world: Everything) -> None:
     caller, allowed = Caller("read"), set()
-    for line, path, case in _each_request(made):
+    for line, path, case in _each_request(world):
         with CaptureQueriesContext(connection) as queries:
             answer = caller(line.method, path, case.body)
         assert not [query["sql"] for query in queries if _WRITES.match(query["sql"])], path
@@ -141,9 +141,9 @@ def test_a_reading_token_changes_nothing(made: Everything) -> None:
 
 
 @pytest.mark.exhaustive
-def test_an_allocating_token_does_what_is_documented(made: Everything) -> None:
+def test_an_allocating_token_does_what_is_documented(world: Everything) -> None:
     caller, allowed = Caller("allocate"), set()
-    for line, path, case in _each_request(made):
+    for line, path, case in _each_request(world):
         answer = caller(line.method, path, case.body)
         if line.method != "GET" and answer.status_code != 403:
             assert not line.word, path
@@ -152,9 +152,9 @@ def test_an_allocating_token_does_what_is_documented(made: Everything) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_token_of_a_cluster_reads_nothing_of_another(made: Everything) -> None:
+def test_a_token_of_a_cluster_reads_nothing_of_another(world: Everything) -> None:
     caller, opened = Caller(to="prod"), 0
-    for line, path, case in _each_request(made):
+    for line, path, case in _each_request(world):
         answer = caller(line.method, path, case.body)
         opened += answer.status_code < 300
         assert OTHER not in answer.text_sent, path
@@ -163,10 +163,10 @@ def test_a_token_of_a_cluster_reads_nothing_of_another(made: Everything) -> None
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("to", [OTHER, f"{OTHER}/{OTHER}-far"])
-def test_a_limited_token_reaches_nothing_outside(made: Everything, to: str) -> None:
+def test_a_limited_token_reaches_nothing_outside(world: Everything, to: str) -> None:
     """Whatever names an object of the cluster prod is refused; lists have none of them."""
     caller, opened = Caller(to=to), 0
-    for line, path, case in _each_request(made):
+    for line, path, case in _each_request(world):
         answer = caller(line.method, path, case.body)
         if answer.status_code == 200 and line.route not in NO_DATA:
             opened += 1
@@ -181,52 +181,52 @@ def test_a_limited_token_reaches_nothing_outside(made: Everything, to: str) -> N
     assert opened == (4 if "/" in to else 11)
 
 
-def test_a_network_of_another_cluster_is_like_one_that_does_not_exist(made: Everything) -> None:
-    caller, foreign = Caller(to="prod"), made.values["other_network"]
+def test_a_network_of_another_cluster_is_like_one_that_does_not_exist(world: Everything) -> None:
+    caller, foreign = Caller(to="prod"), world.values["other_network"]
     new = {"cluster": "prod", "namespace": "alpha", "rows": [requests.VM_ROW]}
-    draft = f"imports/{made.values['import_id']}/"
+    draft = f"imports/{world.values['import_id']}/"
     for method, path, body, field in (
         ("POST", "imports/", new, "network"),
         ("PATCH", draft, {}, "network"),
         ("POST", "imports/", new, "mapping"),
         ("PATCH", draft, {}, "mapping"),
     ):
-        told = []
+        answers_sent = []
         for network in (foreign, foreign + 10_000):
             value = network if field == "network" else {"a": {"network": network}}
             answer = caller.rest(method, path, body | {field: value})
             problem = apis.refused(answer, 400, "unknown_network")
-            told.append(answer.text_sent.replace(str(network), "").replace(problem["request_id"], ""))  # fmt: skip
-        assert told[0] == told[1], (method, path, field)
+            answers_sent.append(answer.text_sent.replace(str(network), "").replace(problem["request_id"], ""))  # fmt: skip
+        assert answers_sent[0] == answers_sent[1], (method, path, field)
 
 
 @pytest.mark.parametrize("path", ["blocks/", "events/", "leaks/", "requests/"])
 def test_a_pool_of_another_cluster_is_like_one_that_does_not_exist(
-    made: Everything, path: str
+    world: Everything, path: str
 ) -> None:
     caller = Caller(to="prod")
-    for pool in (f"{OTHER}-far", made.values[f"{OTHER}_far"], "no-such-pool", 2**60):
+    for pool in (f"{OTHER}-far", world.values[f"{OTHER}_far"], "no-such-pool", 2**60):
         apis.refused(caller.rest("GET", f"{path}?pool={pool}"), 400, "unknown_pool")
-    for pool in ("vms", made.values["pool_id"]):
+    for pool in ("vms", world.values["pool_id"]):
         assert caller.rest("GET", f"{path}?pool={pool}").status_code == 200
 
 
-def test_a_refusal_names_no_other_pool_to_a_token_of_a_pool(made: Everything) -> None:
-    far, near = made.values[f"{OTHER}_far"], made.values[f"{OTHER}_near"]
+def test_a_refusal_names_no_other_pool_to_a_token_of_a_pool(world: Everything) -> None:
+    far, near = world.values[f"{OTHER}_far"], world.values[f"{OTHER}_near"]
     whole, limited = Caller(to=OTHER), Caller(to=f"{OTHER}/{OTHER}-far")
     holder = apis.holder("web-0")
     with transaction.atomic():
         assert apis.Api()("POST", f"pools/{near}/allocations/", holder).status_code == 201
-        taken = str(Block.objects.get(pool_id=near, state="held").cidr)
-        for path, body, code, named in (
+        held_cidr = str(Block.objects.get(pool_id=near, state="held").cidr)
+        for path, body, code, hidden_name in (
             (f"pools/{far}/cidrs/", {"cidr": "10.81.0.0/28"}, "cidr_overlap", f"{OTHER}-near"),
-            (f"pools/{far}/allocations/", holder, "one_per_holder", taken),
-            (f"pools/{far}/allocations/", holder | {"wait": True}, "one_per_holder", taken),
+            (f"pools/{far}/allocations/", holder, "one_per_holder", held_cidr),
+            (f"pools/{far}/allocations/", holder | {"wait": True}, "one_per_holder", held_cidr),
         ):  # fmt: skip
             refusal = apis.refused(whole.rest("POST", path, body), 409, code)
-            assert named in refusal["detail"], refusal
+            assert hidden_name in refusal["detail"], refusal
             hidden = apis.refused(limited.rest("POST", path, body), 409, code)
-            assert named not in json.dumps(hidden), hidden
+            assert hidden_name not in json.dumps(hidden), hidden
         transaction.set_rollback(True)
 
 
@@ -234,5 +234,5 @@ def test_a_refusal_names_no_other_pool_to_a_token_of_a_pool(made: Everything) ->
 @pytest.mark.parametrize(
     "path", [f"pools/{2**70}/", f"blocks/{2**63}/", "clusters/a%00b/", f"blocks/?pool={2**70}", "blocks/?pool=a%00b", "blocks/?pool=%F0%9F%A6%93", "blocks/?cluster=a%00b", "events/?pool=%22", "pools/?name=%00"]
 )  # fmt: skip
-def test_what_no_table_can_store_is_refused(made: Everything, to: str, path: str) -> None:
+def test_what_no_table_can_store_is_refused(world: Everything, to: str, path: str) -> None:
     assert Caller(to=to).rest("GET", path).status_code in {400, 403, 404}

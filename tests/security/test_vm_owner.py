@@ -27,12 +27,12 @@ def place(target: Target) -> str:
 
 
 def test_namespaces_of_others_are_like_those_that_there_are_not(target: Target, place: str) -> None:
-    told = [
+    replies = [
         target.rest("POST", place, ENTRY | {"namespace": name}, "vera")
         for name in ("beta", "gamma")
     ]
-    assert [answer.status for answer in told] == [403, 403]
-    first, second = (answer.json() | {"request_id": ""} for answer in told)
+    assert [answer.status for answer in replies] == [403, 403]
+    first, second = (answer.json() | {"request_id": ""} for answer in replies)
     assert first == second
 
 
@@ -41,11 +41,11 @@ def test_nothing_is_set_that_others_decide(target: Target, place: str) -> None:
         assert target.rest("POST", place, ENTRY | {name: value}, "vera").status == 400, name
     created = target.rest("POST", place, ENTRY, "vera")
     assert (created.status, created.json()["source"]) == (201, "request")
-    own = f"{place}{created.json()['id']}/"
-    assert target.rest("PATCH", own, {"mac": "02:aa:00:00:00:02"}, "vera").status == 403
+    entry_path = f"{place}{created.json()['id']}/"
+    assert target.rest("PATCH", entry_path, {"mac": "02:aa:00:00:00:02"}, "vera").status == 403
     assert target.rest("PUT", place, {"entries": []}, "vera").status == 403
-    taken = target.rest("POST", place, ENTRY | {"mac": "02:aa:00:00:00:03", "vm": "x"}, "vera")
-    assert taken.status in {201, 409}  # of one's own VMs; never of others
+    answer = target.rest("POST", place, ENTRY | {"mac": "02:aa:00:00:00:03", "vm": "x"}, "vera")
+    assert answer.status in {201, 409}  # of one's own VMs; never of others
     for method, path, body in (
         ("PATCH", "clusters/prod/", {"description": "x"}),
         ("POST", "pools/", {}),

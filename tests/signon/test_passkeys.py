@@ -134,8 +134,8 @@ def test_other_sessions_end_with_the_first_passkey() -> None:
     user.set_password(PASSWORD)
     user.save()
     client, other = Client(SERVER_NAME="localhost"), Client(SERVER_NAME="localhost")
-    for one in (client, other):
-        one.post(LOGIN, {"username": user.username, "password": PASSWORD})
+    for session in (client, other):
+        session.post(LOGIN, {"username": user.username, "password": PASSWORD})
     client.post(CONFIRM, {"password": PASSWORD})
     answer = Authenticator().create(options(client.get(ADD)))
     key = client.session.session_key
@@ -239,10 +239,10 @@ def test_an_answer_is_good_once_and_in_its_session_only(olga: Owner) -> None:
 
 def test_a_wrong_answer_uses_up_the_challenge(olga: Owner) -> None:
     client, alone = olga.give_password(), Client(SERVER_NAME="localhost")
-    for path, asked in ((CODE, options(client.get(CODE))), (SIGN_IN, options_alone(alone))):
-        right = olga.device.get(asked)
+    for path, challenge in ((CODE, options(client.get(CODE))), (SIGN_IN, options_alone(alone))):
+        right = olga.device.get(challenge)
         who = client if path == CODE else alone
-        send(who, path, olga.device.get(asked, origin="https://evil.example"))
+        send(who, path, olga.device.get(challenge, origin="https://evil.example"))
         send(who, path, right)
         assert not is_signed_in(who)
     assert PASSKEYS.get().last_used_at is None

@@ -49,8 +49,8 @@ class Address:
 
 def addresses(prefix: str = "") -> list[Address]:
     """All that the resolver knows below a prefix, in its order."""
-    found = {address.path: address for address in _walk(get_resolver(), "/", (), ())}
-    return [one for path, one in found.items() if path.startswith(f"/{prefix}")]
+    by_path = {address.path: address for address in _walk(get_resolver(), "/", (), ())}
+    return [address for path, address in by_path.items() if path.startswith(f"/{prefix}")]
 
 
 def _walk(
@@ -60,12 +60,12 @@ def _walk(
         route = _NAMED_GROUP.sub(r"<word:\1>", str(url_pattern.pattern).removeprefix("^"))
         route = route.removesuffix("$").removesuffix(r"\Z")
         more = kinds + tuple(kind or "str" for kind, _ in _PARAMETER.findall(route))
-        named = names + tuple(name for _, name in _PARAMETER.findall(route))
+        more_names = names + tuple(name for _, name in _PARAMETER.findall(route))
         path = before + _PARAMETER.sub("{}", route)
         if isinstance(url_pattern, URLPattern):
-            yield Address(path, more, named, url_pattern.callback)
+            yield Address(path, more, more_names, url_pattern.callback)
         else:
-            yield from _walk(url_pattern, path, more, named)
+            yield from _walk(url_pattern, path, more, more_names)
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,16 @@ def answer(client: Client, method: str, path: str, body: str = "{}", kind: str =
         call = getattr(client, method.lower())
         work = _Work()
         with connection.execute_wrapper(work):
-            found = call(path) if method == "GET" else call(path, body, content_type=kind)
-            parts = found.streaming_content if found.streaming else [found.content]
+            response = call(path) if method == "GET" else call(path, body, content_type=kind)
+            parts = response.streaming_content if response.streaming else [response.content]
             text = _text(b"".join(parts))
         transaction.set_rollback(True)
     client.cookies.pop("messages", None)
-    headers = {name: value for name, value in found.headers.items() if name not in _PASSING_HEADERS}
-    location = found.headers.get("Location", "")
-    return Answer(found.status_code, location + text, headers, work.statements)
+    headers = {
+        name: value for name, value in response.headers.items() if name not in _PASSING_HEADERS
+    }
+    location = response.headers.get("Location", "")
+    return Answer(response.status_code, location + text, headers, work.statements)
 
 
 class _Work:
@@ -114,8 +116,8 @@ class _Work:
 
 def ask(client: Client, method: str, path: str, body: str = "{}", kind: str = "application/json") -> tuple[int, str]:  # fmt: skip
     """(status, text with its Location) of a request whose changes are undone."""
-    found = answer(client, method, path, body, kind)
-    return found.status, found.text
+    result = answer(client, method, path, body, kind)
+    return result.status, result.text
 
 
 def _text(content: bytes) -> str:
@@ -133,10 +135,10 @@ def lasting(text: str) -> str:
     return text
 
 
-def difference(one: tuple[int, str], other: tuple[int, str]) -> list[str]:
+def difference(actual: tuple[int, str], other: tuple[int, str]) -> list[str]:
     """The lines in which two answers differ; none for the same."""
-    if one == other:
+    if actual == other:
         return []
-    first, second = ([str(status), *text.splitlines()] for status, text in (one, other))
+    first, second = ([str(status), *text.splitlines()] for status, text in (actual, other))
     lines = difflib.unified_diff(first, second, lineterm="", n=0)
     return [line[:300] for line in lines][2:12]

@@ -46,9 +46,9 @@ def combinations(
                 value if item == kind else "zulu" if item != "int" else 7_000_001 for item in kinds
             )
             if len(kinds) > 1:
-                own = [owner.ids() if kind == "int" else ["prod"] for kind in kinds]
-                own[place] = [value]
-                yield from itertools.product(*own)
+                values = [owner.ids() if kind == "int" else ["prod"] for kind in kinds]
+                values[place] = [value]
+                yield from itertools.product(*values)
 
 
 _absent: WeakKeyDictionary[Client, dict[tuple[str, ...], answers.Answer]] = WeakKeyDictionary()
@@ -65,11 +65,11 @@ def alike(client: Client, method: str, path: str, body: str = "{}", kind: str = 
     All ids that are nowhere are one, which is asked for once at each address.
     """
     foreign = answers.answer(client, method, path, body, kind)
-    known = _absent.setdefault(client, {})
+    cached = _absent.setdefault(client, {})
     key = (method, two_worlds.nowhere(path), two_worlds.nowhere(body), kind)
-    if key not in known:
-        known[key] = answers.answer(client, *key)
-    absent = known[key]
+    if key not in cached:
+        cached[key] = answers.answer(client, *key)
+    absent = cached[key]
     differs = answers.difference(_said(foreign), _said(absent))
     assert not differs, (method, path, body, differs)
     assert foreign.headers == absent.headers, (method, path, body)
@@ -80,5 +80,5 @@ def alike(client: Client, method: str, path: str, body: str = "{}", kind: str = 
     return foreign.status
 
 
-def _said(found: answers.Answer) -> tuple[int, str]:
-    return found.status, two_worlds.nowhere(answers.lasting(found.text))
+def _said(response: answers.Answer) -> tuple[int, str]:
+    return response.status, two_worlds.nowhere(answers.lasting(response.text))

@@ -96,8 +96,8 @@ def test_they_see_their_namespaces_and_nothing_else(owner: two_worlds.Owner) -> 
     created = {"mac": "02:aa:aa:aa:aa:77", "ips": ["10.60.0.77/24"], "vm": "new"}
     path = f"/api/v1/ippools/{owner.ippools[0].pk}/entries/"
     for namespace, status in (("zulu-ns", 403), ("alpha", 201)):
-        said = created | {"namespace": namespace}
-        assert api.post(path, said, content_type="application/json").status_code == status
+        sent = created | {"namespace": namespace}
+        assert api.post(path, sent, content_type="application/json").status_code == status
     ClusterOwner.objects.filter(subject="vera").delete()
     assert api.get("/api/v1/networks/").status_code == 403
     assert browser.get(reverse("admin:index")).status_code == 302
@@ -111,8 +111,8 @@ def test_they_sign_in_and_others_do_not() -> None:
     worlds.bound(worlds.cluster(), "shop", "vera")
 
     def enter(name: str) -> int:
-        said = {"username": name, "password": "correct-horse"}
-        return Client().post(reverse("admin:login"), said).status_code
+        credentials = {"username": name, "password": "correct-horse"}
+        return Client().post(reverse("admin:login"), credentials).status_code
 
     assert (enter("vera"), enter("otto")) == (302, 200)
     User.objects.filter(username="vera").update(is_active=False)

@@ -34,8 +34,8 @@ def vera() -> Any:
     return User.objects.get(username="vera")
 
 
-def namespaces(of: Cluster) -> set[str]:
-    return set(access_namespaces.owner_scope(vera()).namespaces.get(of.pk, ()))
+def namespaces(owned_cluster: Cluster) -> set[str]:
+    return set(access_namespaces.owner_scope(vera()).namespaces.get(owned_cluster.pk, ()))
 
 
 def test_a_user_of_that_name_owns_the_namespace_until_the_binding_goes(cluster: Cluster) -> None:

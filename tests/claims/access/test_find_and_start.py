@@ -53,7 +53,7 @@ ALL = {"MAC entries", "Claims", "Workloads"}
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         (MAC, ALL), (MAC.upper().replace(":", "-"), ALL), ("0200.0000.0005", ALL),
         ("020000000005", ALL), ("10.0.0.5", {*ALL, "Networks"}), ("10.0.0.0/30", {"Networks"}),
@@ -63,9 +63,9 @@ ALL = {"MAC entries", "Claims", "Workloads"}
         ("00:05", ALL), ("0.0005", ALL), ("00-00-05", ALL), ("0.0.5", ALL), ("00:06", set()), ("0.0.6", set()),
     ],
 )  # fmt: skip
-def test_one_box_finds_it(blue: Network, text: str, found: set[str]) -> None:
-    assert titles(browser("viewer"), text) == found
-    assert titles(browser(namespace="shop"), text) == found
+def test_one_box_finds_it(blue: Network, text: str, expected: set[str]) -> None:
+    assert titles(browser("viewer"), text) == expected
+    assert titles(browser(namespace="shop"), text) == expected
     assert titles(browser(namespace="bank"), text) == set()
 
 

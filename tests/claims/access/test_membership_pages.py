@@ -29,8 +29,8 @@ def cluster() -> Cluster:
     return factories.cluster()
 
 
-def post(client: Client, **said: Any) -> Any:
-    return client.post(reverse("admin:claims_membership_add"), said)
+def post(client: Client, **fields: Any) -> Any:
+    return client.post(reverse("admin:claims_membership_add"), fields)
 
 
 def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
@@ -58,7 +58,7 @@ def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("fields", "message"),
     [
         ({}, "Choose either a user or a group"),
         ({"group": "a", "user": "vera"}, "Choose either a user or a group"),
@@ -68,14 +68,14 @@ def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
         ({"group": "team"}, "is already a VM owner in this cluster"),
     ],
 )
-def test_a_bad_form_says_what_would_be_right(cluster: Cluster, said: Any, told: str) -> None:
+def test_a_bad_form_says_what_would_be_right(cluster: Cluster, fields: Any, message: str) -> None:
     client = browser("administrator")
     post(client, group="team", cluster=cluster.pk, namespaces="shop")
-    if "user" in said:
-        said = said | {"user": User.objects.create(username="vera").pk}
-    answer = post(client, **{"cluster": cluster.pk, "namespaces": "shop"} | said)
+    if "user" in fields:
+        fields = fields | {"user": User.objects.create(username="vera").pk}
+    answer = post(client, **{"cluster": cluster.pk, "namespaces": "shop"} | fields)
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert Membership.objects.count() == 1
 
 

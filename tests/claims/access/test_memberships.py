@@ -27,8 +27,13 @@ def api() -> apis.Api:
 
 
 def body(**more: Any) -> dict[str, Any]:
-    said = {"user": "vera", "cluster": "prod", "namespaces": ["shop", "bank"], "role": "vm-owner"}
-    return {key: value for key, value in (said | more).items() if value is not None}
+    defaults = {
+        "user": "vera",
+        "cluster": "prod",
+        "namespaces": ["shop", "bank"],
+        "role": "vm-owner",
+    }
+    return {key: value for key, value in (defaults | more).items() if value is not None}
 
 
 def vera() -> Any:
@@ -112,7 +117,7 @@ def test_namespaces_change(api: apis.Api) -> None:
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
-    ("said", "field", "code"),
+    ("changes", "field", "code"),
     [
         ({"namespaces": []}, "namespaces", "required"),
         ({"namespaces": None}, "namespaces", "required"),
@@ -134,8 +139,8 @@ def test_namespaces_change(api: apis.Api) -> None:
         ({"id": 1}, "id", "read_only_field"),
     ],
 )
-def test_bad_memberships_are_refused(api: apis.Api, said: Any, field: str, code: str) -> None:
-    answer = api("POST", PATH, body(**said))
+def test_bad_memberships_are_refused(api: apis.Api, changes: Any, field: str, code: str) -> None:
+    answer = api("POST", PATH, body(**changes))
     assert answer.status_code == 400, answer.content
     assert apis.fields(answer.json()) == {field: code}
     assert not Membership.objects.exists()

@@ -44,7 +44,7 @@ def all_answers(
             item = [values.get(kind, [*ids, *names]) for kind in address.kinds]
             refusals = 0
             for combination in itertools.product(*item):
-                path = address.filled(*(quote(str(one), safe="") for one in combination))
+                path = address.filled(*(quote(str(part), safe="") for part in combination))
                 status, text = answers.ask(client, "GET", path)
                 result[path] = (status, answers.lasting(text))
                 refusals = refusals + 1 if status in {403, 405} else 0
@@ -83,17 +83,17 @@ def test_what_is_foreign_is_answered_like_what_is_absent(
             continue
         methods = {"GET", "POST"} if prefix == ADMIN else {"GET", *WRITES}
         # The API is asked for everything; pages, which cost more, and pairs for what they are about.
-        one = prefix != ADMIN and len(address.kinds) == 1
+        is_single = prefix != ADMIN and len(address.kinds) == 1
         about = [ids[two_worlds.KINDS.index(kind)] for kind in kinds_of(address)]
-        asked = (ids, texts) if one else (about, some(texts, turn, 2))
+        choices = (ids, texts) if is_single else (about, some(texts, turn, 2))
         refusals = 0
-        for values in combinations(owner, address.kinds, *asked):
+        for values in combinations(owner, address.kinds, *choices):
             path = address.filled(*(quote(str(value), safe="") for value in values))
             statuses = {method: alike(client, method, path) for method in sorted(methods)}
-            told = set(statuses.values())
-            assert not any(200 <= status < 300 for status in told), (path, statuses)
+            codes = set(statuses.values())
+            assert not any(200 <= status < 300 for status in codes), (path, statuses)
             methods -= {method for method, status in statuses.items() if status == 405}
-            refusals = refusals + 1 if told <= {403, 405} else 0
+            refusals = refusals + 1 if codes <= {403, 405} else 0
             if refusals == ENOUGH:
                 break
 
@@ -104,7 +104,9 @@ def test_whoever_has_ones_address_is_not_named(owner: two_worlds.Owner) -> None:
     ippool = owner.ippools[1]
     foreign = Entry.objects.get(ippool=ippool, vm="zulu-vm-171")
     worlds.entry(ippool, foreign.mac, *foreign.ips, vm="web-7", namespace="alpha")
-    own = [foreign.mac, foreign.ips[0].partition("/")[0]]
+    own_values = [foreign.mac, foreign.ips[0].partition("/")[0]]
     for path, (status, text) in all_answers(owner, clients(owner)).items():
-        foreign_names = two_worlds.foreign_in(re.sub("|".join(map(re.escape, own)), "", text))
+        foreign_names = two_worlds.foreign_in(
+            re.sub("|".join(map(re.escape, own_values)), "", text)
+        )
         assert not foreign_names, (path, status, foreign_names[:3])

@@ -61,9 +61,9 @@ def api_bodies() -> Iterator[tuple[str, str, list[str]]]:
             content = operation.get("requestBody", {}).get("content", {})
             shape = apis.resolve(description, content.get("application/json", {}).get("schema", {}))
             for part in [shape, shape.get("items", {}), *shape.get("oneOf", [])]:
-                one = apis.resolve(description, part)
-                if one.get("properties"):
-                    yield path, method.upper(), list(one["properties"])
+                resolved = apis.resolve(description, part)
+                if resolved.get("properties"):
+                    yield path, method.upper(), list(resolved["properties"])
 
 
 def _without(text: str, value: str) -> str:
@@ -80,16 +80,16 @@ def test_bodies_that_name_something_foreign_do_not_tell(owner: two_worlds.Owner)
     ids, texts = two_worlds.foreign_values()
     for path, method, fields in api_bodies():
         for item in owner.ids() if "{" in path else [""]:
-            at = answers.BRACES.sub(str(item), path)
+            url = answers.BRACES.sub(str(item), path)
             body = {name: OWN_BODY[name] for name in fields if name in OWN_BODY}
-            if answers.ask(client, method, at, json.dumps(body))[0] in {403, 404, 405}:
+            if answers.ask(client, method, url, json.dumps(body))[0] in {403, 404, 405}:
                 continue
             for name, value in itertools.product(fields, [*texts, *ids[:3]]):
                 listed = isinstance(OWN_BODY.get(name), list)
-                said = json.dumps(body | {name: [value] if listed else value})
+                sent = json.dumps(body | {name: [value] if listed else value})
                 if name not in TAKEN:
-                    alike(client, method, at, said)
+                    alike(client, method, url, sent)
                     continue
-                _, text = answers.ask(client, method, at, said)
+                _, text = answers.ask(client, method, url, sent)
                 foreign_names = two_worlds.foreign_in(_without(text, str(value)))
-                assert not foreign_names, (method, at, said, foreign_names)
+                assert not foreign_names, (method, url, sent, foreign_names)

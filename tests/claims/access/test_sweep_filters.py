@@ -35,11 +35,11 @@ def test_filters_of_the_api_do_not_tell(owner: two_worlds.Owner) -> None:
     ids, texts = two_worlds.foreign_values()
     for turn, (path, name) in enumerate(api_filters()):
         for item in owner.ids() if "{" in path else [""]:
-            at = answers.BRACES.sub(str(item), path)
-            if answers.ask(client, "GET", at)[0] in {403, 404}:
+            url = answers.BRACES.sub(str(item), path)
+            if answers.ask(client, "GET", url)[0] in {403, 404}:
                 continue
             for value in [*some(texts, turn, SOME), *some(ids, turn, SOME)]:
-                alike(client, "GET", f"{at}?{urlencode({name: value})}")
+                alike(client, "GET", f"{url}?{urlencode({name: value})}")
 
 
 def test_filters_searches_and_exports_of_lists_do_not_tell(owner: two_worlds.Owner) -> None:
@@ -57,8 +57,8 @@ def test_filters_searches_and_exports_of_lists_do_not_tell(owner: two_worlds.Own
             continue
         for name in sorted(names):
             now = next(turn)
-            asked = texts if name == "q" else some(texts, now, SOME)
-            for number, value in enumerate([*asked, *some(ids, now, SOME)]):
+            values = texts if name == "q" else some(texts, now, SOME)
+            for number, value in enumerate([*values, *some(ids, now, SOME)]):
                 query = urlencode({name: value})
                 alike(client, "GET", f"{path}?{query}")
                 if (now + number) % SOME == 0:
@@ -70,8 +70,8 @@ def test_pages_that_are_asked_with_a_query_do_not_tell(owner: two_worlds.Owner) 
     client = owner.browser()
     ids, texts = two_worlds.foreign_values()
     for turn, path in enumerate(("find/", "search/", "", "claims/")):
-        asked = [*texts, *some(ids, turn, SOME)] if path in {"find/", "search/"} else texts[::4]
-        for name, value in itertools.product(("q", "s"), asked):
+        values = [*texts, *some(ids, turn, SOME)] if path in {"find/", "search/"} else texts[::4]
+        for name, value in itertools.product(("q", "s"), values):
             alike(client, "GET", f"/admin/{path}?{urlencode({name: value})}")
 
 

@@ -36,10 +36,10 @@ def browser(manager: Any) -> Client:
     return client
 
 
-def change(client: Client, of: User, **fields: Any) -> int:
-    data = {"username": of.username, "is_active": "on", "is_staff": "on", **fields}
+def change(client: Client, user: User, **fields: Any) -> int:
+    data = {"username": user.username, "is_active": "on", "is_staff": "on", **fields}
     data |= {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
-    return int(client.post(reverse("admin:auth_user_change", args=[of.pk]), data).status_code)
+    return int(client.post(reverse("admin:auth_user_change", args=[user.pk]), data).status_code)
 
 
 def test_no_account_gets_a_name_that_a_cluster_gives_rights_to(
@@ -68,11 +68,11 @@ def test_no_account_gets_a_name_that_a_cluster_gives_rights_to(
 def test_no_owner_and_no_group_of_another_namespace_is_within_reach(
     browser: Client, manager: Any
 ) -> None:
-    other, named = people.user(), User.objects.create(username="vera")
+    other, bound_user = people.user(), User.objects.create(username="vera")
     memberships.create(worlds.cluster(), ["other"], author=worlds.BY, user=other)
     memberships.create(worlds.cluster(), ["other"], author=worlds.BY, group="owners")
     worlds.bound(worlds.cluster(), "shop", "vera")
-    for person in (other, named):
+    for person in (other, bound_user):
         assert change(browser, person, first_name="X") == 403
         password = reverse("admin:auth_user_password_change", args=[person.pk])
         assert browser.post(password, {"password1": "p", "password2": "p"}).status_code == 403

@@ -155,11 +155,11 @@ def _fill(network: Network, address: str, mac: str) -> None:
         network, f"zulu-pool-{network.pk}"
     )
     for number in (171, 172):
-        vm, at = f"zulu-vm-{number}", address.format(number)
+        vm, ip = f"zulu-vm-{number}", address.format(number)
         text = f"02:5a:5a:5a:{mac}{mac}:{number % 100}"
-        worlds.entry(ippool, text, at, vm=vm, namespace="zulu-ns", note="zulu note")
-        worlds.claim(network, vm, at, namespace="zulu-ns", mac=text, owner_pod=f"zulu-{number}")
-        worlds.workload(network, vm, text, at, namespace="zulu-ns", node="zulu-node")
+        worlds.entry(ippool, text, ip, vm=vm, namespace="zulu-ns", note="zulu note")
+        worlds.claim(network, vm, ip, namespace="zulu-ns", mac=text, owner_pod=f"zulu-{number}")
+        worlds.workload(network, vm, text, ip, namespace="zulu-ns", node="zulu-node")
     # Their own conflict is no business of Vera's.
     double = [
         Entry.objects.create(ippool=ippool, mac=f"02:5a:5a:5a:dd:0{n}", ips=[address.format(175)], namespace="zulu-ns")

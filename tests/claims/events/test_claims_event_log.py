@@ -23,7 +23,7 @@ MAC = "02:00:00:00:00:07"
 
 
 @pytest.fixture
-def told() -> Cluster:
+def logged_cluster() -> Cluster:
     """One life of everything."""
     cluster = factories.cluster()
     with events.recorded_by(factories.BY):
@@ -50,7 +50,7 @@ def rows(prefix: str) -> list[tuple[Any, ...]]:
     return [tuple(item) for item in result.values_list(*names)]
 
 
-def test_each_change_is_told(told: Cluster) -> None:
+def test_each_change_is_told(logged_cluster: Cluster) -> None:
     assert rows("network.") == [("network.created", "", "", "", "net")]
     assert rows("ippool.") == [("ippool.created", "", "", "", "ips")]
     web, first = ("vm", "shop/web"), f"{MAC} 10.0.0.5/24, fd00::5/64"
@@ -65,20 +65,20 @@ def test_each_change_is_told(told: Cluster) -> None:
     assert rows("membership.") == [("membership.created", "", *user)]
     ours = Event.objects.filter(type__regex="^(network|ippool|entry|ipamclaim|membership)[.]")
     assert {(our.cluster_id, our.actor, our.request_id) for our in ours} == {
-        (told.pk, "tester", "r-1")
+        (logged_cluster.pk, "tester", "r-1")
     }
 
 
-def test_an_event_of_an_entry_keeps_its_cluster_without_its_ippool(told: Cluster) -> None:
+def test_an_event_of_an_entry_keeps_its_cluster_without_its_ippool(logged_cluster: Cluster) -> None:
     IPPool.objects.all().delete()
     deleted = Event.objects.filter(type="entry.deleted")
-    assert {item.cluster_id for item in deleted} == {told.pk}
+    assert {item.cluster_id for item in deleted} == {logged_cluster.pk}
 
 
-def test_the_api_answers_the_state_before_and_after(told: Cluster) -> None:
+def test_the_api_answers_the_state_before_and_after(logged_cluster: Cluster) -> None:
     answer = apis.Api("viewer")("GET", "events/?type=entry.changed&holder_id=shop/web").json()
     (event,) = answer["results"]
-    assert (event["cluster"], event["block"]) == (told.name, "10.0.0.9/32")
+    assert (event["cluster"], event["block"]) == (logged_cluster.name, "10.0.0.9/32")
     assert event["before"]["ips"] == ["10.0.0.5/24", "fd00::5/64"]
     assert event["after"]["ips"] == ["10.0.0.9/24"]
     (gone,) = apis.Api("viewer")("GET", "events/?type=entry.deleted").json()["results"]
@@ -86,7 +86,7 @@ def test_the_api_answers_the_state_before_and_after(told: Cluster) -> None:
 
 
 @pytest.mark.exhaustive
-def test_every_event_has_a_page_and_its_subject_a_filter(told: Cluster) -> None:
+def test_every_event_has_a_page_and_its_subject_a_filter(logged_cluster: Cluster) -> None:
     browser = people.browser(people.VIEWER)
     for event in Event.objects.all():
         answer = browser.get(reverse("admin:pools_event_change", args=[event.pk]))
@@ -102,14 +102,14 @@ def test_every_event_has_a_page_and_its_subject_a_filter(told: Cluster) -> None:
     ("text", "count"),
     [(MAC, 3), (MAC.replace(":", "-").upper(), 3), ("shop/web", 4), ("web", 4), ("web.net", 1)],
 )
-def test_a_search_finds_them(told: Cluster, text: str, count: int) -> None:
+def test_a_search_finds_them(logged_cluster: Cluster, text: str, count: int) -> None:
     url = reverse("admin:pools_event_changelist", query={"q": text})
     result_list = people.browser(people.VIEWER).get(url).context["cl"].result_list
     assert len(result_list) == count
     assert {item.type.partition(".")[0] for item in result_list} <= {"entry", "ipamclaim"}
 
 
-def test_they_are_purged_with_the_others(told: Cluster) -> None:
+def test_they_are_purged_with_the_others(logged_cluster: Cluster) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.clock_offset', '40 days', true)")
     retention.purge_events(30)
@@ -117,7 +117,7 @@ def test_they_are_purged_with_the_others(told: Cluster) -> None:
     assert not Event.objects.filter(type__startswith="membership.").exists()
 
 
-def test_a_vm_owner_sees_none(told: Cluster) -> None:
+def test_a_vm_owner_sees_none(logged_cluster: Cluster) -> None:
     owner = apis.Api("vm-owner")
     apis.refused(owner("GET", "events/"), 403, "permission_denied")
 

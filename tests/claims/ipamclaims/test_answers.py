@@ -150,4 +150,4 @@ def test_a_network_that_nobody_has_seen_is_waited_for(world: World) -> None:
     world.claim()
     assert world.passed()["written"] == 0
     assert world.status() == {}
-    assert world.findings() == {"ipamclaim_unknown_network": ["blue/vm1.podnet"]}
+    assert world.subjects_by_code() == {"ipamclaim_unknown_network": ["blue/vm1.podnet"]}

@@ -47,8 +47,8 @@ def owner(network: Network) -> apis.Api:
 
 
 def body(**more: Any) -> dict[str, Any]:
-    said = {"cluster": "prod", "namespace": "blue", "network": "cluster_udn_blue", "vm": "vm1"}
-    return {key: value for key, value in (said | more).items() if value is not None}
+    defaults = {"cluster": "prod", "namespace": "blue", "network": "cluster_udn_blue", "vm": "vm1"}
+    return {key: value for key, value in (defaults | more).items() if value is not None}
 
 
 def listed(api: apis.Api, query: str = "") -> list[str]:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 NAME = "vm1.cluster.udn.blue"
 
 
-def made(network: Network, vm: str = "vm1", **more: Any) -> IPAMClaim:
+def create_claim(network: Network, vm: str = "vm1", **more: Any) -> IPAMClaim:
     spec = ipamclaims.ClaimSpec(network, "blue", vm=vm, **more)
     return ipamclaims.create(spec, author=BY)
 
@@ -28,20 +28,20 @@ def made(network: Network, vm: str = "vm1", **more: Any) -> IPAMClaim:
 @pytest.mark.exhaustive
 @both
 def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definition: str) -> None:
-    made(world.network(), mac=MAC, ips=["10.0.0.7/24"])
+    create_claim(world.network(), mac=MAC, ips=["10.0.0.7/24"])
     world.passed()
     assert world.held() == {"10.0.0.7": "blue/vm1"}
     world.passed()
     there = world.there(NAME)
     assert there["metadata"]["labels"] == {"kubevirt.io/vm": "vm1"}
-    asked = {"mac": MAC, "ips": ["10.0.0.7/24"]} if definition == PROPOSED else {}
-    assert there["spec"] == {"network": "cluster_udn_blue", "interface": ""} | asked
+    spec = {"mac": MAC, "ips": ["10.0.0.7/24"]} if definition == PROPOSED else {}
+    assert there["spec"] == {"network": "cluster_udn_blue", "interface": ""} | spec
     assert there["status"]["ips"] == ["10.0.0.7/24"]
     row = world.row(NAME)
     assert (row.mac, row.ips_requested, row.follows_cluster) == (MAC, ["10.0.0.7/24"], False)
     assert world.held() == {"10.0.0.7": "blue/vm1"}
     unwritable = [f"blue/{NAME}"] if definition == SHIPPED else []
-    assert world.findings().get(findings.UNWRITABLE, []) == unwritable
+    assert world.subjects_by_code().get(findings.UNWRITABLE, []) == unwritable
     assert world.passed()["written"] == 0
 
 
@@ -52,13 +52,13 @@ def test_what_is_said_of_a_request_fits_the_condition(world: World, granted: boo
     network = world.network()
     if not granted:
         worlds.workload(network, "other", OTHER_MAC, "10.0.0.7/24")
-    made(network, ips=["10.0.0.7/24"])
+    create_claim(network, ips=["10.0.0.7/24"])
     world.passed()
     assert world.condition(NAME)[1] == str(granted)
     rows = Finding.objects.filter(code=findings.UNWRITABLE)
     if granted:
         assert not rows.exists(), "the status says what was asked for"
-        made(network, "vm2", mac=MAC)
+        create_claim(network, "vm2", mac=MAC)
         world.passed()
         assert "granted addresses 10.0.0.3/24" in rows.get().message
     else:
@@ -67,7 +67,7 @@ def test_what_is_said_of_a_request_fits_the_condition(world: World, granted: boo
 
 
 def test_an_observed_cluster_is_not_written_to(observed: World) -> None:
-    claim = made(observed.network(), mac=MAC, ips=["10.0.0.7/24"])
+    claim = create_claim(observed.network(), mac=MAC, ips=["10.0.0.7/24"])
     with observed.unwritten():
         observed.passed()
     assert not observed.server.objects("ipamclaims")
@@ -80,7 +80,7 @@ def test_an_observed_cluster_is_not_written_to(observed: World) -> None:
 @pytest.mark.exhaustive
 def test_it_belongs_to_its_vm_from_when_it_is_there(world: World) -> None:
     """ipam-extensions takes a claim of another owner for a leaked one."""
-    made(world.network())
+    create_claim(world.network())
     world.passed()
     assert "ownerReferences" not in world.there(NAME)["metadata"]
     uid = world.machine(networks=("cluster_udn_blue",))
@@ -94,7 +94,7 @@ def test_it_belongs_to_its_vm_from_when_it_is_there(world: World) -> None:
 
 @decentralized
 def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) -> None:
-    made(world.network(), mac=MAC, ips=["10.0.0.7/24"])
+    create_claim(world.network(), mac=MAC, ips=["10.0.0.7/24"])
     world.claim(name=NAME, ips=["10.0.0.9"])
     world.passed()
     row = world.row(NAME)
@@ -104,7 +104,7 @@ def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) 
 
 @pytest.mark.exhaustive
 def test_an_object_that_is_deleted_in_the_cluster_is_not_made_again(world: World) -> None:
-    made(world.network())
+    create_claim(world.network())
     world.passed()
     last = world.there(NAME)
     world.server.remove("ipamclaims", NAME, "blue")
@@ -140,7 +140,7 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
 @pytest.mark.exhaustive
 @decentralized
 def test_a_change_before_the_grant_counts(world: World) -> None:
-    claim = made(world.network(), ips=["10.0.0.7/24"])
+    claim = create_claim(world.network(), ips=["10.0.0.7/24"])
     ipamclaims.change(claim.pk, ipamclaims.ClaimChange(ips=["10.0.0.8/24"]), author=BY)
     world.passed()
     assert world.held() == {"10.0.0.8": "blue/vm1"}
@@ -154,17 +154,17 @@ def test_a_change_before_the_grant_counts(world: World) -> None:
 def test_names_that_no_object_can_have(world: World) -> None:
     network = world.network()
     with pytest.raises(errors.InvalidInput) as caught:
-        made(network, vm="v" * 252)
+        create_claim(network, vm="v" * 252)
     assert caught.value.problems[0].field == "name"
-    made(network, vm="a.b")
+    create_claim(network, vm="a.b")
     with pytest.raises(errors.AlreadyExists):
-        made(network, vm="a.b")
+        create_claim(network, vm="a.b")
 
 
 @pytest.mark.exhaustive
 def test_an_object_that_was_deleted_is_not_made_again(world: World) -> None:
     """Not even by the list that first lacks it; its claim goes with the second one."""
-    made(world.network(), ips=["10.0.0.7/24"])
+    create_claim(world.network(), ips=["10.0.0.7/24"])
     world.passed()
     world.passed()
     world.server.remove("ipamclaims", NAME, "blue")

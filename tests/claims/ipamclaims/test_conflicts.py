@@ -24,26 +24,26 @@ CONFLICT = "Requested IP 10.0.0.5 is already assigned in the network"
 @pytest.mark.parametrize("holder", ["claim", "entry", "mac", "workload", "pod", "gateway", "edge"])
 def test_an_address_that_another_has(world: World, holder: str) -> None:
     network = world.network(default_gateways=["10.0.0.5"] if holder == "gateway" else [])
-    asked = "10.0.0.255" if holder == "edge" else "10.0.0.5"
+    requested = "10.0.0.255" if holder == "edge" else "10.0.0.5"
     if holder == "claim":
         world.claim("vm9", ips=["10.0.0.5"])
         world.passed()
     elif holder in {"entry", "mac"}:
-        named = {"vm": "vm9", "namespace": "blue"} if holder == "entry" else {}
-        worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24", **named)
+        fields = {"vm": "vm9", "namespace": "blue"} if holder == "entry" else {}
+        worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24", **fields)
     elif holder == "workload":
         worlds.workload(network, "vm9", OTHER_MAC, "10.0.0.5/24")
     elif holder == "pod":
         worlds.workload(network, "web", OTHER_MAC, "10.0.0.5/24", kind="pod")
     before = world.held()
-    world.claim(mac=MAC, ips=[asked])
+    world.claim(mac=MAC, ips=[requested])
     world.passed()
     assert world.condition() == (
-        "IPAllocated", "False", "IPAlreadyExists", CONFLICT.replace("10.0.0.5", asked),
+        "IPAllocated", "False", "IPAlreadyExists", CONFLICT.replace("10.0.0.5", requested),
     )  # fmt: skip
     assert world.status()["ips"] == []
     assert world.held() == before
-    assert "blue/vm1.podnet" in world.findings()["ipamclaim_refused"]
+    assert "blue/vm1.podnet" in world.subjects_by_code()["ipamclaim_refused"]
     (event,) = FailureEvent.objects.all()
     assert (event.holder_id, event.code) == ("blue/vm1", "already_allocated")
     assert world.passed()["written"] == 0
@@ -66,7 +66,7 @@ def test_an_address_is_free_again(world: World) -> None:
     assert world.condition()[1:3] == ("True", "SuccessfulAllocation")
     assert world.status()["conditions"][0]["lastTransitionTime"] >= failed
     assert world.held() == {"10.0.0.5": "blue/vm1"}
-    assert "ipamclaim_refused" not in world.findings()
+    assert "ipamclaim_refused" not in world.subjects_by_code()
 
 
 @pytest.mark.exhaustive
@@ -211,7 +211,7 @@ def test_many_claims_for_few_addresses(world: World) -> None:
         world.claim(f"vm{number}")
     world.passed()
     assert len(world.held()) == 4
-    assert len(world.findings()["ipamclaim_refused"]) == 4
+    assert len(world.subjects_by_code()["ipamclaim_refused"]) == 4
     assert Workload.objects.count() == 0
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def leaks(world: World) -> list[str]:
-    return world.findings().get(findings.LEAKED, [])
+    return world.subjects_by_code().get(findings.LEAKED, [])
 
 
 @pytest.mark.exhaustive
@@ -112,7 +112,7 @@ def test_a_deletion_that_does_not_end(observed: World) -> None:
     observed.passed()
     IPAMClaim.objects.update(deleted_at=Now() - timedelta(seconds=findings.STUCK_AFTER + 1))
     observed.passed()
-    assert observed.findings()[findings.STUCK] == ["blue/vm1.podnet"]
+    assert observed.subjects_by_code()[findings.STUCK] == ["blue/vm1.podnet"]
 
 
 def test_what_disagrees(observed: World) -> None:
@@ -125,7 +125,7 @@ def test_what_disagrees(observed: World) -> None:
         observed.claim(vm, status={"ips": [f"{address}/24"]})
     observed.claim("vm6", network="nowhere", status={"ips": ["10.0.0.1/24"]})
     observed.passed()
-    result = observed.findings()
+    result = observed.subjects_by_code()
     assert result[findings.DIFFERS_FROM_ENTRY] == ["blue/vm1.podnet"]
     assert result[findings.DIFFERS_FROM_WORKLOAD] == ["blue/vm2.podnet"]
     assert result[findings.DUPLICATE] == ["blue/vm2.podnet", "blue/vm3.podnet"]
@@ -149,7 +149,7 @@ def test_names(observed: World) -> None:
     observed.claim("vm2", name="vm2.one", network="random_net")
     observed.claim("vm2", name="vm2.two", network="random.net")
     observed.passed()
-    result = observed.findings()
+    result = observed.subjects_by_code()
     assert result[findings.COLLISION] == ["blue/a.b.c", "blue/vm2.random.net"]
     assert result[findings.NAME] == ["blue/vm1.elsewhere"]
 

@@ -11,7 +11,6 @@ from django.urls import reverse
 from claims.models import NAD, IPAMClaim, Membership, Network
 from pools.models import Block, Finding
 from pools.models.fields import Now
-from tests import people
 from tests.claims import worlds
 from tests.edges.api import user
 
@@ -26,11 +25,6 @@ FAILED = [
         "lastTransitionTime": "2026-05-05T10:00:00Z",
     }
 ]  # fmt: skip
-
-
-@pytest.fixture
-def browser() -> Client:
-    return people.browser()
 
 
 @pytest.fixture
@@ -146,8 +140,8 @@ def test_a_leaked_claim(browser: Client, network: Network) -> None:
     assert "kubectl patch it" in page
     assert page_of(claim, "release") in page
     assert "remove finalizer" not in page
-    one = text(browser, page_of(claim))
-    assert "kubectl patch ipamclaims.k8s.cni.cncf.io vm1.cluster_udn_blue -n blue" in one
+    detail = text(browser, page_of(claim))
+    assert "kubectl patch ipamclaims.k8s.cni.cncf.io vm1.cluster_udn_blue -n blue" in detail
     assert "10.0.0.5" in text(browser, page_of(claim, "release"))
     assert "required" in browser.post(page_of(claim, "release"), {}).content.decode()
     assert browser.post(page_of(claim, "release"), {"reason": "its VM is gone"}).status_code == 302
@@ -166,9 +160,9 @@ def test_a_vm_owner_sees_their_own_and_what_to_do(owner: Client, network: Networ
     page = text(owner, LIST)
     assert "vm1." in page
     assert "secret." not in page + text(owner, LIST, q="secret") + text(owner, LIST, q="10.0.0.5")
-    one = text(owner, page_of(mine))
-    assert "kind: VirtualMachine" in one
-    assert "Start the VM" in one
+    detail = text(owner, page_of(mine))
+    assert "kind: VirtualMachine" in detail
+    assert "Start the VM" in detail
     for name in ("change", "edit", "delete", "release", "history"):
         assert owner.get(page_of(other, name)).status_code == 404, name
     assert owner.get(PROBLEMS).status_code == 403

@@ -10,19 +10,17 @@ from typing import Any
 from claims.core.resources import IPAM_CLAIM, VM
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import IPAMClaim, Network
-from pools.clusters.reconcile import leases, sync, watch_events, watchers
 from pools.clusters.reconcile.handler import Handler
-from pools.models import Block, Connection, Finding, SyncRun
+from pools.models import Block, SyncRun
 from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
 from pools.models.observed import Trigger
 from pools.platform import events
 from pools.register import pools
 from tests import factories
 from tests.claims import worlds
-from tests.kube import gateways
 from tests.kube.api import MERGE, Api, Cluster
 from tests.kube.fake import FakeCluster
+from tests.reconcile.registered import RegisteredCluster
 
 SHIPPED = "k8s.cni.cncf.io_ipamclaims"
 PROPOSED = "k8s.cni.cncf.io_ipamclaims.proposal"
@@ -44,21 +42,17 @@ class Machines(Handler):
         return manifest
 
 
-class World:
+class World(RegisteredCluster):
     """`managed_resource`: the register answers; without it, it records. One network with two free addresses."""
 
     def __init__(self, server: Cluster, *, managed_resource: bool = True) -> None:
-        self.server = server
         for name in ("blue", "green"):
             server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        self.cluster = factories.cluster()
-        self.connection = Connection.objects.create(
-            cluster=self.cluster, server=server.url, sealed="-", due_at=Now()
-        )
+        super().__init__(server, sealed="-")
         self.handler: Any = IPAMClaimHandler()
-        self.manage(managed_resource=managed_resource)
+        self.manage_claims(managed_resource=managed_resource)
 
-    def manage(self, *, managed_resource: bool) -> None:
+    def manage_claims(self, *, managed_resource: bool) -> None:
         mode = Mode.MANAGED if managed_resource else Mode.OBSERVED
         self.connection.managed_resources = [ManagedResource.CLAIMS] if managed_resource else []
         self.connection.mode = mode
@@ -135,21 +129,14 @@ class World:
 
     def condition(self, name: str = "vm1.podnet") -> tuple[str, str, str, str]:
         """(type, status, reason, message) of the only condition."""
-        (one,) = self.status(name)["conditions"]
-        return one["type"], one["status"], one["reason"], one["message"]
+        (condition,) = self.status(name)["conditions"]
+        return condition["type"], condition["status"], condition["reason"], condition["message"]
 
     # --- passes -----------------------------------------------------------------------------------
 
     def run(self, *, dry: bool = False) -> SyncRun:
-        lease = leases.take(self.connection.pk, "tester")
-        assert lease is not None
         trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
-        return sync.run(
-            lease,
-            [Machines(), self.handler],
-            trigger=trigger,
-            open_client=lambda _: gateways.to(self.server),
-        )
+        return self.sync(Machines(), self.handler, trigger=trigger)
 
     def passed(self) -> Manifest:
         """A pass without any trouble; what it counts of claims."""
@@ -158,17 +145,9 @@ class World:
         counts: Manifest = record.kinds[IPAM_CLAIM.kind]
         return counts
 
-    def tell(self, *told: tuple[str, Manifest]) -> SyncRun:
+    def tell(self, *changes: tuple[str, Manifest]) -> SyncRun:
         """What a watch told since the last list."""
-        lease = leases.borrow(self.connection.pk, "watcher")
-        assert lease is not None
-        self.connection.refresh_from_db()
-        at = watchers.read(self.connection.positions, IPAM_CLAIM.kind)
-        assert at is not None
-        return watch_events.ingest_events(
-            lease, [Machines(), self.handler], IPAM_CLAIM.kind, told, position=at, to=at,
-            open_client=lambda _: gateways.to(self.server),
-        )  # fmt: skip
+        return self.ingest(IPAM_CLAIM.kind, [Machines(), self.handler], *changes)
 
     # --- the register -----------------------------------------------------------------------------
 
@@ -183,12 +162,6 @@ class World:
     def cooling(self) -> list[str]:
         rows = Block.objects.filter(pool__cluster=self.cluster, state="cooling")
         return [str(row.cidr.network_address) for row in rows.order_by("cidr")]
-
-    def findings(self) -> dict[str, list[str]]:
-        result: dict[str, list[str]] = {}
-        for row in Finding.objects.filter(cluster=self.cluster).order_by("code", "subject"):
-            result.setdefault(row.code, []).append(row.subject)
-        return result
 
 
 def _path(namespace: str) -> str:

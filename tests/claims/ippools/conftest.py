@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.claims.ippools.fleet import Fleet
-    from tests.kube.api import Cluster
+from claims.models import IPPool, Network
+from tests.claims import worlds
+from tests.claims.ippools.fleet import Fleet
+from tests.edges.api import Api
+from tests.kube.api import Cluster
 
 CRD = pathlib.Path(__file__).parents[3] / "deploy/crds/ippool.k8s.cni.cncf.io.yaml"
 
@@ -21,6 +22,20 @@ def definitions() -> tuple[pathlib.Path, ...]:
 @pytest.fixture
 def fleet(server: Cluster, db: None) -> Fleet:
     """The server as an observed cluster of the register."""
-    from tests.claims.ippools.fleet import Fleet
-
     return Fleet(server)
+
+
+@pytest.fixture
+def network(db: None) -> Network:
+    return worlds.network("prod-network")
+
+
+@pytest.fixture
+def ippool(network: Network) -> IPPool:
+    return worlds.ippool(network, "prod-pool")
+
+
+@pytest.fixture
+def api(db: None) -> Api:
+    """As an administrator."""
+    return Api()

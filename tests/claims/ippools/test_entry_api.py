@@ -19,33 +19,18 @@ MAC = "00:1a:4b:12:34:56"
 
 
 @pytest.fixture
-def network() -> Network:
-    return worlds.network("prod-network")
-
-
-@pytest.fixture
-def ippool(network: Network) -> IPPool:
-    return worlds.ippool(network, "prod-pool")
-
-
-@pytest.fixture
 def unknown() -> IPPool:
     """Of a network that nobody saw: the examples do not say its subnets."""
     return ippools.create(worlds.cluster(), "later", "later", author=worlds.BY)
 
 
-@pytest.fixture
-def api() -> Api:
-    return Api()
-
-
-def at(of: IPPool) -> str:
-    return f"ippools/{of.pk}/entries/"
+def entries_path(parent: IPPool) -> str:
+    return f"ippools/{parent.pk}/entries/"
 
 
 def test_one_entry(api: Api, ippool: IPPool) -> None:
     body = {"mac": "02-00-00-00-00-0A", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}
-    document = api.create(at(ippool), body)
+    document = api.create(entries_path(ippool), body)
     assert document.pop("created_at").endswith("Z")
     assert document == {
         "id": Entry.objects.get().pk,
@@ -59,16 +44,16 @@ def test_one_entry(api: Api, ippool: IPPool) -> None:
         "duplicates": [],
         "warnings": [],
     }
-    assert api("GET", f"{at(ippool)}{document['id']}/").json()["mac"] == A
+    assert api("GET", f"{entries_path(ippool)}{document['id']}/").json()["mac"] == A
 
 
 def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Network) -> None:
-    first = api.create(at(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
+    first = api.create(entries_path(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
     second, third = api.create(
-        at(ippool),
+        entries_path(ippool),
         [{"mac": A, "ips": ["10.0.0.6/24"]}, {"mac": B, "ips": ["10.0.0.5/24"]}],
     )
-    gateway = api.create(at(ippool), {"mac": C, "ips": ["10.0.0.1/24"]})
+    gateway = api.create(entries_path(ippool), {"mac": C, "ips": ["10.0.0.1/24"]})
     (result,) = second["duplicates"]
     assert (result["kind"], result["value"]) == ("mac", A)
     assert result["with"] == [
@@ -86,14 +71,16 @@ def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Networ
     assert document["conditions"][1]["message"] == f"MAC address {A} appears 2 times"
 
     def listed(query: str) -> list[int]:
-        return [row["id"] for row in api("GET", at(ippool) + query).json()["results"]]
+        return [row["id"] for row in api("GET", entries_path(ippool) + query).json()["results"]]
 
     assert listed("?duplicate=mac") == [first["id"], second["id"]]
     assert listed("?duplicate=ip") == [first["id"], third["id"], gateway["id"]]
 
 
 def test_the_mac_of_the_gateway_is_said(api: Api, ippool: IPPool, network: Network) -> None:
-    document = api.create(at(ippool), {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]})
+    document = api.create(
+        entries_path(ippool), {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]}
+    )
     assert document["duplicates"] == [
         {
             "kind": "mac",
@@ -125,21 +112,21 @@ def test_the_mac_of_the_gateway_is_said(api: Api, ippool: IPPool, network: Netwo
     ],
 )
 def test_what_is_refused(api: Api, ippool: IPPool, body: Any, code: str) -> None:
-    answer = api("POST", at(ippool), body)
+    answer = api("POST", entries_path(ippool), body)
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     assert not Entry.objects.exists()
 
 
 def test_a_list_is_all_or_nothing(api: Api, ippool: IPPool) -> None:
     body = [{"mac": A, "ips": ["10.0.0.5/24"]}, {"mac": B, "ips": ["10.1.0.5/24"]}]
-    answer = api("POST", at(ippool), body)
+    answer = api("POST", entries_path(ippool), body)
     assert [error["field"] for error in answer.json()["errors"]] == ["1.ips.0"]
     assert not Entry.objects.exists()
 
 
 def test_the_same_key_is_answered_the_same(api: Api, ippool: IPPool) -> None:
     body = {"mac": A, "ips": ["10.0.0.5/24"]}
-    answers = [api("POST", at(ippool), body, Idempotency_Key="k1") for _ in range(2)]
+    answers = [api("POST", entries_path(ippool), body, Idempotency_Key="k1") for _ in range(2)]
     assert answers[0].json() == answers[1].json()
     assert Entry.objects.count() == 1
 
@@ -154,10 +141,10 @@ def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
         }
         for n in range(10, 20)
     ]
-    api.create(at(ippool), entries)
+    api.create(entries_path(ippool), entries)
 
     def vms(query: str) -> list[str]:
-        return [row["vm"] for row in api("GET", at(ippool) + query).json()["results"]]
+        return [row["vm"] for row in api("GET", entries_path(ippool) + query).json()["results"]]
 
     assert vms("?mac=0200.0000.010A") == ["vm-10"]
     assert vms("?ip=10.0.0.12") == ["vm-12"]
@@ -167,7 +154,7 @@ def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
     assert vms("?q=10.0.0.14") == ["vm-14"]
     assert vms("?q=m-15") == ["vm-15"]
     assert vms("?source=hand") == []
-    first = api("GET", at(ippool) + "?limit=6&fields=vm").json()
+    first = api("GET", entries_path(ippool) + "?limit=6&fields=vm").json()
     assert len(first["results"]) == 6
     rest = api.client.get(first["next"]).json()
     assert [row["vm"] for row in rest["results"]] == [f"vm-{n}" for n in range(16, 20)]
@@ -177,24 +164,24 @@ def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
         ("?ip=x", "not_an_address"),
         ("?colour=x", "unknown_parameter"),
     ):
-        assert api("GET", at(ippool) + query).json()["code"] == code
+        assert api("GET", entries_path(ippool) + query).json()["code"] == code
 
 
 def test_changing_and_deleting_one(api: Api, ippool: IPPool) -> None:
-    one = api.create(at(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
-    here = f"{at(ippool)}{one['id']}/"
+    entry = api.create(entries_path(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
+    here = f"{entries_path(ippool)}{entry['id']}/"
     answer = api("PATCH", here, {"ips": ["10.0.0.9/24"], "note": "moved"})
     assert (answer.status_code, answer.json()["ips"]) == (200, ["10.0.0.9/24"])
     assert (answer.json()["vm"], answer.json()["note"]) == ("web", "moved")
     assert api("PATCH", here, {"ips": ["10.0.0.0/24"]}).json()["code"] == "network_address_not_host"
     assert api("PATCH", here, {"source": "hand"}).json()["code"] == "read_only_field"
     assert api("PATCH", here, {}).status_code == 400
-    assert api("PATCH", f"ippools/999/entries/{one['id']}/", {"note": ""}).status_code == 404
+    assert api("PATCH", f"ippools/999/entries/{entry['id']}/", {"note": ""}).status_code == 404
     assert api("DELETE", here).status_code == 204
     assert api("GET", here).status_code == 404
 
 
-def told(answer: Any) -> tuple[int, int, int, int]:
+def change_counts(answer: Any) -> tuple[int, int, int, int]:
     assert answer.status_code == 200, answer.content
     document = answer.json()
     return document["created"], document["changed"], document["deleted"], document["unchanged"]
@@ -203,35 +190,35 @@ def told(answer: Any) -> tuple[int, int, int, int]:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_the_whole_set(api: Api, ippool: IPPool, wrapped: bool) -> None:
-    def body(said: Any) -> Any:
-        return {"entries": said} if wrapped else said
+    def body(content: Any) -> Any:
+        return {"entries": content} if wrapped else content
 
     first = [{"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"}, {"mac": B, "ips": ["10.0.0.6/24"]}]
-    assert told(api("PUT", at(ippool), body(first))) == (2, 0, 0, 0)
+    assert change_counts(api("PUT", entries_path(ippool), body(first))) == (2, 0, 0, 0)
     mapped = {A: ["10.0.0.5/24"], B: ["10.0.0.7/24"], C: ["10.0.0.8/24"]}
-    assert told(api("PUT", at(ippool), body(mapped))) == (1, 1, 0, 1)
+    assert change_counts(api("PUT", entries_path(ippool), body(mapped))) == (1, 1, 0, 1)
     assert Entry.objects.get(mac=A).vm == "web"
-    assert told(api("PUT", at(ippool), body({}))) == (0, 0, 3, 0)
-    stale = api("PUT", at(ippool), body([]), If_Match='"1"')
+    assert change_counts(api("PUT", entries_path(ippool), body({}))) == (0, 0, 3, 0)
+    stale = api("PUT", entries_path(ippool), body([]), If_Match='"1"')
     assert (stale.status_code, stale.json()["code"]) == (412, "version_mismatch")
 
 
 def test_keys_that_are_there_twice_are_two_entries(api: Api, unknown: IPPool) -> None:
     text = f'{{"{MAC}": ["10.0.0.2/24"], "{MAC}": ["10.0.0.14/24"]}}'
-    assert told(api("PUT", at(unknown), text)) == (2, 0, 0, 0)
+    assert change_counts(api("PUT", entries_path(unknown), text)) == (2, 0, 0, 0)
     assert Entry.objects.filter(mac=MAC).count() == 2
 
 
 def test_the_examples_of_the_spec(api: Api, unknown: IPPool) -> None:
-    here = f"/api/v1/{at(unknown)}"
+    here = f"/api/v1/{entries_path(unknown)}"
 
     def put(text: str) -> Any:
-        said = text.replace("prod-network", "later")
-        return api.client.put(here, said, content_type="application/yaml")
+        manifest_text = text.replace("prod-network", "later")
+        return api.client.put(here, manifest_text, content_type="application/yaml")
 
     refused = put(CORRECT)
     assert (refused.status_code, refused.json()["code"]) == (400, "network_address_not_host")
-    assert told(put(CONFLICTS)) == (2, 0, 0, 0)
+    assert change_counts(put(CONFLICTS)) == (2, 0, 0, 0)
     success, macs, ips = api("GET", f"ippools/{unknown.pk}/").json()["conditions"]
     for item in (success, macs, ips):
         item.pop("lastTransitionTime")
@@ -253,7 +240,7 @@ def test_the_examples_of_the_spec(api: Api, unknown: IPPool) -> None:
         "reason": "NoIPDuplicates",
         "message": "All IP addresses are unique per MAC",
     }
-    wrong = api("PUT", at(unknown), json.dumps({"kind": "IPPool", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": {"network-name": "n"}}))  # fmt: skip
+    wrong = api("PUT", entries_path(unknown), json.dumps({"kind": "IPPool", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": {"network-name": "n"}}))  # fmt: skip
     assert wrong.json()["code"] == "unsupported_kind"
     other = api.client.put(here, CONFLICTS, content_type="application/yaml")
     assert other.json()["code"] == "another_network"
@@ -270,12 +257,12 @@ def test_the_examples_of_the_spec(api: Api, unknown: IPPool) -> None:
     ],
 )
 def test_sets_that_are_none(api: Api, ippool: IPPool, text: str, code: str) -> None:
-    answer = api("PUT", at(ippool), text)
+    answer = api("PUT", entries_path(ippool), text)
     assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
 def test_other_bodies(api: Api, ippool: IPPool) -> None:
-    here = f"/api/v1/{at(ippool)}"
+    here = f"/api/v1/{entries_path(ippool)}"
     assert api.client.put(here, "<x/>", content_type="text/xml").status_code == 415
     assert api.client.post(here, "a: 1", content_type="application/yaml").status_code == 415
     large = api.client.put(here, b" " * (10 * 1024 * 1024 + 1), content_type="application/json")

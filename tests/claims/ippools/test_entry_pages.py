@@ -28,16 +28,6 @@ def network() -> Network:
 
 
 @pytest.fixture
-def ippool(network: Network) -> IPPool:
-    return worlds.ippool(network, "prod-pool")
-
-
-@pytest.fixture
-def browser() -> Client:
-    return people.browser()
-
-
-@pytest.fixture
 def owner(network: Network) -> Client:
     user = people.user()
     user.groups.set([Group.objects.get(name="vm-owner")])
@@ -84,7 +74,7 @@ def test_the_list_names_what_is_doubled(browser: Client, ippool: IPPool, network
 
 @pytest.mark.sample(12)
 @pytest.mark.parametrize(
-    ("search", "found"),
+    ("search", "is_listed"),
     [
         ("02-00-00-00-00-0B", True),
         ("0200.0000.000b", True),
@@ -98,9 +88,9 @@ def test_the_list_names_what_is_doubled(browser: Client, ippool: IPPool, network
         ("10.0.0.7", False),
     ],
 )
-def test_searching(browser: Client, ippool: IPPool, search: str, found: bool) -> None:
+def test_searching(browser: Client, ippool: IPPool, search: str, is_listed: bool) -> None:
     worlds.entry(ippool, B, "10.0.0.6/24", vm="vault", namespace="bank")
-    assert (B in page(browser, "entry_changelist", q=search)) is found
+    assert (B in page(browser, "entry_changelist", q=search)) is is_listed
 
 
 def test_adding_one_fills_in_the_prefix(browser: Client, ippool: IPPool) -> None:
@@ -149,27 +139,33 @@ def test_what_is_told_while_somebody_types(
 ) -> None:
     first = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
 
-    def told(**said: Any) -> dict[str, Any]:
+    def checked_entry(**fields: Any) -> dict[str, Any]:
         url = reverse("admin:claims_entry_check")
-        document: dict[str, Any] = browser.get(url, {"ippool": ippool.pk, **said}).json()
+        document: dict[str, Any] = browser.get(url, {"ippool": ippool.pk, **fields}).json()
         return document
 
-    document = told(mac=A.upper(), ips="10.0.0.6")
-    (one,) = document["duplicates"]
-    assert (one["kind"], one["value"]) == ("mac", A)
-    assert one["occurrences"][0]["url"] == reverse("admin:claims_entry_change", args=[first.pk])
+    document = checked_entry(mac=A.upper(), ips="10.0.0.6")
+    (reported,) = document["duplicates"]
+    assert (reported["kind"], reported["value"]) == ("mac", A)
+    assert reported["occurrences"][0]["url"] == reverse(
+        "admin:claims_entry_change", args=[first.pk]
+    )
     assert document["problems"] == []
-    assert told(mac=A, ips="10.0.0.5", entry=first.pk)["duplicates"] == []
-    assert told(mac="02:00", ips="")["problems"][0]["field"] == "mac"
-    document = told(mac=C, ips="10.0.0.1, 10.0.0.5")
+    assert checked_entry(mac=A, ips="10.0.0.5", entry=first.pk)["duplicates"] == []
+    assert checked_entry(mac="02:00", ips="")["problems"][0]["field"] == "mac"
+    document = checked_entry(mac=C, ips="10.0.0.1, 10.0.0.5")
     assert [duplicate["occurrences"][0]["text"] for duplicate in document["duplicates"]] == [
         "gateway 10.0.0.1",
         "MAC entry of shop/web in prod-pool",
     ]
-    assert told(mac="", ips="10.0.0.9") == {"problems": [], "warnings": [], "duplicates": []}
+    assert checked_entry(mac="", ips="10.0.0.9") == {
+        "problems": [],
+        "warnings": [],
+        "duplicates": [],
+    }
     assert "at most one of each family" in document["problems"][0]["message"]
     empty = {"problems": [], "warnings": [], "duplicates": []}
-    assert told(ippool="x", mac=A) == empty
+    assert checked_entry(ippool="x", mac=A) == empty
 
 
 def test_an_ippool_is_made_and_shown(browser: Client, network: Network) -> None:
@@ -194,13 +190,13 @@ def test_an_ippool_is_made_and_shown(browser: Client, network: Network) -> None:
 
 @pytest.mark.exhaustive
 def test_rows_are_changed_where_they_stand(browser: Client, ippool: IPPool) -> None:
-    one = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
-    two = worlds.entry(ippool, B, "10.0.0.6/24")
+    first = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
+    second = worlds.entry(ippool, B, "10.0.0.6/24")
     url = reverse("admin:claims_ippool_entries", args=[ippool.pk])
     assert text(browser.get(url)).count("data-entry-row") == 5
     rows = {
-        f"{one.pk}": (A, "10.0.0.7", "web", "shop", "moved"),
-        f"{two.pk}": (B, "10.0.0.6/24", "", "", ""),
+        f"{first.pk}": (A, "10.0.0.7", "web", "shop", "moved"),
+        f"{second.pk}": (B, "10.0.0.6/24", "", "", ""),
         "new0": (C, "10.0.0.8", "db", "shop", ""),
         "new1": ("", "", "", "", ""),
     }
@@ -209,10 +205,10 @@ def test_rows_are_changed_where_they_stand(browser: Client, ippool: IPPool) -> N
         for prefix, values in rows.items()
         for name, value in zip(("mac", "ips", "vm", "namespace", "note"), values, strict=True)
     }
-    bad = text(browser.post(url, posted | {f"{one.pk}-ips": "10.0.0.0/24"}))
+    bad = text(browser.post(url, posted | {f"{first.pk}-ips": "10.0.0.0/24"}))
     assert "Not saved" in bad
     assert Entry.objects.count() == 2
-    assert browser.post(url, posted | {f"{two.pk}-remove": "on"}).status_code == 302
+    assert browser.post(url, posted | {f"{second.pk}-remove": "on"}).status_code == 302
     result = Entry.objects.order_by("mac").values_list("mac", "ips", "note")
     assert list(result) == [(A, ["10.0.0.7/24"], "moved"), (C, ["10.0.0.8/24"], "")]
     assert A in text(browser.get(url, {"q": "web"}))
@@ -243,8 +239,8 @@ def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool:
         for duplicate in document["duplicates"]
         for occurrence in duplicate["occurrences"]
     } == {"another owner"}
-    at = reverse("admin:claims_entry_change", args=[foreign.pk])
-    assert owner.get(at).status_code == 404
+    foreign_url = reverse("admin:claims_entry_change", args=[foreign.pk])
+    assert owner.get(foreign_url).status_code == 404
     for name in ("ippool_entries", "ippool_edit", "ippool_delete"):
         assert owner.get(reverse(f"admin:claims_{name}", args=[ippool.pk])).status_code == 403
     assert owner.post(reverse("admin:claims_entry_delete", args=[entry.pk])).status_code == 302
@@ -267,8 +263,8 @@ def test_one_badge_counts_duplicates_and_conflicts(browser: Client, ippool: IPPo
 
 @pytest.mark.parametrize("kind", ["network", "ippool"])
 def test_a_page_has_one_history(browser: Client, ippool: IPPool, kind: str) -> None:
-    of = ippool.network_id if kind == "network" else ippool.pk
+    object_pk = ippool.network_id if kind == "network" else ippool.pk
     url = reverse("admin:history")
-    page_text = text(browser.get(reverse(f"admin:claims_{kind}_change", args=[of])))
+    page_text = text(browser.get(reverse(f"admin:claims_{kind}_change", args=[object_pk])))
     assert page_text.count(">History</a>") == 1
-    assert f'href="{url}?kind={kind}&amp;object={of}"' in page_text
+    assert f'href="{url}?kind={kind}&amp;object={object_pk}"' in page_text

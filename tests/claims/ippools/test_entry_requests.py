@@ -24,11 +24,6 @@ def network() -> Network:
 
 
 @pytest.fixture
-def ippool(network: Network) -> IPPool:
-    return worlds.ippool(network, "prod-pool")
-
-
-@pytest.fixture
 def foreign(ippool: IPPool) -> Entry:
     return worlds.entry(ippool, B, "10.0.0.6/24", vm="vault", namespace="bank")
 
@@ -40,8 +35,8 @@ def api(network: Network) -> Api:
     return result
 
 
-def at(of: IPPool) -> str:
-    return f"ippools/{of.pk}/entries/"
+def entries_path(parent: IPPool) -> str:
+    return f"ippools/{parent.pk}/entries/"
 
 
 def asking(**more: Any) -> dict[str, Any]:
@@ -49,11 +44,11 @@ def asking(**more: Any) -> dict[str, Any]:
 
 
 def test_a_request_for_an_own_vm(api: Api, ippool: IPPool, foreign: Entry) -> None:
-    document = api.create(at(ippool), asking())
+    document = api.create(entries_path(ippool), asking())
     assert (document["source"], document["duplicates"]) == ("request", [])
-    listed = api("GET", at(ippool)).json()["results"]
+    listed = api("GET", entries_path(ippool)).json()["results"]
     assert [item["vm"] for item in listed] == ["web"]
-    assert api("DELETE", f"{at(ippool)}{document['id']}/").status_code == 204
+    assert api("DELETE", f"{entries_path(ippool)}{document['id']}/").status_code == 204
 
 
 @pytest.mark.sample(4)
@@ -72,25 +67,25 @@ def test_a_request_for_an_own_vm(api: Api, ippool: IPPool, foreign: Entry) -> No
 def test_what_is_not_theirs(
     api: Api, ippool: IPPool, foreign: Entry, more: Any, status: int, code: str
 ) -> None:
-    answer = api("POST", at(ippool), asking(**more))
+    answer = api("POST", entries_path(ippool), asking(**more))
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert "vault" not in answer.text
     assert Entry.objects.count() == 1
 
 
 def test_their_own_duplicates_are_said(api: Api, ippool: IPPool) -> None:
-    api.create(at(ippool), asking())
-    document = api.create(at(ippool), asking(mac=C, vm="db"))
+    api.create(entries_path(ippool), asking())
+    document = api.create(entries_path(ippool), asking(mac=C, vm="db"))
     assert [
         (duplicate["kind"], duplicate["with"][0]["vm"]) for duplicate in document["duplicates"]
     ] == [("ip", "web")]
 
 
 def test_what_came_to_be_a_duplicate_names_nobody(api: Api, ippool: IPPool) -> None:
-    api.create(at(ippool), asking())
+    api.create(entries_path(ippool), asking())
     worlds.entry(ippool, B, "10.0.0.5/24", vm="vault", namespace="bank")
-    (one,) = api("GET", at(ippool)).json()["results"]
-    assert one["duplicates"] == [{"kind": "ip", "value": "10.0.0.5", "with": [{"type": "other"}]}]
+    (entry,) = api("GET", entries_path(ippool)).json()["results"]
+    assert entry["duplicates"] == [{"kind": "ip", "value": "10.0.0.5", "with": [{"type": "other"}]}]
 
 
 def test_the_ippool_tells_nothing_of_others(api: Api, ippool: IPPool, foreign: Entry) -> None:
@@ -104,7 +99,7 @@ def test_the_ippool_tells_nothing_of_others(api: Api, ippool: IPPool, foreign: E
     manifest = api("GET", f"ippools/{ippool.pk}/manifest/")
     assert manifest.json()["spec"]["entries"] == {}
     assert "status" not in manifest.json()
-    here = f"{at(ippool)}{foreign.pk}/"
+    here = f"{entries_path(ippool)}{foreign.pk}/"
     assert [api(verb, here).status_code for verb in ("GET", "DELETE")] == [404, 404]
     assert api("GET", f"networks/{ippool.network_id}/addresses-for-mac/?mac={B}").status_code == 404
 
@@ -112,9 +107,9 @@ def test_the_ippool_tells_nothing_of_others(api: Api, ippool: IPPool, foreign: E
 def test_what_only_operators_do(api: Api, ippool: IPPool) -> None:
     entry = worlds.entry(ippool, C, "10.0.0.9/24", vm="db", namespace="shop")
     calls: list[tuple[str, str, Any]] = [
-        ("PUT", at(ippool), {}),
-        ("PATCH", f"{at(ippool)}{entry.pk}/", {"note": "x"}),
-        ("DELETE", f"{at(ippool)}{entry.pk}/", None),
+        ("PUT", entries_path(ippool), {}),
+        ("PATCH", f"{entries_path(ippool)}{entry.pk}/", {"note": "x"}),
+        ("DELETE", f"{entries_path(ippool)}{entry.pk}/", None),
         ("POST", "ippools/", {"cluster": "prod", "name": "x", "network_name": "y"}),
         ("PATCH", f"ippools/{ippool.pk}/", {"note": "x"}),
         ("DELETE", f"ippools/{ippool.pk}/", None),
@@ -126,10 +121,10 @@ def test_what_only_operators_do(api: Api, ippool: IPPool) -> None:
 def test_networks_of_others_are_not_there(api: Api) -> None:
     other = worlds.ippool(worlds.network("other", subnets=("10.9.0.0/24",)), "other")
     assert api("GET", f"ippools/{other.pk}/").status_code == 404
-    assert api("POST", at(other), asking(ips=["10.9.0.5/24"])).status_code == 404
+    assert api("POST", entries_path(other), asking(ips=["10.9.0.5/24"])).status_code == 404
 
 
 @pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("operator", 201)])
 def test_roles(ippool: IPPool, role: str, status: int) -> None:
-    answer = Api(role)("POST", at(ippool), asking(namespace="bank"))
+    answer = Api(role)("POST", entries_path(ippool), asking(namespace="bank"))
     assert answer.status_code == status

@@ -16,25 +16,15 @@ A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 
 
 @pytest.fixture
-def network() -> Network:
-    return worlds.network("prod-network")
-
-
-@pytest.fixture
-def api() -> Api:
-    return Api()
-
-
-@pytest.fixture
-def made(api: Api, network: Network) -> dict[str, Any]:
+def ippool(api: Api, network: Network) -> dict[str, Any]:
     body = {"cluster": "prod", "name": "prod-pool", "network_name": "prod-network"}
     document: dict[str, Any] = api.create("ippools/", body)
     return document
 
 
-def test_the_shape(api: Api, made: dict[str, Any], network: Network) -> None:
+def test_the_shape(api: Api, ippool: dict[str, Any], network: Network) -> None:
     NAD.objects.create(network=network, namespace="shop", name="n")
-    answer = api("GET", f"ippools/{made['id']}/")
+    answer = api("GET", f"ippools/{ippool['id']}/")
     assert answer.headers["ETag"] == '"1"'
     document = answer.json()
     assert document.pop("created_at").endswith("Z")
@@ -47,7 +37,7 @@ def test_the_shape(api: Api, made: dict[str, Any], network: Network) -> None:
         ("DuplicateIPAddresses", "False", "NoIPDuplicates"),
     ]
     assert document == {
-        "id": made["id"],
+        "id": ippool["id"],
         "cluster": "prod",
         "name": "prod-pool",
         "network": network.pk,
@@ -78,7 +68,7 @@ def test_the_shape(api: Api, made: dict[str, Any], network: Network) -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_made(
-    api: Api, made: dict[str, Any], body: Any, status: int, code: str
+    api: Api, ippool: dict[str, Any], body: Any, status: int, code: str
 ) -> None:
     answer = api("POST", "ippools/", body)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -86,7 +76,7 @@ def test_what_is_not_made(
         assert "prod-pool" in answer.json()["detail"] or "with this name" in answer.json()["detail"]
 
 
-def test_lists(api: Api, made: dict[str, Any]) -> None:
+def test_lists(api: Api, ippool: dict[str, Any]) -> None:
     api.create("ippools/", {"cluster": "prod", "name": "b", "network_name": "other"})
     names = [row["name"] for row in api("GET", "ippools/?ordering=name").json()["results"]]
     assert names == ["b", "prod-pool"]
@@ -94,8 +84,8 @@ def test_lists(api: Api, made: dict[str, Any]) -> None:
     assert rows == [{"name": "b"}]
 
 
-def test_changing(api: Api, made: dict[str, Any]) -> None:
-    path = f"ippools/{made['id']}/"
+def test_changing(api: Api, ippool: dict[str, Any]) -> None:
+    path = f"ippools/{ippool['id']}/"
     answer = api("PATCH", path, {"name": "new", "note": "old vSphere"}, If_Match='"1"')
     assert (answer.status_code, answer.headers["ETag"]) == (200, '"2"')
     assert (answer.json()["name"], answer.json()["note"]) == ("new", "old vSphere")
@@ -106,15 +96,15 @@ def test_changing(api: Api, made: dict[str, Any]) -> None:
     assert api("GET", path).status_code == 404
 
 
-def test_what_a_cluster_decides(api: Api, made: dict[str, Any]) -> None:
+def test_what_a_cluster_decides(api: Api, ippool: dict[str, Any]) -> None:
     IPPool.objects.update(follows_cluster=True, uid="u")
-    answer = api("DELETE", f"ippools/{made['id']}/")
+    answer = api("DELETE", f"ippools/{ippool['id']}/")
     assert (answer.status_code, answer.json()["code"]) == (409, "cluster_decides")
     assert "change it there" in answer.json()["detail"]
 
 
-def test_the_manifest(api: Api, made: dict[str, Any]) -> None:
-    path = f"ippools/{made['id']}/"
+def test_the_manifest(api: Api, ippool: dict[str, Any]) -> None:
+    path = f"ippools/{ippool['id']}/"
     api.create(
         path + "entries/", [{"mac": A, "ips": ["10.0.0.5/24"]}, {"mac": B, "ips": ["10.0.0.6/24"]}]
     )
@@ -134,18 +124,18 @@ def test_the_manifest(api: Api, made: dict[str, Any]) -> None:
     assert (answer.status_code, answer.json()["unchanged"]) == (200, 2)
 
 
-def test_the_addresses_of_a_mac(api: Api, made: dict[str, Any], network: Network) -> None:
+def test_the_addresses_of_a_mac(api: Api, ippool: dict[str, Any], network: Network) -> None:
     path = f"networks/{network.pk}/addresses-for-mac/"
     worlds.claim(network, "db", "10.0.0.7/24", mac=B, namespace="shop")
     entry = {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}
-    api.create(f"ippools/{made['id']}/entries/", entry)
+    api.create(f"ippools/{ippool['id']}/entries/", entry)
     assert api("GET", path + "?mac=02-00-00-00-00-0A").json() == {
         "mac": A, "ips": ["10.0.0.5/24"], "source": "ippool", "vm": "web", "namespace": "shop",
     }  # fmt: skip
     assert api("GET", path + f"?mac={B}").json() == {
         "mac": B, "ips": ["10.0.0.7/24"], "source": "ipamclaim", "vm": "db", "namespace": "shop",
     }  # fmt: skip
-    api.create(f"ippools/{made['id']}/entries/", {"mac": B, "ips": ["10.0.0.8/24"]})
+    api.create(f"ippools/{ippool['id']}/entries/", {"mac": B, "ips": ["10.0.0.8/24"]})
     assert api("GET", path + f"?mac={B}").json()["source"] == "ippool"
     for query, status, code in (
         ("?mac=02:00:00:00:00:0c", 404, "mac_not_found"),

@@ -24,14 +24,15 @@ def blue() -> IPPool:
     return ippools.create(network.cluster, "blue", network.name, author=worlds.BY)
 
 
-def add(of: IPPool, *specs: EntrySpec) -> list[Entry]:
-    return entries.add(of.pk, specs, source="hand", author=worlds.BY)
+def add(ippool: IPPool, *specs: EntrySpec) -> list[Entry]:
+    return entries.add(ippool.pk, specs, source="hand", author=worlds.BY)
 
 
-def conditions(of: IPPool) -> dict[str, tuple[str, str]]:
-    of.refresh_from_db()
+def conditions(ippool: IPPool) -> dict[str, tuple[str, str]]:
+    ippool.refresh_from_db()
     return {
-        condition["type"]: (condition["status"], condition["reason"]) for condition in of.conditions
+        condition["type"]: (condition["status"], condition["reason"])
+        for condition in ippool.conditions
     }
 
 
@@ -180,12 +181,12 @@ def test_what_a_cluster_decides(blue: IPPool) -> None:
 @pytest.mark.exhaustive
 def test_many_entries_come_in_together(blue: IPPool) -> None:
     big = worlds.network("big", subnets=("10.64.0.0/16",))
-    of = ippools.create(big.cluster, "big", "big", author=worlds.BY)
+    ippool = ippools.create(big.cluster, "big", "big", author=worlds.BY)
     specs = [
         EntrySpec(f"02:00:00:00:{n >> 8:02x}:{n & 255:02x}", (f"10.64.{n >> 8}.{n & 255}/16",))
         for n in range(10, 3010)
     ]
-    created = add(of, *specs)
+    created = add(ippool, *specs)
     assert [row.mac for row in created] == [spec.mac for spec in specs]
     assert Block.objects.filter(pool=big.pool_id, state="held").count() == 3000
     assert EntryEvent.objects.filter(pgh_label="created").count() == 3000

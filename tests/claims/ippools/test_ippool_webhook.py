@@ -44,7 +44,7 @@ def ask(key: str, new: Manifest | None, old: Manifest | None = None) -> Manifest
     return response
 
 
-def made(network: Network, *specs: EntrySpec) -> IPPool:
+def create_ippool(network: Network, *specs: EntrySpec) -> IPPool:
     of = ippools.create(network.cluster, "prod", network.name, author=worlds.BY)
     entries.add(of.pk, specs, source="hand", author=worlds.BY)
     return of
@@ -65,7 +65,7 @@ def test_nobody_else_may_ask() -> None:
 
 
 def test_a_second_one_of_a_network_is_refused(key: str, network: Network) -> None:
-    made(network)
+    create_ippool(network)
     refusal = webhooks.refused(ask(key, manifest("second", {})), "network_has_ippool")
     assert "prod-network already has an IPPool: prod" in refusal
     other = manifest("second", {}, network="other")
@@ -75,7 +75,7 @@ def test_a_second_one_of_a_network_is_refused(key: str, network: Network) -> Non
 
 
 def test_one_whose_object_is_gone_is_in_nobodys_way(key: str, network: Network) -> None:
-    made(network)
+    create_ippool(network)
     IPPool.objects.update(follows_cluster=True, uid="")
     assert ask(key, manifest("second", {}))["allowed"]
 
@@ -115,7 +115,7 @@ def test_duplicates_in_the_object_are_warned_of(key: str) -> None:
 
 
 def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> None:
-    made(network, EntrySpec(A, ("10.0.0.5/24",)))
+    create_ippool(network, EntrySpec(A, ("10.0.0.5/24",)))
     worlds.workload(network, "web", B, "10.0.0.6")
     worlds.claim(network, "db", "10.0.0.7/24", mac="02:00:00:00:00:0c")
     old = manifest("prod", {A: ["10.0.0.5/24"]})
@@ -132,5 +132,5 @@ def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> No
 def test_unknown_networks_and_removals(key: str, network: Network) -> None:
     warnings = webhooks.warned(ask(key, manifest("x", {}, network="later")))
     assert "has no logical network later in the register" in warnings
-    made(network, EntrySpec(A, ("10.0.0.5/24",)))
+    create_ippool(network, EntrySpec(A, ("10.0.0.5/24",)))
     assert "one entry keeps" in webhooks.warned(ask(key, None, manifest("prod", {})))

@@ -40,10 +40,10 @@ def test_an_ippool_of_the_register_is_made_and_told_of(managed: Fleet) -> None:
 
 @pytest.mark.exhaustive
 def test_changes_here_arrive_there(managed: Fleet) -> None:
-    of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)), EntrySpec(B, ("10.0.0.6/24",)))
+    ippool = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)), EntrySpec(B, ("10.0.0.6/24",)))
     managed.settled()
     entries.delete([Entry.objects.get(mac=A).pk], author=worlds.BY)
-    managed.add(of, EntrySpec(B, ("10.0.0.7/24",)))
+    managed.add(ippool, EntrySpec(B, ("10.0.0.7/24",)))
     managed.settled()
     assert managed.written() == {B: ["10.0.0.6/24", "10.0.0.7/24"]}
     assert managed.conditions()["DuplicateMACAddresses"] == "True"
@@ -55,10 +55,10 @@ def test_changes_here_arrive_there(managed: Fleet) -> None:
 
 @pytest.mark.exhaustive
 def test_a_time_moves_only_with_its_status(managed: Fleet) -> None:
-    of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
+    ippool = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
     managed.settled()
     before = managed.there()["status"]["conditions"]
-    managed.add(of, EntrySpec(B, ("10.0.0.6/24",)))
+    managed.add(ippool, EntrySpec(B, ("10.0.0.6/24",)))
     managed.settled()
     after = managed.there()["status"]["conditions"]
     times = [[item["lastTransitionTime"] for item in item] for item in (before, after)]
@@ -85,8 +85,8 @@ def test_one_that_is_followed_gets_its_status_only(managed: Fleet) -> None:
 def test_it_becomes_the_registers_with_the_first_change_here(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.6/24"]})
     managed.settled()
-    of = managed.ippool()
-    managed.add(of, EntrySpec(C, ("10.0.0.7/24",)))
+    ippool = managed.ippool()
+    managed.add(ippool, EntrySpec(C, ("10.0.0.7/24",)))
     assert not managed.ippool().follows_cluster
     managed.settled()
     # In the object's own words, where it has the MAC already.
@@ -114,12 +114,12 @@ def test_what_others_own_is_not_taken_from_them(managed: Fleet) -> None:
 
 @pytest.mark.exhaustive
 def test_one_that_was_deleted_here_is_not_taken_in_again(managed: Fleet) -> None:
-    of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
+    ippool = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
     managed.settled()
-    ippools.delete(of.pk, author=worlds.BY)
+    ippools.delete(ippool.pk, author=worlds.BY)
     managed.settled()
     assert managed.written() == {A: ["10.0.0.5/24"]}
-    assert managed.found() == [("ippool_not_in_register", "prod")]
+    assert managed.findings() == [("ippool_not_in_register", "prod")]
 
 
 @pytest.mark.exhaustive

@@ -22,13 +22,13 @@ def test_an_ippool_is_taken_in(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.0.0.5/24"], "02-00-00-00-00-0B": ["10.0.0.6/24"]})
     assert fleet.counted()["written"] == 0
     assert fleet.entries() == {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]}
-    of = fleet.ippool()
-    assert (of.follows_cluster, of.network) == (True, fleet.network)
+    ippool = fleet.ippool()
+    assert (ippool.follows_cluster, ippool.network) == (True, fleet.network)
     assert {entry.source for entry in Entry.objects.all()} == {"cluster"}
-    assert [condition["status"] for condition in of.conditions] == ["True", "False", "False"]
+    assert [condition["status"] for condition in ippool.conditions] == ["True", "False", "False"]
     assert Block.objects.filter(state="held").count() == 2
     with pytest.raises(errors.ClusterDecides):
-        fleet.add(of, EntrySpec(C, ("10.0.0.7/24",)))
+        fleet.add(ippool, EntrySpec(C, ("10.0.0.7/24",)))
 
 
 @pytest.mark.exhaustive
@@ -48,13 +48,13 @@ def test_bad_entries_are_told_and_the_others_taken_in(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.0.0.0/24"], "nonsense": ["10.0.0.6/24"], C: ["10.0.0.7/24"]})
     fleet.settled()
     assert fleet.entries() == {C: ["10.0.0.7/24"]}
-    of = fleet.ippool()
-    assert {problem["mac"]: problem["code"] for problem in of.problems} == {
+    ippool = fleet.ippool()
+    assert {problem["mac"]: problem["code"] for problem in ippool.problems} == {
         A: "network_address_not_host",
         "nonsense": "mac_syntax",
     }
-    assert of.conditions[0]["reason"] == "UnusableEntries"
-    assert fleet.found() == [("ippool_unusable_entries", "prod")]
+    assert ippool.conditions[0]["reason"] == "UnusableEntries"
+    assert fleet.findings() == [("ippool_unusable_entries", "prod")]
 
 
 def test_macs_that_are_equal_after_normalising_are_duplicates(fleet: Fleet) -> None:
@@ -62,7 +62,7 @@ def test_macs_that_are_equal_after_normalising_are_duplicates(fleet: Fleet) -> N
     fleet.settled()
     assert Entry.objects.filter(mac=A).count() == 2
     assert fleet.ippool().conditions[1]["message"] == f"MAC address {A} appears 2 times"
-    assert fleet.found() == [("ippool_duplicates", "prod")]
+    assert fleet.findings() == [("ippool_duplicates", "prod")]
 
 
 @pytest.mark.exhaustive
@@ -78,8 +78,8 @@ def test_what_is_no_entry_is_no_duplicate_of_the_conditions(fleet: Fleet) -> Non
     fleet.settled()
     success, macs, ips = fleet.ippool().conditions
     assert (success["status"], macs["status"], ips["status"]) == ("False", "True", "False")
-    told = {row.code: row.details for row in Finding.objects.all()}
-    assert told == {
+    details = {row.code: row.details for row in Finding.objects.all()}
+    assert details == {
         "ippool_duplicates": {"macs": 1, "ips": 0},
         "ippool_conflicts": {"macs": 0, "ips": 1},
     }
@@ -96,7 +96,7 @@ def test_a_second_ippool_of_a_network_is_left_out(fleet: Fleet) -> None:
 def test_a_network_that_nobody_saw(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.9.0.5/24"]}, network="later")
     fleet.settled()
-    assert fleet.found() == [("network_unknown", "prod")]
+    assert fleet.findings() == [("network_unknown", "prod")]
     assert fleet.entries() == {A: ["10.9.0.5/24"]}
 
 
@@ -122,28 +122,28 @@ def test_one_that_is_gone_keeps_its_addresses_until_somebody_deletes_it(
     assert fleet.ippool().gone_at is None
     clock.advance(3600)
     fleet.settled()
-    of = fleet.ippool()
-    assert of.gone_at is not None
+    ippool = fleet.ippool()
+    assert ippool.gone_at is not None
     assert fleet.entries() == {A: ["10.0.0.5/24"]}
-    assert ("ippool_gone", "prod") in fleet.found()
+    assert ("ippool_gone", "prod") in fleet.findings()
     fleet.put("again", {B: ["10.0.0.6/24"]})
     fleet.settled()
     (again,) = IPPool.objects.all()
-    assert (again.pk, again.name, again.gone_at) == (of.pk, "again", None)
+    assert (again.pk, again.name, again.gone_at) == (ippool.pk, "again", None)
     assert fleet.entries("again") == {B: ["10.0.0.6/24"]}
 
 
 @pytest.mark.exhaustive
 def test_one_that_was_made_here_follows_its_object_from_then_on(fleet: Fleet) -> None:
-    of = fleet.make("prod", EntrySpec(A, ("10.0.0.5/24",), "web", "shop"))
+    ippool = fleet.make("prod", EntrySpec(A, ("10.0.0.5/24",), "web", "shop"))
     fleet.settled()
     fleet.put("prod", {A: ["10.0.0.5/24"]})
     fleet.settled()
-    of.refresh_from_db()
-    assert of.follows_cluster
+    ippool.refresh_from_db()
+    assert ippool.follows_cluster
     assert Entry.objects.get().vm == "web"
     with pytest.raises(errors.ClusterDecides):
-        fleet.add(of, EntrySpec(B, ("10.0.0.6/24",)))
+        fleet.add(ippool, EntrySpec(B, ("10.0.0.6/24",)))
 
 
 @pytest.mark.exhaustive
@@ -165,7 +165,7 @@ def test_entries_that_were_written_before_the_subnets_were_known(fleet: Fleet) -
         "later", EntrySpec(A, ("10.9.0.5/24",)), EntrySpec(B, ("192.0.2.6/24",)), network=network
     )
     fleet.counted()
-    assert ("ippool_outside_network", "later") not in fleet.found()
+    assert ("ippool_outside_network", "later") not in fleet.findings()
     network.subnets = ["10.9.0.0/24"]
     network.save()
     pools.sync_pool(network, author=BY)

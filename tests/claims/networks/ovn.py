@@ -9,35 +9,22 @@ from claims.core import resources
 from claims.models import NAD, Network
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.udn_handler import UserDefinedNetworks
-from pools.clusters.reconcile import leases, sync
 from pools.models import (
     Connection,
-    Drift,
-    Finding,
-    ObservedObject,
     PoolCIDR,
     ReservedRange,
     SyncRun,
 )
 from pools.models.connections import Mode
-from pools.models.fields import Now
-from pools.models.observed import Trigger
-from tests import factories
 from tests.kube import gateways
+from tests.reconcile.registered import RegisteredCluster
 
 Manifest = dict[str, Any]
 SUBNET = "10.0.0.0/16"
 
 
-class Ovn:
-    def __init__(self, server: Any) -> None:
-        self.server = server
-        self.cluster = factories.cluster()
-        self.connection = Connection.objects.create(
-            cluster=self.cluster, server=server.url, due_at=Now()
-        )
-
-    def manage(self) -> None:
+class Ovn(RegisteredCluster):
+    def write_networks(self) -> None:
         """Networks that are made here are written from now on."""
         Connection.objects.filter(pk=self.connection.pk).update(mode=Mode.MANAGED)
 
@@ -46,18 +33,10 @@ class Ovn:
 
     def passed(self) -> SyncRun:
         """A full pass, as a worker makes it."""
-        lease = leases.take(self.connection.pk, "test")
-        assert lease is not None
-        handlers = [
+        run = self.sync(
             UserDefinedNetworks(resources.CLUSTER_UDN),
             UserDefinedNetworks(resources.UDN),
             NetworkAttachmentDefinitions(),
-        ]
-        run = sync.run(
-            lease,
-            handlers,
-            trigger=Trigger.SCHEDULE,
-            open_client=lambda _: gateways.to(self.server),
         )
         assert not run.error_code, (run.error_code, run.error)
         return run
@@ -105,18 +84,6 @@ class Ovn:
         rows = ReservedRange.objects.filter(pool=self.network(name).pool).order_by("first")
         return [(str(row), row.reason.split()[0]) for row in rows]
 
-    def found(self) -> list[tuple[str, str]]:
-        rows = Finding.objects.filter(cluster=self.cluster).order_by("code", "subject")
-        return list(rows.values_list("code", "subject"))
-
-    def problems(self) -> dict[str, str]:
-        rows = ObservedObject.objects.filter(cluster=self.cluster).exclude(problem_code="")
-        return dict(rows.values_list("name", "problem_code"))
-
-    def drift(self) -> list[tuple[str, str]]:
-        rows = Drift.objects.filter(cluster=self.cluster).order_by("name", "path")
-        return list(rows.values_list("name", "path"))
-
 
 def cudn(name: str = "prod", *subnets: str, status: Any = None, **layer2: Any) -> Manifest:
     """A primary layer2 network with persistent IPs."""
@@ -153,7 +120,7 @@ def udn(name: str = "net", namespace: str = "default", *subnets: str) -> Manifes
 
 def nad(nad_name: str = "prod", namespace: str = "default", /, **config: Any) -> Manifest:
     """As OVN-Kubernetes makes it of `cudn()`; `type` names another plugin."""
-    said = {
+    defaults = {
         "cniVersion": "1.1.0",
         "type": "ovn-k8s-cni-overlay",
         "name": "cluster_udn_prod",
@@ -164,7 +131,7 @@ def nad(nad_name: str = "prod", namespace: str = "default", /, **config: Any) ->
         "allowPersistentIPs": True,
         **config,
     }
-    text = config.get("config") or json.dumps({k: v for k, v in said.items() if v is not None})
+    text = config.get("config") or json.dumps({k: v for k, v in defaults.items() if v is not None})
     return {
         "apiVersion": "k8s.cni.cncf.io/v1",
         "kind": "NetworkAttachmentDefinition",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from claims.access import cluster_owners as access_handlers
 from claims.access import namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
-from pools.clusters.reconcile import leases, sync, watch_events, watchers
 from pools.models import Finding, ObservedObject, SyncRun
 from tests.claims.networks.ovn import Manifest, Ovn, nad
 from tests.kube import gateways
@@ -21,6 +19,11 @@ from tests.kube import gateways
 pytestmark = pytest.mark.django_db
 RBAC = "rbac.authorization.k8s.io"
 NADS = {"apiGroups": ["k8s.cni.cncf.io"], "resources": ["network-attachment-definitions"], "verbs": ["list", "watch"]}  # fmt: skip
+HANDLERS = (
+    NetworkAttachmentDefinitions(),
+    access_handlers.RoleBindings(),
+    access_handlers.Groups(),
+)
 
 
 @pytest.fixture
@@ -37,33 +40,14 @@ def _empty(ovn: Ovn) -> None:
 
 
 def passed(ovn: Ovn, token: str | None = None) -> SyncRun:
-    lease = leases.take(ovn.connection.pk, "test")
-    assert lease is not None
-    handlers = [
-        NetworkAttachmentDefinitions(),
-        access_handlers.RoleBindings(),
-        access_handlers.Groups(),
-    ]
-    with gateways.to(ovn.server, token=token) as gateway:
-        run = sync.run(lease, handlers, open_client=lambda _: gateway)
+    run = ovn.sync(*HANDLERS, open_client=lambda _: gateways.to(ovn.server, token=token))
     assert run.succeeded, (run.error_code, run.error, run.kinds)
     return run
 
 
 def tell(ovn: Ovn, *events: tuple[str, Manifest]) -> None:
     """What a watch of RoleBindings says."""
-    ovn.connection.refresh_from_db()
-    kind = access_handlers.RoleBindings.kind
-    at = watchers.read(ovn.connection.positions, kind)
-    lease = leases.borrow(ovn.connection.pk, leases.worker_name())
-    assert at is not None
-    assert lease is not None
-    to = dataclasses.replace(at, version=f"{at.version}0")
-    handlers = [access_handlers.RoleBindings(), access_handlers.Groups()]
-    with gateways.to(ovn.server) as gateway:
-        run = watch_events.ingest_events(
-            lease, handlers, kind, events, position=at, to=to, open_client=lambda _: gateway
-        )
+    run = ovn.ingest(access_handlers.RoleBindings.kind, HANDLERS[1:], *events)
     assert not run.error_code, (run.error_code, run.error)
 
 
@@ -94,7 +78,7 @@ def group(name: str, *users: str) -> Manifest:
     }
 
 
-def told() -> list[tuple[str, str, str, str]]:
+def observed_owners() -> list[tuple[str, str, str, str]]:
     rows = ClusterOwner.objects.order_by("binding", "subject")
     return list(rows.values_list("binding", "subject_kind", "subject", "role"))
 
@@ -118,7 +102,7 @@ def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:
         ("edit", "User", "vera", "kubevirt.io:edit"),
         ("mine", "User", "otto", "kubevirt.io:admin"),
     ]
-    assert told() == expected
+    assert observed_owners() == expected
     assert sees(ovn)
     ids = set(ClusterOwner.objects.values_list("pk", flat=True))
     assert {kind["changed"] for kind in passed(ovn).kinds.values()} == {0}
@@ -126,7 +110,7 @@ def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:
     ovn.put(binding("edit", ("Group", "crew")))
     ovn.remove("rolebindings", "mine", "default")
     passed(ovn)  # one complete list says so
-    assert told() == [("edit", "Group", "crew", "kubevirt.io:edit")]
+    assert observed_owners() == [("edit", "Group", "crew", "kubevirt.io:edit")]
     assert not sees(ovn)
 
 
@@ -151,7 +135,7 @@ def test_a_watch_tells_of_bindings_at_once(ovn: Ovn) -> None:
     ovn.remove("rolebindings", "edit", "default")
     second = ovn.put(binding("edit", ("Group", "team")))
     tell(ovn, ("DELETED", first), ("ADDED", second))
-    assert [item[2] for item in told()] == ["team"]
+    assert [item[2] for item in observed_owners()] == ["team"]
     assert sees(ovn)
     tell(ovn, ("MODIFIED", second | {"metadata": second["metadata"] | {"resourceVersion": "x"}, "subjects": []}))  # fmt: skip
     assert not sees(ovn)
@@ -198,15 +182,7 @@ def test_without_the_right_all_else_goes_on_and_what_was_known_stays(ovn: Ovn) -
 
 def _run_with_failures(ovn: Ovn) -> list[tuple[str, str]]:
     """Kind and subject of the objects that failed alone in a sync run."""
-    lease = leases.take(ovn.connection.pk, "test")
-    assert lease is not None
-    handlers = [
-        NetworkAttachmentDefinitions(),
-        access_handlers.RoleBindings(),
-        access_handlers.Groups(),
-    ]
-    with gateways.to(ovn.server) as gateway:
-        run = sync.run(lease, handlers, open_client=lambda _: gateway)
+    run = ovn.sync(*HANDLERS)
     assert not run.error_code, (run.error_code, run.error)
     assert not [kind for kind in run.kinds.values() if kind.get("code")], run.kinds
     findings = Finding.objects.filter(code="object_failed")
@@ -221,7 +197,10 @@ def test_a_binding_that_cannot_be_stored_fails_alone(ovn: Ovn, settings: Any) ->
     ovn.put(binding("bad", ("User", "vera"), role="r" * 300))
     ovn.put(binding("z", ("User", "vera")))
     assert _run_with_failures(ovn) == [("RoleBinding", "default/bad")]
-    assert [item[:3] for item in told()] == [("a", "User", "otto"), ("z", "User", "vera")]
+    assert [item[:3] for item in observed_owners()] == [
+        ("a", "User", "otto"),
+        ("z", "User", "vera"),
+    ]
     ovn.remove("rolebindings", "bad", "default")
     assert _run_with_failures(ovn) == []
 

@@ -72,7 +72,7 @@ networks = pytest.mark.parametrize("case", NETWORKS)
 
 
 @pytest.fixture
-def kept(ovn: Ovn, case: str) -> tuple[Network, dict[str, str], int]:
+def network_case(ovn: Ovn, case: str) -> tuple[Network, dict[str, str], int]:
     manifest, kept_types, first = NETWORKS[case]
     ovn.put(manifest)
     ovn.passed()
@@ -87,12 +87,12 @@ def _claimed(claim: IPAMClaim) -> IPAMClaim:
 
 @pytest.mark.exhaustive
 @networks
-def test_nobody_gets_it_by_chance(kept: tuple[Network, dict[str, str], int]) -> None:
-    network, kept_types, first = kept
+def test_nobody_gets_it_by_chance(network_case: tuple[Network, dict[str, str], int]) -> None:
+    network, kept_types, first = network_case
     assert _claimed(worlds.claim(network, "vm")).ips[0] == f"{FIRST}.{first}/24"
     assert factories.take(network.pool, family=4)["cidr"] == f"{FIRST}.{first + 1}/32"
-    of = drafts.draft(network, row("one", mac(1)))
-    (free, *_) = import_drafts.assign_free_addresses(of.pk, 1, author=worlds.BY).ips
+    draft = drafts.draft(network, row("one", mac(1)))
+    (free, *_) = import_drafts.assign_free_addresses(draft.pk, 1, author=worlds.BY).ips
     assert free == f"{FIRST}.{first + 2}/24"
     for address in kept_types:
         cidr = f"{address}/{32 if '.' in address else 128}"
@@ -102,8 +102,8 @@ def test_nobody_gets_it_by_chance(kept: tuple[Network, dict[str, str], int]) -> 
 
 @pytest.mark.exhaustive
 @networks
-def test_whoever_names_it_is_told(kept: tuple[Network, dict[str, str], int]) -> None:
-    network, kept_types, _ = kept
+def test_whoever_names_it_is_told(network_case: tuple[Network, dict[str, str], int]) -> None:
+    network, kept_types, _ = network_case
     ippool = worlds.ippool(network)
     api = Api()
     for number, (address, type_) in enumerate(kept_types.items(), 1):
@@ -115,18 +115,18 @@ def test_whoever_names_it_is_told(kept: tuple[Network, dict[str, str], int]) -> 
         assert refused.ips == []
         assert refused.conditions[0]["reason"] == "IPAlreadyExists"
     ips = list(kept_types)
-    of = drafts.draft(network, *(row(f"i{n}", mac(50 + n), ip) for n, ip in enumerate(ips, 1)))
-    for number, (status, codes) in drafts.statuses(of).items():
+    draft = drafts.draft(network, *(row(f"i{n}", mac(50 + n), ip) for n, ip in enumerate(ips, 1)))
+    for number, (status, codes) in drafts.statuses(draft).items():
         assert kept_types[ips[number - 1]] in codes, (status, codes)
         assert status in {"conflict", "refused"}
 
 
 @pytest.mark.parametrize("case", ["management"])
 def test_a_range_that_somebody_removed_is_not_handed_out(
-    kept: tuple[Network, dict[str, str], int],
+    network_case: tuple[Network, dict[str, str], int],
 ) -> None:
     """Before the next sync run, too."""
-    network, _, first = kept
+    network, _, first = network_case
     with events.recorded_by(worlds.BY):
         ReservedRange.objects.filter(pool=network.pool).delete()
     claim = _claimed(worlds.claim(network, "vm"))
@@ -141,8 +141,8 @@ def test_reserved_subnets_are_given_on_request_only(ovn: Ovn) -> None:
     network = ovn.network()
     assert _claimed(worlds.claim(network, "one")).ips == [f"{FIRST}.3/24"]
     assert _claimed(worlds.claim(network, "two")).ips == [f"{FIRST}.16/24"]
-    asked = _claimed(worlds.claim(network, "asked", ips_requested=[f"{FIRST}.7"]))
-    assert asked.ips == [f"{FIRST}.7/24"]
+    requested = _claimed(worlds.claim(network, "asked", ips_requested=[f"{FIRST}.7"]))
+    assert requested.ips == [f"{FIRST}.7/24"]
 
 
 def test_a_network_that_contradicts_itself_is_a_finding(ovn: Ovn) -> None:

@@ -40,7 +40,7 @@ def api() -> Api:
     return api
 
 
-def made(api: Api, **changes: Any) -> dict[str, Any]:
+def create_network(api: Api, **changes: Any) -> dict[str, Any]:
     body = {key: value for key, value in {**BLUE, **changes}.items() if value is not None}
     document: dict[str, Any] = api.create("networks/", body)
     return document
@@ -53,7 +53,7 @@ def names(api: Api, query: str = "") -> list[str]:
 
 
 def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
-    document = made(api)
+    document = create_network(api)
     assert set(document) == set(NetworkSerializer().fields) - {"namespaces"}
     for name in ("cluster", "name", "kind", "topology", "role", "lifecycle", "subnets"):
         assert document[name] == BLUE[name]
@@ -81,7 +81,7 @@ def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
     ],
 )  # fmt: skip
 def test_results(api: Api, changes: dict[str, Any], codes: list[str]) -> None:
-    static_vms = made(api, **changes)["static_vms"]
+    static_vms = create_network(api, **changes)["static_vms"]
     assert [reason["code"] for reason in static_vms["reasons"]] == codes
     assert static_vms["ok"] is not bool(codes)
     assert names(api, f"static_vms={'false' if codes else 'true'}") != []
@@ -89,7 +89,7 @@ def test_results(api: Api, changes: dict[str, Any], codes: list[str]) -> None:
 
 
 def test_the_first_address_is_the_gateway_unless_one_is_given(api: Api) -> None:
-    document = made(api, default_gateways=None, infrastructure_subnets=None)
+    document = create_network(api, default_gateways=None, infrastructure_subnets=None)
     assert document["default_gateways"] == ["10.0.0.1", "fd00::1"]
     assert document["gateways_configured"] is False
 
@@ -141,11 +141,11 @@ def test_applying_needs_a_managed_cluster(api: Api) -> None:
     Connection.objects.create(cluster=cluster, server="https://x", mode=Mode.MANAGED, due_at=Now())
     wrong = api("POST", "networks/", {**BLUE, "applied": True, "name": "blue"})
     assert (wrong.status_code, wrong.json()["code"]) == (400, "logical_name")
-    assert made(api, applied=True)["applied"] is True
+    assert create_network(api, applied=True)["applied"] is True
 
 
 def test_changes(api: Api) -> None:
-    document = made(api)
+    document = create_network(api)
     path = f"networks/{document['id']}/"
     changed = api("PATCH", path, {**BLUE, "description": "for the move", "namespaces": ["a", "b"]})
     assert changed.status_code == 200, changed.content
@@ -159,7 +159,7 @@ def test_changes(api: Api) -> None:
 
 
 def test_what_the_cluster_decides(api: Api) -> None:
-    document = made(api)
+    document = create_network(api)
     Network.objects.update(follows_cluster=True, uid="u")
     path = f"networks/{document['id']}/"
     for method, body in (("PATCH", {"subnets": []}), ("DELETE", None)):
@@ -169,7 +169,7 @@ def test_what_the_cluster_decides(api: Api) -> None:
 
 
 def test_deleting(api: Api) -> None:
-    document = made(api)
+    document = create_network(api)
     ippool = worlds.ippool(Network.objects.get())
     path = f"networks/{document['id']}/"
     answer = api("DELETE", path)
@@ -182,7 +182,7 @@ def test_deleting(api: Api) -> None:
 
 
 def test_the_manifest(api: Api) -> None:
-    path = f"networks/{made(api)['id']}/manifest/"
+    path = f"networks/{create_network(api)['id']}/manifest/"
     manifest = api("GET", path).json()
     assert manifest["metadata"] == {"name": "blue"}
     assert manifest["spec"]["network"]["layer2"]["defaultGatewayIPs"] == BLUE["default_gateways"]
@@ -196,10 +196,10 @@ def test_the_manifest(api: Api) -> None:
 
 @pytest.mark.exhaustive
 def test_filters(api: Api) -> None:
-    blue = made(api)
-    made(api, name="cluster_udn_red", subnets=["10.8.0.0/16", "fd08::/64"], lifecycle=None,
+    blue = create_network(api)
+    create_network(api, name="cluster_udn_red", subnets=["10.8.0.0/16", "fd08::/64"], lifecycle=None,
          default_gateways=None, reserved_subnets=None, infrastructure_subnets=None)  # fmt: skip
-    made(api, name="shop_net", kind="udn", namespace="shop", namespaces=None)
+    create_network(api, name="shop_net", kind="udn", namespace="shop", namespaces=None)
     network_names.get_or_create(Cluster.objects.get().pk, "mentioned")
     NAD.objects.create(
         network_id=blue["id"], namespace="team", name="blue", allow_persistent_ips=True
@@ -231,7 +231,7 @@ def test_filters(api: Api) -> None:
 
 @pytest.mark.exhaustive
 def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
-    made(api)
+    create_network(api)
     network = Network.objects.get()
     persistent = [[], [True], [False], [True, False]]
     values = [
@@ -247,9 +247,9 @@ def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
             )  # fmt: skip
             network.refresh_from_db()
             network.nads.all().delete()
-            for number, one in enumerate(nads):
+            for number, allowed in enumerate(nads):
                 NAD.objects.create(
-                    network=network, namespace="a", name=f"n{number}", allow_persistent_ips=one
+                    network=network, namespace="a", name=f"n{number}", allow_persistent_ips=allowed
                 )
             result = Network.objects.filter(networks.fitting_query(NAD.objects.all())).exists()
             assert result is networks.static_vm_check(network).ok, (nads, value)
@@ -257,7 +257,7 @@ def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
 
 @pytest.mark.exhaustive
 def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
-    blue, red = made(api), made(api, name="cluster_udn_red")
+    blue, red = create_network(api), create_network(api, name="cluster_udn_red")
     for network, space in ((blue, "mine"), (blue, "theirs"), (red, "theirs")):
         NAD.objects.create(
             network_id=network["id"],
@@ -286,8 +286,8 @@ def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
 
 @pytest.mark.exhaustive
 def test_overlaps_with_pods_and_other_networks_are_shown(api: Api) -> None:
-    made(api)
-    made(api, name="cluster_udn_red")
+    create_network(api)
+    create_network(api, name="cluster_udn_red")
     pods = {"mask_size": 24, "cidrs": [{"cidr": "10.0.0.0/8"}]}
     api.create("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": pods})
     rows = api("GET", "overlaps/?kind=vm-network").json()["results"]
@@ -295,7 +295,7 @@ def test_overlaps_with_pods_and_other_networks_are_shown(api: Api) -> None:
 
 
 def test_nads_of_a_network_that_nobody_watches(api: Api) -> None:
-    document = made(api, nads=[{"namespace": "blue", "name": "blue"}])
+    document = create_network(api, nads=[{"namespace": "blue", "name": "blue"}])
     (nad,) = document["nads"]
     assert nad == {
         "namespace": "blue",
@@ -316,14 +316,14 @@ def test_nads_of_a_network_that_nobody_watches(api: Api) -> None:
 
 
 def test_a_network_goes_with_the_nads_that_were_said_by_hand(api: Api) -> None:
-    document = made(api, nads=[{"namespace": "blue", "name": "blue"}])
+    document = create_network(api, nads=[{"namespace": "blue", "name": "blue"}])
     assert api("DELETE", f"networks/{document['id']}/").status_code == 204
 
 
-@pytest.mark.parametrize("of", [{}, {"address_space": "prod"}])
-def test_no_address_of_a_network_is_a_free_prefix(api: Api, of: dict[str, str]) -> None:
-    made(api)
-    container = api.create("containers/", {"cidr": "10.0.0.0/15", **of})["id"]
+@pytest.mark.parametrize("scope", [{}, {"address_space": "prod"}])
+def test_no_address_of_a_network_is_a_free_prefix(api: Api, scope: dict[str, str]) -> None:
+    create_network(api)
+    container = api.create("containers/", {"cidr": "10.0.0.0/15", **scope})["id"]
     free = api("GET", f"containers/{container}/available-prefixes/?prefix_length=16").json()
     assert free["results"] == ["10.1.0.0/16"]
     body = {"prefix_length": 17, "purpose": "container"}

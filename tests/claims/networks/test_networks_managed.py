@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 BY = factories.BY
 
 
-def wanted(name: str = "prod", **more: Any) -> UDN:
+def desired_udn(name: str = "prod", **more: Any) -> UDN:
     return UDN(
         name=f"cluster_udn_{name}",
         kind="cudn",
@@ -40,11 +40,11 @@ def wanted(name: str = "prod", **more: Any) -> UDN:
 
 def make(ovn: Ovn, **more: Any) -> Network:
     settings = {name: more.pop(name) for name in ("applied", "description") if name in more}
-    return networks.create_network(ovn.cluster, wanted(**more), author=BY, **settings)
+    return networks.create_network(ovn.cluster, desired_udn(**more), author=BY, **settings)
 
 
 def test_it_is_written_once(ovn: Ovn) -> None:
-    ovn.manage()
+    ovn.write_networks()
     created = make(
         ovn, applied=True, default_gateways=("10.0.0.9",), reserved_subnets=("10.0.1.0/24",)
     )
@@ -68,12 +68,12 @@ def test_it_is_written_once(ovn: Ovn) -> None:
     assert network.pk == created.pk
     assert network.uid == ovn.there("prod")["metadata"]["uid"]
     assert (network.applied, network.follows_cluster) == (True, False)
-    assert (ovn.drift(), ovn.found()) == ([], [])
+    assert (ovn.drift(), ovn.findings()) == ([], [])
 
 
 @pytest.mark.exhaustive
 def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
-    ovn.manage()
+    ovn.write_networks()
     network = make(ovn, applied=True)
     ovn.passed()
     ovn.passed()
@@ -87,22 +87,22 @@ def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
 
 @pytest.mark.exhaustive
 def test_an_object_that_is_another_network_is_not_written(ovn: Ovn) -> None:
-    ovn.manage()
+    ovn.write_networks()
     ovn.put(cudn("prod", "10.7.0.0/16"))
     make(ovn, applied=True)
     assert ovn.counted()["written"] == 0
     assert ovn.network().subnets == [SUBNET]
-    assert ovn.found() == [("network_differs", "cluster_udn_prod")]
+    assert ovn.findings() == [("network_differs", "cluster_udn_prod")]
     assert ("prod", "spec.network.layer2.subnets") in ovn.drift()
     networks.change(ovn.network(), {"applied": False}, author=BY)
     ovn.put(cudn("prod", "10.7.0.0/16", mtu=1400))
     ovn.passed()
     assert (ovn.network().subnets, ovn.network().follows_cluster) == (["10.7.0.0/16"], True)
-    assert (ovn.found(), ovn.drift()) == ([], [])
+    assert (ovn.findings(), ovn.drift()) == ([], [])
 
 
 def test_one_that_was_deleted_in_the_cluster_is_made_again(ovn: Ovn, clock: Clock) -> None:
-    ovn.manage()
+    ovn.write_networks()
     make(ovn, applied=True)
     ovn.passed()
     ovn.remove("clusteruserdefinednetworks", "prod")
@@ -117,7 +117,7 @@ def test_one_that_was_deleted_in_the_cluster_is_made_again(ovn: Ovn, clock: Cloc
 def test_one_that_was_deleted_while_nothing_was_written_is_made_again(
     ovn: Ovn, clock: Clock
 ) -> None:
-    ovn.manage()
+    ovn.write_networks()
     make(ovn, applied=True)
     ovn.passed()
     ovn.passed()
@@ -125,14 +125,14 @@ def test_one_that_was_deleted_while_nothing_was_written_is_made_again(
     ovn.remove("clusteruserdefinednetworks", "prod")
     ovn.passed()
     clock.advance(40)
-    ovn.manage()
+    ovn.write_networks()
     assert ovn.counted()["written"] == 1
     assert (ovn.network().gone_at, ovn.subnets()) == (None, [SUBNET])
 
 
 def test_another_network_is_not_written_over_even_where_it_could_be(ovn: Ovn) -> None:
     """The API server of this test has no CEL rules, and the fields are our own."""
-    ovn.manage()
+    ovn.write_networks()
     with gateways.to(ovn.server) as gateway:
         gateway.apply(resources.CLUSTER_UDN, cudn("prod", "10.7.0.0/16"), manager="cadastre")
     make(ovn, applied=True)
@@ -145,7 +145,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
         make(ovn, applied=True)
     make(ovn, description="the one of the migration")
     assert ovn.counted()["written"] == 0
-    assert ovn.found() == [("network_not_in_cluster", "cluster_udn_prod")]
+    assert ovn.findings() == [("network_not_in_cluster", "cluster_udn_prod")]
     notes = networks.static_vm_check(ovn.network()).notes
     assert [note.code for note in notes] == ["not_in_cluster"]
     ovn.put(cudn("prod", "10.7.0.0/16"))
@@ -153,7 +153,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
     network = ovn.network()
     assert (network.subnets, network.follows_cluster) == (["10.7.0.0/16"], True)
     assert (network.description, ovn.subnets()) == ("the one of the migration", ["10.7.0.0/16"])
-    assert ovn.found() == []
+    assert ovn.findings() == []
 
 
 def test_names_are_free_once(ovn: Ovn) -> None:

@@ -28,7 +28,7 @@ def test_nads_made_by_hand_make_a_network(ovn: Ovn, clock: Clock) -> None:
     assert (network.kind, network.object_name, network.subnets) == ("nad", "a", [SUBNET])
     assert ovn.nads("tenant") == ["default/a", "default/b"]
     assert networks.static_vm_check(network).ok
-    assert ovn.found() == [("nad_differs", "default/b")]
+    assert ovn.findings() == [("nad_differs", "default/b")]
     ovn.remove(NADS, "a", "default")
     ovn.passed()
     clock.advance(40)
@@ -39,7 +39,7 @@ def test_nads_made_by_hand_make_a_network(ovn: Ovn, clock: Clock) -> None:
     clock.advance(40)
     ovn.passed()
     assert ovn.network("tenant").gone_at is not None
-    assert (ovn.subnets("tenant"), ovn.found()) == ([], [])
+    assert (ovn.subnets("tenant"), ovn.findings()) == ([], [])
 
 
 def test_foreign_ones_are_left_alone(ovn: Ovn) -> None:
@@ -76,7 +76,7 @@ def test_the_udn_counts_whichever_was_seen_first(ovn: Ovn) -> None:
     ovn.put(cudn())
     ovn.passed()
     assert (ovn.network().kind, ovn.subnets()) == ("cudn", [SUBNET])
-    assert ovn.found() == [("nad_differs", "default/prod")]
+    assert ovn.findings() == [("nad_differs", "default/prod")]
 
 
 def test_without_persistent_ips_there_are_no_static_vms(ovn: Ovn) -> None:
@@ -91,7 +91,7 @@ def test_a_nad_by_hand_that_takes_the_name_of_a_udn(ovn: Ovn) -> None:
     ovn.put(cudn())
     ovn.put(nad("mine"))
     ovn.passed()
-    assert ovn.found() == [("network_name_taken", "default/mine")]
+    assert ovn.findings() == [("network_name_taken", "default/mine")]
 
 
 def test_what_ovn_kubernetes_could_not_do_is_told(ovn: Ovn) -> None:
@@ -109,7 +109,7 @@ def test_what_ovn_kubernetes_could_not_do_is_told(ovn: Ovn) -> None:
     ovn.put(cudn(status={"conditions": conditions}))
     ovn.passed()
     assert ovn.network().conditions == conditions
-    assert ovn.found() == [("network_not_created", "cluster_udn_prod")]
+    assert ovn.findings() == [("network_not_created", "cluster_udn_prod")]
 
 
 def test_a_network_of_many_namespaces_costs_few_statements(

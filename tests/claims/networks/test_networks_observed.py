@@ -160,11 +160,11 @@ def test_a_lost_subnet_in_use_is_an_orphan_until_nothing_holds_it(ovn: Ovn) -> N
     ovn.put(cudn("prod", "10.1.0.0/16"))
     ovn.passed()
     assert (ovn.subnets(), ovn.subnets(orphaned=True)) == (["10.1.0.0/16"], [SUBNET])
-    assert ovn.found() == [("orphaned_subnet", f"cluster_udn_prod {SUBNET}")]
+    assert ovn.findings() == [("orphaned_subnet", f"cluster_udn_prod {SUBNET}")]
     factories.give_back(block)
     ovn.passed()
     assert (ovn.subnets(), ovn.subnets(orphaned=True)) == (["10.1.0.0/16"], [])
-    assert ovn.found() == []
+    assert ovn.findings() == []
 
 
 @pytest.mark.exhaustive

@@ -14,17 +14,11 @@ from claims.networks import networks
 from pools.models import Cluster, Connection
 from pools.models.connections import Mode
 from pools.models.fields import Now
-from tests import people
 from tests.claims import worlds
 from tests.edges.api import user
 
 pytestmark = pytest.mark.django_db
 LIST, ADD = reverse("admin:claims_network_changelist"), reverse("admin:claims_network_add")
-
-
-@pytest.fixture
-def browser() -> Client:
-    return people.browser()
 
 
 def network(name: str = "blue", **more: Any) -> Network:
@@ -43,7 +37,7 @@ def text(client: Client, url: str, **query: str) -> str:
 
 
 def typed(**changes: Any) -> dict[str, Any]:
-    said = {
+    defaults = {
         "cluster": str(worlds.cluster().pk),
         "kind": "cudn",
         "object_name": "blue",
@@ -57,7 +51,7 @@ def typed(**changes: Any) -> dict[str, Any]:
         "mtu": "1400",
         "description": "for the move",
     }
-    return {**said, **changes}
+    return {**defaults, **changes}
 
 
 def test_an_empty_list_says_what_to_do(browser: Client) -> None:
@@ -114,12 +108,12 @@ def test_one_network(browser: Client) -> None:
     assert "10.0.0.0/26" in text(browser, place, map="10.0.0.0/16")
     for name in ("edit", "delete"):
         text(browser, reverse(f"admin:claims_network_{name}", args=[blue.pk]))
-    kept = {
+    subnets = {
         "infrastructure_subnets": ["10.0.2.0/28"],
         "exclude_subnets": ["10.0.3.0/28"],
         "join_subnets": ["100.99.0.0/16"],
     }
-    Network.objects.filter(pk=blue.pk).update(lifecycle="", topology="layer3", **kept)
+    Network.objects.filter(pk=blue.pk).update(lifecycle="", topology="layer3", **subnets)
     page = text(browser, place)
     for words in ("Infrastructure", "10.0.2.0/28", "Excluded", "10.0.3.0/28", "100.99.0.0/16"):
         assert words in page

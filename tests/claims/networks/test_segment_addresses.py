@@ -21,7 +21,7 @@ C = "02:00:00:00:00:0c"
 
 
 @pytest.fixture
-def left(ovn: Ovn) -> Network:
+def left_network(ovn: Ovn) -> Network:
     for name in ("left", "right"):
         ovn.put(localnet(name))
     ovn.passed()
@@ -46,27 +46,29 @@ def shared(network: Network) -> dict[str, str]:
     return {str(row.cidr).partition("/")[0]: row.holder_id for row in rows}
 
 
-def test_claims_get_no_address_that_an_entry_a_claim_or_a_workload_has(left: Network) -> None:
-    worlds.entry(worlds.ippool(left), A, "10.77.0.1/24", vm="a", namespace="default")
-    worlds.claim(left, "b", "10.77.0.2/24", namespace="default")
-    worlds.workload(left, "c", C, "10.77.0.3/24", namespace="default")
+def test_claims_get_no_address_that_an_entry_a_claim_or_a_workload_has(
+    left_network: Network,
+) -> None:
+    worlds.entry(worlds.ippool(left_network), A, "10.77.0.1/24", vm="a", namespace="default")
+    worlds.claim(left_network, "b", "10.77.0.2/24", namespace="default")
+    worlds.workload(left_network, "c", C, "10.77.0.3/24", namespace="default")
     assert granted(other(), "web")[0] == ["10.77.0.4/24"]
-    assert granted(left, "db")[0] == ["10.77.0.5/24"]
+    assert granted(left_network, "db")[0] == ["10.77.0.5/24"]
     assert granted(other(), "cache")[0] == ["10.77.0.6/24"]
-    assert shared(left) == {"10.77.0.4": "right", "10.77.0.6": "right"}
+    assert shared(left_network) == {"10.77.0.4": "right", "10.77.0.6": "right"}
 
 
-def test_a_claim_that_asks_for_it_is_refused_but_for_the_same_vm(left: Network) -> None:
-    worlds.entry(worlds.ippool(left), A, "10.77.0.1/24", vm="a", namespace="default")
+def test_a_claim_that_asks_for_it_is_refused_but_for_the_same_vm(left_network: Network) -> None:
+    worlds.entry(worlds.ippool(left_network), A, "10.77.0.1/24", vm="a", namespace="default")
     ips, message = granted(other(), "web", "10.77.0.1/24")
     assert (ips, "10.77.0.1" in message) == ([], True)
     assert granted(other(), "a", "10.77.0.1/24")[0] == ["10.77.0.1/24"]
     assert shared(other()) == {}
-    assert shared(left) == {}
+    assert shared(left_network) == {}
 
 
-def test_the_allocator_leaves_it_out_and_gives_it_back(left: Network) -> None:
-    claim = worlds.claim(left, "a", "10.77.0.1/24", namespace="default")
+def test_the_allocator_leaves_it_out_and_gives_it_back(left_network: Network) -> None:
+    claim = worlds.claim(left_network, "a", "10.77.0.1/24", namespace="default")
     pool = other().pool
     assert pool is not None
     assert factories.cidrs(pool, 1) == ["10.77.0.2/32"]
@@ -79,10 +81,10 @@ def test_the_allocator_leaves_it_out_and_gives_it_back(left: Network) -> None:
     assert factories.take(pool, cidr="10.77.0.1/32")["cidr"] == "10.77.0.1/32"
 
 
-def test_a_direct_allocation_is_known_to_the_other_network(ovn: Ovn, left: Network) -> None:
-    assert left.pool is not None
+def test_a_direct_allocation_is_known_to_the_other_network(ovn: Ovn, left_network: Network) -> None:
+    assert left_network.pool is not None
     host = factories.holder("printer", kind="host")
-    assert factories.take(left.pool, host)["cidr"] == "10.77.0.1/32"
+    assert factories.take(left_network.pool, host)["cidr"] == "10.77.0.1/32"
     assert granted(other(), "web")[0] == ["10.77.0.2/24"]
     draft = drafts.draft(other(), drafts.row("b", B, "10.77.0.1"), namespace="default")
     assert drafts.statuses(draft)[1] == ("conflict", {"already_allocated"})
@@ -90,21 +92,21 @@ def test_a_direct_allocation_is_known_to_the_other_network(ovn: Ovn, left: Netwo
     body = {"mac": B, "ips": ["10.77.0.1/24"], "vm": "b", "namespace": "default"}
     entry = Api().create(f"ippools/{ippool.pk}/entries/", body)
     assert entry["duplicates"][0]["with"][0]["name"] == "host printer"
-    factories.cidrs(left.pool, 1)
+    factories.cidrs(left_network.pool, 1)
     ovn.passed()
     assert "10.77.0.3" in shared(other())
 
 
-def test_an_entry_is_told_who_has_it(left: Network) -> None:
-    worlds.claim(left, "a", "10.77.0.1/24", namespace="default")
+def test_an_entry_is_told_who_has_it(left_network: Network) -> None:
+    worlds.claim(left_network, "a", "10.77.0.1/24", namespace="default")
     body = {"mac": B, "ips": ["10.77.0.1/24"], "vm": "b", "namespace": "default"}
     entry = Api().create(f"ippools/{worlds.ippool(other()).pk}/entries/", body)
     (duplicate,) = entry["duplicates"]
     assert [item["vm"] for item in duplicate["with"]] == ["a"]
 
 
-def test_imports_neither_take_nor_draw_it(left: Network) -> None:
-    worlds.claim(left, "a", "10.77.0.1/24", namespace="default")
+def test_imports_neither_take_nor_draw_it(left_network: Network) -> None:
+    worlds.claim(left_network, "a", "10.77.0.1/24", namespace="default")
     draft = drafts.draft(
         other(), drafts.row("b", B, "10.77.0.1"), drafts.row("c", C), namespace="default"
     )
@@ -113,31 +115,31 @@ def test_imports_neither_take_nor_draw_it(left: Network) -> None:
     assert row["ips"] == ["10.77.0.2/24"]
 
 
-def test_ranges_reserved_on_one_are_reserved_on_the_other(ovn: Ovn, left: Network) -> None:
-    cidr = PoolCIDR.objects.get(pool=left.pool)
+def test_ranges_reserved_on_one_are_reserved_on_the_other(ovn: Ovn, left_network: Network) -> None:
+    cidr = PoolCIDR.objects.get(pool=left_network.pool)
     entry = factories.entry(SUBNET, "10.77.0.1-10.77.0.9").reserved[0]
     reserved = pools.reserve(cidr.pk, entry, author=worlds.BY, reason="routers")
     assert granted(other(), "web")[0] == ["10.77.0.10/24"]
     body = {"mac": B, "ips": ["10.77.0.5/24"], "vm": "b", "namespace": "default"}
-    told = Api().create(f"ippools/{worlds.ippool(other()).pk}/entries/", body)
-    assert told["duplicates"][0]["with"][0]["type"] == "reserved_range"
+    answer = Api().create(f"ippools/{worlds.ippool(other()).pk}/entries/", body)
+    assert answer["duplicates"][0]["with"][0]["type"] == "reserved_range"
     ovn.passed()
-    assert ReservedRange.objects.filter(pool=left.pool).count() == 1  # not reflected back
+    assert ReservedRange.objects.filter(pool=left_network.pool).count() == 1  # not reflected back
     pools.unreserve(getattr(reserved, "pk", reserved), author=worlds.BY)
     ovn.passed()
     assert not ReservedRange.objects.filter(pool=other().pool).exists()
 
 
-def test_excluded_subnets_of_one_are_reserved_on_the_other(ovn: Ovn, left: Network) -> None:
+def test_excluded_subnets_of_one_are_reserved_on_the_other(ovn: Ovn, left_network: Network) -> None:
     ovn.put(localnet("left", excludeSubnets="10.77.0.0/29"))
     ovn.passed()
     assert granted(other(), "web")[0] == ["10.77.0.8/24"]
 
 
 def test_networks_that_no_longer_share_a_segment_share_no_addresses(
-    ovn: Ovn, left: Network
+    ovn: Ovn, left_network: Network
 ) -> None:
-    worlds.claim(left, "a", "10.77.0.1/24", namespace="default")
+    worlds.claim(left_network, "a", "10.77.0.1/24", namespace="default")
     assert shared(other()) == {"10.77.0.1": "left"}
     ovn.put(localnet("right", vlanID=9))
     ovn.passed()

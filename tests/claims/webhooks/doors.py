@@ -24,14 +24,14 @@ PLURALS = {
 
 def world(**nad: Any) -> IPPool:
     """A primary network of the namespace blue, with an IPPool."""
-    of = worlds.network(subnets=("10.0.0.0/16",))
-    bring(of, **nad)
-    return worlds.ippool(of)
+    network = worlds.network(subnets=("10.0.0.0/16",))
+    bring(network, **nad)
+    return worlds.ippool(network)
 
 
-def bring(of: Network, namespace: str = "blue", **fields: Any) -> NAD:
+def bring(network: Network, namespace: str = "blue", **fields: Any) -> NAD:
     values = {"role": "primary", "allow_persistent_ips": True, **fields}
-    return NAD.objects.create(network=of, namespace=namespace, name="prod", **values)
+    return NAD.objects.create(network=network, namespace=namespace, name="prod", **values)
 
 
 def see(cluster: Cluster, manifest: Manifest, uid: str = "") -> ObservedObject:
@@ -54,7 +54,7 @@ def review(new: Manifest, old: Manifest | None = None, **request: Any) -> Manife
     group, version, plural = PLURALS[new["kind"]]
     kind = {"group": group, "version": version, "kind": new["kind"]}
     resource = {"group": group, "version": version, "resource": plural}
-    asked = {
+    body = {
         "uid": UID,
         "kind": kind,
         "resource": resource,
@@ -69,7 +69,7 @@ def review(new: Manifest, old: Manifest | None = None, **request: Any) -> Manife
         "dryRun": False,
         **request,
     }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": body}
 
 
 class Door:

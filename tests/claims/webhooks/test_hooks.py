@@ -59,7 +59,9 @@ def test_one_key_opens_all() -> None:
 
 def test_validating_ones_fail_and_mutating_ones_are_ignored() -> None:
     name = factories.cluster().name
-    policies = {key: one["failurePolicy"] for key, one in _printed(name, f"--url={URL}").items()}
+    policies = {
+        key: webhook["failurePolicy"] for key, webhook in _printed(name, f"--url={URL}").items()
+    }
     assert policies == {
         "cadastre-ciliumpodippools": "Fail",
         "cadastre-ippools": "Fail",
@@ -101,7 +103,7 @@ def test_show_names_the_addresses_of_a_cluster() -> None:
 def test_the_templates_are_what_the_command_prints() -> None:
     result = list(yaml.safe_load_all((FOLDER / "vm-webhooks.yaml").read_text()))
     for template, hook in zip(result, (hooks.MUTATE_PODS, hooks.MUTATE_VMS), strict=True):
-        at = configuration.path(hook, "CLUSTER", "KEY")
-        created = configuration.manifest(hook, configuration.by_url(URL, at))
+        path = configuration.path(hook, "CLUSTER", "KEY")
+        created = configuration.manifest(hook, configuration.by_url(URL, path))
         created["webhooks"][0]["clientConfig"]["caBundle"] = "CA"
         assert template == created

@@ -139,10 +139,12 @@ def test_a_claim_of_another_vm_with_the_name_of_ours(pool: IPPool, door: Door) -
 
 def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     """It stands in the object, and the register could not take it in."""
-    said = ippool.ParsedIPPool(
+    parsed = ippool.ParsedIPPool(
         pool.name, pool.network.name, (("02:00:00:00:00:99".upper(), ["10.9.0.5/16"]),)
     )
-    ippool_sync.upsert_ippool(pool.cluster, said, uid="u", register_decides=False, author=worlds.BY)
+    ippool_sync.upsert_ippool(
+        pool.cluster, parsed, uid="u", register_decides=False, author=worlds.BY
+    )
     see(door.cluster, vm_manifest(mac=OTHER))
     response = door.ask(pod())
     assert "patch" not in response

@@ -88,6 +88,6 @@ def test_a_manifest_of_nothing(door: Door) -> None:
 
 
 def test_other_resources(door: Door) -> None:
-    asked = review(vm_manifest())
-    asked["request"]["resource"]["resource"] = "virtualmachineinstancereplicasets"
-    assert door.post(asked).status_code == 400
+    document = review(vm_manifest())
+    document["request"]["resource"]["resource"] = "virtualmachineinstancereplicasets"
+    assert door.post(document).status_code == 400

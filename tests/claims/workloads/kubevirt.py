@@ -8,11 +8,8 @@ from typing import Any
 from claims.models import Workload
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
-from pools.clusters.reconcile import leases, sync
 from pools.models import ObservedObject, SyncRun
-from pools.models.observed import Trigger
 from tests.claims.networks.ovn import Ovn
-from tests.kube import gateways
 
 Manifest = dict[str, Any]
 CRDS = (
@@ -31,12 +28,7 @@ def handlers() -> list[Any]:
 class KubeVirt(Ovn):
     def passed(self, without: str = "") -> SyncRun:
         """A full pass, as a worker makes it; `without` a kind of which nothing is known yet."""
-        lease = leases.take(self.connection.pk, "test")
-        assert lease is not None
-        run = sync.run(
-            lease,
-            [handler for handler in handlers() if handler.kind != without], trigger=Trigger.SCHEDULE, open_client=lambda _: gateways.to(self.server)
-        )  # fmt: skip
+        run = self.sync(*(handler for handler in handlers() if handler.kind != without))
         assert not run.error_code, (run.error_code, run.error)
         return run
 
@@ -58,7 +50,7 @@ class KubeVirt(Ovn):
         """Kind, name, MAC, addresses and pods of all that runs."""
         return [(row.kind, row.name, row.mac, row.ips, row.pods) for row in self.rows()]
 
-    def kept(self, kind: str) -> dict[str, Manifest]:
+    def stored_manifests(self, kind: str) -> dict[str, Manifest]:
         rows = ObservedObject.objects.filter(cluster=self.cluster, kind=kind)
         return dict(rows.values_list("name", "manifest"))
 
@@ -135,9 +127,9 @@ def attachment(*ips: str, mac: str = MAC, nad: str = "default/prod") -> Manifest
     }
 
 
-def owner(of: Manifest) -> Manifest:
-    result = {"apiVersion": of["apiVersion"], "kind": of["kind"], "controller": True}
-    return result | {"name": of["metadata"]["name"], "uid": of["metadata"]["uid"]}
+def owner(manifest: Manifest) -> Manifest:
+    result = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "controller": True}
+    return result | {"name": manifest["metadata"]["name"], "uid": manifest["metadata"]["uid"]}
 
 
 def _spec(mac: str) -> Manifest:

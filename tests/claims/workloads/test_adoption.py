@@ -16,11 +16,11 @@ A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 
 
-def actions(of: adoption.Plan) -> list[str]:
-    return [step.action for step in of.steps]
+def actions(plan: adoption.Plan) -> list[str]:
+    return [step.action for step in plan.steps]
 
 
-def said(network: Network) -> list[tuple[str, list[str], str, str]]:
+def entry_rows(network: Network) -> list[tuple[str, list[str], str, str]]:
     rows = Entry.objects.filter(ippool__network=network).order_by("mac", "id")
     return [(row.mac, row.ips, row.vm, row.source) for row in rows]
 
@@ -34,7 +34,7 @@ def test_what_is_unknown_makes_the_ippool_and_its_entries() -> None:
     assert not IPPool.objects.exists()
     done = adoption.adopt(network, result="unknown", author=worlds.BY)
     assert AdoptionPlanSerializer(done).data == AdoptionPlanSerializer(planned).data
-    assert said(network) == [(A, [FIVE], "db", "adopted"), (B, [SIX], "", "adopted")]
+    assert entry_rows(network) == [(A, [FIVE], "db", "adopted"), (B, [SIX], "", "adopted")]
     assert results.result_counts(network.pk)["matching"] == 2
     assert adoption.adopt(network, result="unknown", author=worlds.BY).steps == []
     assert IPPool.objects.get().name == "blue"
@@ -45,12 +45,12 @@ def test_twice_is_once() -> None:
     row = worlds.workload(network, "db", A, FIVE)
     for action in ("create", "unchanged"):
         assert actions(adoption.adopt(network, ids=[row.pk], author=worlds.BY)) == [action]
-    assert len(said(network)) == 1
+    assert len(entry_rows(network)) == 1
 
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
-    ("entry", "runs", "left"),
+    ("entry", "runs", "remaining"),
     [
         ((A, FIVE, "db"), (A, SIX), [(A, [SIX], "db", "adopted")]),
         ((A, FIVE, "db"), (B, SIX), [(B, [SIX], "db", "adopted")]),
@@ -60,14 +60,16 @@ def test_twice_is_once() -> None:
     ],
     ids=["address", "vm", "mac", "other-vm", "address-of-another"],
 )  # fmt: skip
-def test_what_differs(entry: tuple[str, str, str], runs: tuple[str, str], left: object) -> None:
+def test_what_differs(
+    entry: tuple[str, str, str], runs: tuple[str, str], remaining: object
+) -> None:
     network = worlds.network()
     mac, ip, vm = entry
     worlds.entry(worlds.ippool(network), mac, ip, vm=vm, namespace="blue" if vm else "")
     worlds.workload(network, "db", *runs)
     assert results.result_counts(network.pk)["different"] == 1
     adoption.adopt(network, result="different", author=worlds.BY)
-    assert said(network) == left
+    assert entry_rows(network) == remaining
 
 
 def test_an_entry_follows_one_workload_only() -> None:
@@ -76,7 +78,7 @@ def test_an_entry_follows_one_workload_only() -> None:
     for mac, ip, interface in ((B, FIVE, "one"), (C, SIX, "two")):
         worlds.workload(network, "db", mac, ip, interface=interface)
     assert actions(adoption.adopt(network, result="different", author=worlds.BY)) == ["change", "create"]  # fmt: skip
-    assert [item[0] for item in said(network)] == [B, C]
+    assert [item[0] for item in entry_rows(network)] == [B, C]
 
 
 @pytest.mark.parametrize(

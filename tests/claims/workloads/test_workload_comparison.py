@@ -18,7 +18,7 @@ A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 
 
-def told(network: Network) -> list[tuple[str, set[str]]]:
+def compared_rows(network: Network) -> list[tuple[str, set[str]]]:
     """Result and codes of the reasons but duplicates, in the order of the rows."""
     rows = list(results.visible_rows().filter(network=network).order_by(*results.ORDER).values())
     shapes = results.render_rows(rows)
@@ -31,15 +31,15 @@ def told(network: Network) -> list[tuple[str, set[str]]]:
         for shape in shapes
     ]  # fmt: skip
     counted = {
-        answer: sum(one == answer for one, _ in result) for answer in results.ComparisonResult
+        answer: sum(status == answer for status, _ in result) for answer in results.ComparisonResult
     }
     assert results.result_counts(network.pk) == counted
     return result
 
 
-def vm(of: Cluster, name: str, status: str, namespace: str = "blue") -> None:
+def vm(cluster: Cluster, name: str, status: str, namespace: str = "blue") -> None:
     ObservedObject.objects.create(
-        cluster=of, kind="VirtualMachine", namespace=namespace, name=name, uid=f"vm-{name}",
+        cluster=cluster, kind="VirtualMachine", namespace=namespace, name=name, uid=f"vm-{name}",
         resource_version="1", manifest={"status": {"printableStatus": status}},
         first_seen_at=Now(), changed_at=Now(),
     )  # fmt: skip
@@ -68,7 +68,7 @@ def test_an_entry_beside_what_runs(
     network = worlds.network()
     worlds.entry(worlds.ippool(network), A, FIVE, **entry)
     worlds.workload(network, "db", *runs)
-    assert told(network) == [(result, codes)]
+    assert compared_rows(network) == [(result, codes)]
 
 
 @pytest.mark.parametrize("ips", [(FIVE, "fd00::5/64"), ("fd00::5/64", "10.0.0.5")])
@@ -88,7 +88,7 @@ def test_nothing_runs() -> None:
     for last, name in enumerate(("stopped", "elsewhere", "nobody", "")):
         worlds.entry(ippool, f"02:00:00:00:00:{last:02}", f"10.0.0.{9 + last}/24", vm=name, namespace="blue")  # fmt: skip
     codes = ["vm_stopped", "vm_not_attached", "vm_unknown", "vm_not_named"]
-    assert told(network) == [("missing", {code}) for code in codes]
+    assert compared_rows(network) == [("missing", {code}) for code in codes]
 
 
 def test_nothing_is_registered() -> None:
@@ -96,8 +96,8 @@ def test_nothing_is_registered() -> None:
     worlds.entry(worlds.ippool(other, "red"), A, FIVE, vm="db", namespace="blue")
     worlds.workload(network, "db", A, FIVE)
     worlds.workload(network, "web", B, SIX, kind="pod")
-    assert told(network) == [("unknown", {"not_registered"})] * 2
-    assert told(other) == [("missing", {"vm_unknown"})]
+    assert compared_rows(network) == [("unknown", {"not_registered"})] * 2
+    assert compared_rows(other) == [("missing", {"vm_unknown"})]
 
 
 def test_two_interfaces_of_a_vm_are_told_apart_by_mac() -> None:
@@ -106,9 +106,9 @@ def test_two_interfaces_of_a_vm_are_told_apart_by_mac() -> None:
     for mac, ip in ((A, FIVE), (B, SIX)):
         worlds.entry(ippool, mac, ip, vm="db", namespace="blue")
     worlds.workload(network, "db", A, FIVE, interface="one")
-    assert [one for one, _ in told(network)] == ["matching", "missing"]
+    assert [status for status, _ in compared_rows(network)] == ["matching", "missing"]
     worlds.workload(network, "db", C, SIX, interface="two")
-    assert told(network) == [("matching", set()), ("different", {"other_mac"})]
+    assert compared_rows(network) == [("matching", set()), ("different", {"other_mac"})]
 
 
 def test_claims_count_where_no_entry_speaks() -> None:
@@ -120,17 +120,17 @@ def test_claims_count_where_no_entry_speaks() -> None:
     worlds.workload(network, "db", A, FIVE)
     worlds.workload(network, "asked", C, "10.0.0.8/24")
     codes = {"address_not_running", "address_not_registered"}
-    assert told(network) == [
+    assert compared_rows(network) == [
         ("matching", set()),
         ("missing", {"vm_unknown"}),
         ("different", codes),
     ]
     worlds.entry(worlds.ippool(network), A, SIX, vm="db", namespace="blue")
-    assert [one for one, _ in told(network)] == ["different", "missing", "different"]
+    assert [status for status, _ in compared_rows(network)] == ["different", "missing", "different"]
 
 
 def test_an_address_of_a_claim_that_another_runs_with() -> None:
     network = worlds.network()
     worlds.claim(network, "web", FIVE)
     worlds.workload(network, "db", A, FIVE)
-    assert told(network) == [("different", {"other_vm"})]
+    assert compared_rows(network) == [("different", {"other_vm"})]

@@ -24,8 +24,8 @@ FOUND = "workload_duplicate"
 
 def results(network: Network, api: Api | None = None) -> dict[str, tuple[str, set[str]]]:
     """Of each workload its result and the codes of its reasons, as REST answers."""
-    asked = (api or Api())("GET", f"networks/{network.pk}/workloads/")
-    rows = [row for row in asked.json()["results"] if row["workload"]]
+    answer = (api or Api())("GET", f"networks/{network.pk}/workloads/")
+    rows = [row for row in answer.json()["results"] if row["workload"]]
     return {
         f"{row['workload']['namespace']}/{row['workload']['name']}": (
             row["result"], {reason["code"] for reason in row["reasons"]}

@@ -45,20 +45,20 @@ def test_each_result(network: Network) -> None:
     matches = [result["result"] for result in page(api, network)["results"]]
     assert matches == ["matching", "different", "missing", "unknown"]
     for result in matches:
-        (one,) = page(api, network, f"result={result}")["results"]
-        assert one["result"] == result
+        (row,) = page(api, network, f"result={result}")["results"]
+        assert row["result"] == result
     counts = api("GET", f"networks/{network.pk}/workloads/counts/").json()
     assert counts == dict.fromkeys(matches, 1)
     assert api("GET", f"networks/{network.pk}/workloads/?result=odd").status_code == 400
 
 
 def test_a_row(network: Network) -> None:
-    (one,) = page(Api(), network, "result=different")["results"]
-    assert one["registered"]["ips"] == [SIX]
-    assert (one["registered"]["source"], one["registered"]["vm"]) == ("ippool", "web")
-    assert one["running"] == {"mac": B, "ips": ["10.0.0.66/24"]}
-    assert (one["workload"]["kind"], one["workload"]["name"]) == ("vmi", "web")
-    assert [reason["code"] for reason in one["reasons"]] == [
+    (row,) = page(Api(), network, "result=different")["results"]
+    assert row["registered"]["ips"] == [SIX]
+    assert (row["registered"]["source"], row["registered"]["vm"]) == ("ippool", "web")
+    assert row["running"] == {"mac": B, "ips": ["10.0.0.66/24"]}
+    assert (row["workload"]["kind"], row["workload"]["name"]) == ("vmi", "web")
+    assert [reason["code"] for reason in row["reasons"]] == [
         "address_not_running",
         "address_not_registered",
     ]
@@ -68,7 +68,7 @@ def test_pages(network: Network) -> None:
     api, observed, query = Api(), [], "limit=1"
     while query:
         result = page(api, network, query)
-        observed += [one["result"] for one in result["results"]]
+        observed += [row["result"] for row in result["results"]]
         query = (result["next"] or "").partition("?")[2]
     assert observed == ["matching", "different", "missing", "unknown"]
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from pools.clusters.reconcile import leases, sync, watch_events, watchers
 from pools.models import Block
 from pools.models.blocks import BlockState
 from tests.claims.workloads import kubevirt
 from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
-from tests.kube import gateways
 
 FIVE = "10.0.0.5/16"
 
 
-def tell(cluster: KubeVirt, kind: str, *told: tuple[str, kubevirt.Manifest]) -> None:
+def tell(cluster: KubeVirt, kind: str, *events: tuple[str, kubevirt.Manifest]) -> None:
     """What a watch told, between two passes."""
-    cluster.connection.refresh_from_db()
-    at = watchers.read(cluster.connection.positions, kind)
-    lease = leases.borrow(cluster.connection.pk, "watcher")
-    assert at is not None
-    assert lease is not None
-    to = dataclasses.replace(at, version=f"{at.version}0")
-    run = watch_events.ingest_events(
-        lease, kubevirt.handlers(), kind, told, position=at, to=to,
-        open_client=lambda _: gateways.to(cluster.server),
-    )  # fmt: skip
+    run = cluster.ingest(kind, kubevirt.handlers(), *events)
     assert not run.error_code
 
 
@@ -61,11 +48,7 @@ def test_a_cluster_without_nads_says_nothing_of_workloads(cluster: KubeVirt) -> 
         "customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"
     )
     for _ in range(2):
-        lease = leases.take(cluster.connection.pk, "test")
-        assert lease is not None
-        run = sync.run(
-            lease, kubevirt.handlers(), open_client=lambda _: gateways.to(cluster.server)
-        )
+        run = cluster.sync(*kubevirt.handlers())
         assert run.kinds["Pod"]["code"] == "crd_missing"
         assert "NetworkAttachmentDefinition" in run.kinds["Pod"]["message"]
     assert [row.name for row in cluster.rows()] == ["web"]

@@ -64,9 +64,9 @@ _ENTRIES = f"""
 def fill(network: Network, count: int) -> None:
     """Workloads, and entries for four of five of them."""
     ippool = worlds.ippool(network, f"ippool-{network.pk}")
-    for statement, of in ((_WORKLOADS, network.pk), (_ENTRIES, ippool.pk)):
+    for statement, parent_pk in ((_WORKLOADS, network.pk), (_ENTRIES, ippool.pk)):
         text = statement.replace("%", "%%").replace("$1", "%s").replace("$2", "%s")
-        database.rows(text, [of, count])
+        database.rows(text, [parent_pk, count])
 
 
 @pytest.mark.exhaustive
@@ -96,9 +96,11 @@ def pods(count: int) -> dict[str, Pod]:
     for number in itertools.islice(_numbers, count):
         ip = ip_interface(f"10.0.{number // 250}.{number % 250 + 2}/16")
         mac = f"02:00:00:01:{number // 256:02x}:{number % 256:02x}"
-        one = Attachment("blue/prod", "blue/prod", mac, (ip,), primary=True, by_ovn=True)
+        interface = Attachment("blue/prod", "blue/prod", mac, (ip,), primary=True, by_ovn=True)
         name = f"pod-{number}"
-        result[name] = Pod("blue", name, name, "n", "Running", "", False, "", "", True, (one,), ())
+        result[name] = Pod(
+            "blue", name, name, "n", "Running", "", False, "", "", True, (interface,), ()
+        )
     return result
 
 
@@ -108,9 +110,9 @@ def test_taking_in_takes_as_many_statements_for_many(
     network = worlds.network(subnets=("10.0.0.0/16",))
     NAD.objects.create(network=network, namespace="blue", name="prod", role="primary")
 
-    def keep(told: dict[str, Pod]) -> None:
+    def keep(changed: dict[str, Pod]) -> None:
         with events.recorded_by(worlds.BY):
-            running.update_workloads(network.cluster_id, running.WorkloadChanges(pods=told))
+            running.update_workloads(network.cluster_id, running.WorkloadChanges(pods=changed))
 
     keep(pods(3))
     few, many = pods(10), pods(200)  # so few that the table is not analysed for them
@@ -126,13 +128,13 @@ def test_of_pods_what_is_needed_is_kept(cluster: KubeVirt) -> None:
     vmi = cluster.vmi(cluster.vm("db"))
     cluster.launcher("virt-launcher-db-1", vmi)
     cluster.passed()
-    stored = cluster.kept("Pod")
+    stored = cluster.stored_manifests("Pod")
     assert set(stored) == {"web", "virt-launcher-db-1"}
     for manifest in stored.values():
         assert set(manifest["spec"]) == {"nodeName"}
         assert "managedFields" not in manifest["metadata"]
         assert "large" not in manifest["metadata"]["annotations"]
-    (instance,) = cluster.kept("VirtualMachineInstance").values()
+    (instance,) = cluster.stored_manifests("VirtualMachineInstance").values()
     assert instance["spec"]["domain"]["devices"]["interfaces"][0]["macAddress"] == MAC
     assert cluster.counted() == {"changed": 0, "written": 0, "failed": 0}
 

@@ -220,7 +220,7 @@ def test_secrets_are_named_and_never_contained(helm: str, tmp_path: pathlib.Path
     }
     option = chart.path_of_values(tmp_path, values)
     manifests = chart.render(helm, "default", option)
-    assert not shipped.of(manifests, "Secret")
+    assert not shipped.select(manifests, "Secret")
     for pod in shipped.pods(manifests).values():
         (volume,) = (
             volume["projected"] for volume in pod["volumes"] if volume["name"] == "secrets"
@@ -237,7 +237,7 @@ def test_secrets_are_named_and_never_contained(helm: str, tmp_path: pathlib.Path
             "IPAM_KEY_RING": "store-keyring",
             "IPAM_METRICS_TOKEN": "store-metricstoken",
         }
-    (monitor,) = shipped.of(manifests, "ServiceMonitor").values()
+    (monitor,) = shipped.select(manifests, "ServiceMonitor").values()
     (endpoint,) = monitor["spec"]["endpoints"]
     credentials = endpoint["authorization"]["credentials"]
     assert credentials == {"name": "store-metricstoken", "key": "value"}
@@ -259,7 +259,7 @@ def test_some_secrets_replace_those_of_the_existing_one(helm: str) -> None:
 def test_hooks_run_in_the_order_of_their_needs(helm: str) -> None:
     """What the migration's pod names exists before it: its weight is lower, or it is no object of the chart."""
     manifests = chart.render(helm, "everything")
-    job = shipped.of(manifests, "Job")["cadastre-migrate"]
+    job = shipped.select(manifests, "Job")["cadastre-migrate"]
     pod = job["spec"]["template"]["spec"]
 
     def weight(manifest: shipped.Manifest) -> int:
@@ -273,7 +273,7 @@ def test_hooks_run_in_the_order_of_their_needs(helm: str) -> None:
     }
     assert len(needed) == 2
     for kind, name in needed:
-        early = shipped.of(manifests, kind)[name]
+        early = shipped.select(manifests, kind)[name]
         assert set(chart.hooks(early)) >= set(chart.hooks(job))
         assert weight(early) < weight(job)
     # One that failed last time does not stand in the way of the next.
@@ -288,7 +288,7 @@ def test_a_changed_setting_reaches_every_pod(helm: str) -> None:
         checksums.append(
             {
                 name: manifest["spec"]["template"]["metadata"]["annotations"]["checksum/settings"]
-                for name, manifest in shipped.of(manifests, "Deployment").items()
+                for name, manifest in shipped.select(manifests, "Deployment").items()
             }
         )
     before, after = checksums
@@ -299,7 +299,7 @@ def test_a_changed_setting_reaches_every_pod(helm: str) -> None:
 def test_an_account_that_exists_is_used(helm: str) -> None:
     options = ("--set=serviceAccount.create=false", "--set=serviceAccount.name=shared")
     manifests = chart.render(helm, "default", *options)
-    assert not shipped.of(manifests, "ServiceAccount")
+    assert not shipped.select(manifests, "ServiceAccount")
     assert {pod["serviceAccountName"] for pod in shipped.pods(manifests).values()} == {"shared"}
 
 
@@ -353,10 +353,10 @@ def test_the_roles_are_those_of_deploy_kubernetes(helm: str) -> None:
         text = (shipped.DEPLOY / "kubernetes" / f"cluster-role-{role}.yaml").read_text()
         for expected in (yaml.safe_load(text), *optional):
             kind, name = expected["kind"], expected["metadata"]["name"]
-            rendered = shipped.of(manifests, kind)[name]
+            rendered = shipped.select(manifests, kind)[name]
             for key in {"rules", "subjects", "roleRef"} & set(expected):
                 assert rendered[key] == expected[key]
-        bound = shipped.of(manifests, "ClusterRoleBinding")[f"cadastre-{role}"]
+        bound = shipped.select(manifests, "ClusterRoleBinding")[f"cadastre-{role}"]
         assert bound["roleRef"]["name"] == f"cadastre-{role}"
     assert "rbac" not in chart.rendered_text(helm), "no rights by default"
 
@@ -386,7 +386,7 @@ def test_runbooks_are_where_the_values_say(helm: str) -> None:
 def test_the_test_pod_may_do_what_it_does(helm: str) -> None:
     manifests = chart.render(helm, "external-tls")
     tests = [manifest for manifest in manifests if "test" in chart.hooks(manifest)]
-    (pod,) = shipped.of(tests, "Pod").values()
+    (pod,) = shipped.select(tests, "Pod").values()
     (container,) = pod["spec"]["containers"]
     *command, script, url, host = container["command"]
     assert command == ["python", "-c"]
@@ -394,7 +394,7 @@ def test_the_test_pod_may_do_what_it_does(helm: str) -> None:
     assert (url, host) == ("https://cadastre-web.cadastre.svc:443", "ipam.example.com")
     assert "volumeMounts" not in container
     labels = pod["metadata"]["labels"].items()
-    policies = shipped.of(tests, "NetworkPolicy")
+    policies = shipped.select(tests, "NetworkPolicy")
     (rule,) = policies["cadastre-test"]["spec"]["ingress"]
     assert rule["from"][0]["podSelector"]["matchLabels"].items() <= labels
     assert policies["cadastre-test-egress"]["spec"]["podSelector"]["matchLabels"].items() <= labels

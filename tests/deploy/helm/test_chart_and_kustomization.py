@@ -24,12 +24,12 @@ _LABELS = {
 
 
 def _named(manifests: list[shipped.Manifest]) -> Objects:
-    named = {
+    objects = {
         (manifest["kind"], manifest["metadata"]["name"]): copy.deepcopy(manifest)
         for manifest in manifests
     }
-    assert len(named) == len(manifests)
-    return named
+    assert len(objects) == len(manifests)
+    return objects
 
 
 def _without_labels(value: Any) -> Any:

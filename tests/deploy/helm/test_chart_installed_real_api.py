@@ -61,7 +61,7 @@ class Helm:
                 "--type=merge", f"--patch={status}",
             )  # fmt: skip
 
-    def left(self) -> set[str]:
+    def object_names(self) -> set[str]:
         """The objects with the chart's label, in the namespace and outside; those of hooks too."""
         kinds = (
             "all,configmaps,secrets,serviceaccounts,networkpolicies,poddisruptionbudgets,ingresses,"
@@ -78,11 +78,11 @@ class Helm:
 @pytest.fixture
 def installer(helm: str, any_server: str, kubectl: Kubectl, namespace: None) -> Iterator[Helm]:
     result = Helm(helm, any_server, kubectl)
-    assert result.left() == set()
+    assert result.object_names() == set()
     yield result
     for release in ("one", "two"):
         result("uninstall", release)
-    for item in result.left():
+    for item in result.object_names():
         kubectl("delete", item, "--namespace=cadastre", "--now")
 
 
@@ -92,24 +92,24 @@ def test_two_releases_live_in_one_namespace_and_leave_nothing(installer: Helm) -
         done = installer.with_hook("Complete", "install", release, options)
         assert done.returncode == 0, done.stderr
     names = {f"deployment.apps/{release}-cadastre-web" for release in ("one", "two")}
-    assert names <= installer.left()
+    assert names <= installer.object_names()
     assert installer("uninstall", "one").returncode == 0
-    assert {name for name in installer.left() if "one-cadastre" in name} == set()
+    assert {name for name in installer.object_names() if "one-cadastre" in name} == set()
     assert installer("uninstall", "two").returncode == 0
-    assert installer.left() == set()
+    assert installer.object_names() == set()
 
 
 @pytest.mark.parametrize("example", [name for name in chart.EXAMPLES if name != "default"])
 def test_the_defaults_become_every_example_and_come_back(installer: Helm, example: str) -> None:
     """Nothing that cannot be changed differs; what only the example has goes again."""
     assert installer.with_hook("Complete", "install", "one").returncode == 0
-    before = installer.left()
+    before = installer.object_names()
     values = chart.values_options(example)
     done = installer.with_hook("Complete", "upgrade", "one", *values)
     assert done.returncode == 0, done.stderr
     done = installer.with_hook("Complete", "upgrade", "one", "--reset-values")
     assert done.returncode == 0, done.stderr
-    assert installer.left() == before
+    assert installer.object_names() == before
 
 
 @pytest.mark.parametrize("release", ["2026.ipam", "r" * 53])
@@ -119,7 +119,7 @@ def test_a_release_with_any_name_is_installed(installer: Helm, release: str) -> 
         assert done.returncode == 0, done.stderr
     finally:
         installer("uninstall", release)
-    assert installer.left() == set()
+    assert installer.object_names() == set()
 
 
 def test_a_failed_migration_leaves_the_last_release_as_it_is(installer: Helm) -> None:
@@ -130,7 +130,7 @@ def test_a_failed_migration_leaves_the_last_release_as_it_is(installer: Helm) ->
         assert done.returncode == returncode, done.stderr
         assert (_generations(installer) == before) is (condition == "Failed")
     assert installer("uninstall", "one").returncode == 0
-    assert installer.left() == set()
+    assert installer.object_names() == set()
 
 
 def _generations(installer: Helm) -> str:
@@ -144,10 +144,10 @@ def test_a_failed_installation_is_removed(installer: Helm) -> None:
     """The Job stays, so that its log can be read; docs/how-to/install-with-helm.md deletes the rest."""
     assert installer.with_hook("Failed", "install", "one").returncode == 1
     assert installer("uninstall", "one").returncode == 0
-    remaining = installer.left()
+    remaining = installer.object_names()
     assert "job.batch/one-cadastre-migrate" in remaining
     assert {name.partition("/")[2] for name in remaining} == {"one-cadastre-migrate"}
     (command,) = re.findall(r"(?m)^kubectl (.* delete job(?:.*\\\n)*.*)$", GUIDE.read_text())
     words = command.replace("\\\n", "").replace("instance=cadastre", "instance=one").split()
     assert installer.kubectl(*words).returncode == 0
-    assert installer.left() == set()
+    assert installer.object_names() == set()

@@ -49,7 +49,7 @@ def test_names_of_any_release_are_names_of_kubernetes(
             assert _LABEL.fullmatch(metadata["name"]), metadata["name"]
         for value in metadata.get("labels", {}).values():
             assert _LABEL_VALUE.fullmatch(value), metadata["labels"]
-    assert len(shipped.of(manifests, "Service")) >= 2
+    assert len(shipped.select(manifests, "Service")) >= 2
 
 
 @pytest.mark.parametrize(

@@ -28,23 +28,23 @@ def test_all_of_it_is_accepted(kubectl: Kubectl, example: str) -> None:
 def test_its_pods_are_admitted_as_they_are(kubectl: Kubectl, example: str) -> None:
     manifests = chart.render(program.require_programs()[-1], example)
     pods = {name: dict(spec) for name, spec in shipped.pods(manifests).items()}
-    pods |= {name: dict(pod["spec"]) for name, pod in shipped.of(manifests, "Pod").items()}
+    pods |= {name: dict(pod["spec"]) for name, pod in shipped.select(manifests, "Pod").items()}
     assert len(pods) >= 7
     for name, spec in pods.items():
         # A service account that is not there yet is another refusal.
-        asked = {"restartPolicy": "Always"} | spec | {"serviceAccountName": "default"}
+        pod_spec = {"restartPolicy": "Always"} | spec | {"serviceAccountName": "default"}
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": f"try-{name}", "namespace": "cadastre"},
-            "spec": asked,
+            "spec": pod_spec,
         }
         options = ("--dry-run=server", "--output=json", "--filename=-")
-        created = kubectl("create", *options, given=json.dumps(pod))
+        created = kubectl("create", *options, stdin=json.dumps(pod))
         assert created.returncode == 0, created.stderr
         assert "Warning" not in created.stderr
         stored = json.loads(created.stdout)["spec"]
-        assert stored["securityContext"].items() >= asked["securityContext"].items()
+        assert stored["securityContext"].items() >= pod_spec["securityContext"].items()
 
 
 @pytest.mark.usefixtures("namespace")
@@ -62,10 +62,10 @@ def test_keys_are_made_once(helm: str, kubectl: Kubectl, any_server: str) -> Non
         return [item for item in yaml.safe_load_all(completed.stdout) if item]
 
     manifests = rendered()
-    keys = shipped.of(manifests, "Secret")["cadastre-keys"]
+    keys = shipped.select(manifests, "Secret")["cadastre-keys"]
     assert set(chart.hooks(keys)) == {"pre-install", "pre-upgrade"}
     weight = int(keys["metadata"]["annotations"]["helm.sh/hook-weight"])
-    job = shipped.of(manifests, "Job")["cadastre-migrate"]
+    job = shipped.select(manifests, "Job")["cadastre-migrate"]
     assert weight < int(job["metadata"]["annotations"]["helm.sh/hook-weight"])
     string_data = keys["stringData"]
     assert set(string_data) == {"SECRET_KEY", "IPAM_KEY_RING", "IPAM_METRICS_TOKEN"}
@@ -78,7 +78,7 @@ def test_keys_are_made_once(helm: str, kubectl: Kubectl, any_server: str) -> Non
     )
     assert {"secret": {"name": "cadastre"}} in volume
     kubectl.apply([keys])
-    assert "cadastre-keys" not in shipped.of(rendered(), "Secret")
+    assert "cadastre-keys" not in shipped.select(rendered(), "Secret")
     kubectl("delete", "secret", "cadastre-keys", "--namespace=cadastre")
     # Others are made, never the same.
-    assert shipped.of(rendered(), "Secret")["cadastre-keys"]["stringData"] != string_data
+    assert shipped.select(rendered(), "Secret")["cadastre-keys"]["stringData"] != string_data

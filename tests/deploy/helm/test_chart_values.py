@@ -191,7 +191,7 @@ def test_large_numbers_of_a_file_stay_whole(helm: str, tmp_path: pathlib.Path) -
         "podSecurityContext": {"runAsUser": 1_000_650_000},
     }
     manifests = _render(helm, tmp_path, values)
-    job = shipped.of(manifests, "Job")["cadastre-migrate"]["spec"]
+    job = shipped.select(manifests, "Job")["cadastre-migrate"]["spec"]
     assert (job["activeDeadlineSeconds"], job["ttlSecondsAfterFinished"]) == (million, million)
     variables = {
         item["name"]: item["value"]
@@ -209,7 +209,9 @@ def test_large_numbers_of_a_file_stay_whole(helm: str, tmp_path: pathlib.Path) -
 def test_a_setting_that_the_chart_makes_is_refused(helm: str, tmp_path: pathlib.Path) -> None:
     """It would be there twice, or have no effect."""
     manifests = _render(helm, tmp_path, {"pods": {"extraEnv": []}, "web": {"env": []}})
-    created = set(shipped.of(manifests, "ConfigMap")["cadastre"]["data"]) - set(VALUES["settings"])
+    created = set(shipped.select(manifests, "ConfigMap")["cadastre"]["data"]) - set(
+        VALUES["settings"]
+    )
     for pod in shipped.pods(manifests).values():
         for container in (*pod["containers"], *pod.get("initContainers", [])):
             created |= {variable["name"] for variable in container["env"]}

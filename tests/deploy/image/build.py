@@ -168,7 +168,7 @@ class Builder:
     def _env(self, image: Image, rest: str) -> None:
         for pair in shlex.split(rest):
             key, _, value = pair.partition("=")
-            value = re.sub(r"\$\{(\w+)\}", lambda found: self._arguments[found[1]], value)
+            value = re.sub(r"\$\{(\w+)\}", lambda match: self._arguments[match[1]], value)
             image.environment[key] = value
 
     def _workdir(self, image: Image, rest: str) -> None:

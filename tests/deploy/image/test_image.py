@@ -56,8 +56,10 @@ def image(builder: build.Builder) -> build.Image:
 
 def _files(image: build.Image) -> set[str]:
     """What the image adds to its base."""
-    own = [path for name in ("app", "opt", "run", "tmp") for path in (image.root / name).rglob("*")]
-    return {f"/{path.relative_to(image.root)}" for path in own}
+    paths = [
+        path for name in ("app", "opt", "run", "tmp") for path in (image.root / name).rglob("*")
+    ]
+    return {f"/{path.relative_to(image.root)}" for path in paths}
 
 
 def test_it_contains_what_it_needs_and_nothing_else(image: build.Image) -> None:

@@ -80,7 +80,7 @@ def main() -> None:
             cluster.crds(*_CRDS)
             for number in range(options.nodes):
                 cluster.put(node(number), manager="cilium-operator")
-            for stored in cluster.store.page(cluster.known("ciliumnodes"), "").objects:
+            for stored in cluster.store.page(cluster.find_kind("ciliumnodes"), "").objects:
                 stored.encoded("v2", listed=True)
             described = {
                 "url": cluster.url,

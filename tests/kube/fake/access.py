@@ -44,8 +44,8 @@ class Question:
     path: str = ""
 
 
-def _any(wanted: str, given: list[str]) -> bool:
-    return wanted in given or "*" in given
+def _any(value: str, allowed: list[str]) -> bool:
+    return value in allowed or "*" in allowed
 
 
 def _path_matches(path: str, pattern: str) -> bool:
@@ -91,9 +91,9 @@ class Accounts:
     def may(self, user: User, question: Question) -> bool:
         if MASTERS in user.groups or question.path in _PUBLIC:
             return True
-        own = self.rules.get(user.name, [])
-        known = [] if user.name == ANONYMOUS else _EVERYBODY
-        return any(allows(rule, question) for rule in [*own, *known])
+        own_rules = self.rules.get(user.name, [])
+        shared_rules = [] if user.name == ANONYMOUS else _EVERYBODY
+        return any(allows(rule, question) for rule in [*own_rules, *shared_rules])
 
     def refusal(self, user: User, question: Question) -> str:
         """What a 403 says."""

@@ -48,14 +48,14 @@ class Call:
     cluster: FakeCluster
     request: Request
     target: Target | None
-    known: User | None
+    account: User | None
 
     @property
     def user(self) -> User:
         """Refused 401 for a token that nobody has."""
-        if self.known is None:
+        if self.account is None:
             raise refusals.Refused(401, "Unauthorized")
-        return self.known
+        return self.account
 
     def flag(self, name: str) -> bool:
         return self.request.query.get(name) in _TRUE
@@ -101,16 +101,16 @@ def _authorize(call: Call, question: Question) -> None:
     accounts = call.cluster.accounts
     if accounts.may(call.user, question):
         return
-    said = accounts.refusal(call.user, question)
+    refusal = accounts.refusal(call.user, question)
     if question.path:
-        raise refusals.Refused(403, said, details={})
+        raise refusals.Refused(403, refusal, details={})
     subject = f"{question.resource.partition('/')[0]}"
     subject += f".{question.group}" if question.group else ""
     name = f' "{question.name}"' if question.name else ""
     details = {"group": question.group} if question.group else {}
     details |= {"kind": question.resource.partition("/")[0]}
     details |= {"name": question.name} if question.name else {}
-    raise refusals.Refused(403, f"{subject}{name} is forbidden: {said}", details=details)
+    raise refusals.Refused(403, f"{subject}{name} is forbidden: {refusal}", details=details)
 
 
 def _about_the_server(call: Call) -> Answer:
@@ -143,18 +143,18 @@ def _review(call: Call) -> Answer:
     _authorize(call, _question(call.request.verb, call.target))
     body = _parsed(call)
     spec = body.get("spec", {})
-    asked = spec.get("resourceAttributes")
-    if asked is None:
+    attributes = spec.get("resourceAttributes")
+    if attributes is None:
         other = spec.get("nonResourceAttributes", {})
         question = Question(other.get("verb", ""), path=other.get("path", ""))
     else:
-        resource, sub = asked.get("resource", ""), asked.get("subresource", "")
+        resource, sub = attributes.get("resource", ""), attributes.get("subresource", "")
         question = Question(
-            asked.get("verb", ""),
-            asked.get("group", ""),
+            attributes.get("verb", ""),
+            attributes.get("group", ""),
             f"{resource}/{sub}" if sub else resource,
-            asked.get("namespace", ""),
-            asked.get("name", ""),
+            attributes.get("namespace", ""),
+            attributes.get("name", ""),
         )
     status: dict[str, Any] = {"allowed": call.cluster.accounts.may(call.user, question)}
     return Answer(201, encode(body | {"status": status}))
@@ -169,11 +169,11 @@ def _selected(call: Call) -> selectors.Test | None:
 
 def _version_asked(call: Call) -> int:
     """0 for none and for any; 504 for one that is not there yet."""
-    asked, current = call.number("resourceVersion"), call.cluster.store.version
-    if asked > current:
+    version, current = call.number("resourceVersion"), call.cluster.store.version
+    if version > current:
         raise refusals.Refused(
             504,
-            f"Too large resource version: {asked}, current: {current}",
+            f"Too large resource version: {version}, current: {current}",
             details={
                 "retryAfterSeconds": 1,
                 "causes": [
@@ -181,15 +181,15 @@ def _version_asked(call: Call) -> int:
                 ],
             },
         )
-    return asked
+    return version
 
 
 def _page(call: Call, target: Target, kind: Kind) -> Page:
-    asked, limit, token = _version_asked(call), call.number("limit"), call.text("continue")
-    if token and asked:
+    version, limit, token = _version_asked(call), call.number("limit"), call.text("continue")
+    if token and version:
         raise refusals.bad_request("specifying resource version is not allowed when using continue")
     match = call.text("resourceVersionMatch")
-    exactly = asked if match == "Exact" or (limit and not match) else 0
+    exactly = version if match == "Exact" or (limit and not match) else 0
     return call.cluster.store.page(
         kind,
         target.namespace,
@@ -282,7 +282,7 @@ def _change(call: Call, target: Target, kind: Kind) -> Answer:
         )
     if "protobuf" in call.request.content_type:
         raise refusals.Refused(415, "the fake reads JSON and YAML only")
-    hooks = Webhooks.of(call.cluster, call.user)
+    hooks = Webhooks.for_user(call.cluster, call.user)
     write = _write(call, target, kind, hooks)
     with call.cluster.store.changed:
         code, body, stored = _done(call, write)

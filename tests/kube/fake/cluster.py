@@ -99,7 +99,7 @@ class FakeCluster:
     def kind(self, group: str, plural: str) -> Kind | None:
         return self._kinds.get((group, plural))
 
-    def known(self, plural: str) -> Kind:
+    def find_kind(self, plural: str) -> Kind:
         """A kind by `ciliumnodes` or `ciliumnodes.cilium.io`; StopIteration."""
         return next(kind for kind in self.kinds if plural in {kind.plural, kind.resource})
 
@@ -143,7 +143,7 @@ class FakeCluster:
 
     def remove(self, plural: str, name: str, namespace: str = "") -> None:
         """Delete at once, whatever its finalizers say."""
-        kind = self.known(plural)
+        kind = self.find_kind(plural)
         with self.store.changed:
             stored = self.store.get(kind, name, namespace or ("default" * kind.namespaced))
             if stored is None:
@@ -152,13 +152,13 @@ class FakeCluster:
 
     def objects(self, plural: str) -> list[Manifest]:
         """All objects of a kind as they are stored, in the order of their names; copies."""
-        shelf = self.store.shelf(self.known(plural))
+        shelf = self.store.shelf(self.find_kind(plural))
         with self.store.changed:
             return [json.loads(json.dumps(shelf.objects[key].item)) for key in shelf.keys]
 
     def object(self, plural: str, name: str, namespace: str = "") -> Manifest:
         """One of them; KeyError."""
-        kind = self.known(plural)
+        kind = self.find_kind(plural)
         key = (namespace or ("default" * kind.namespaced), name)
         item: Manifest = json.loads(json.dumps(self.store.shelf(kind).objects[key].item))
         return item
@@ -172,7 +172,7 @@ class FakeCluster:
     def kube_system_uid(self, uid: str) -> None:
         item = self.object("namespaces", "kube-system")
         item["metadata"]["uid"] = uid
-        self.store.write(self.known("namespaces"), item)
+        self.store.write(self.find_kind("namespaces"), item)
 
     # --- what happens ---------------------------------------------------------------------------
 
@@ -200,9 +200,9 @@ class FakeCluster:
             self._kinds.pop(defined.key, None)
             self.store.drop(defined)
             return
-        known = self._kinds.get(defined.key)
+        earlier = self._kinds.get(defined.key)
         self._kinds[defined.key] = defined
-        if known is not None:
+        if earlier is not None:
             self.store.redefine(defined)
         if "status" not in manifest:
             self.store.write(kind, manifest | {"status": _established(manifest)})

@@ -49,14 +49,14 @@ def _group(name: str, versions: list[str]) -> dict[str, Any]:
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _resources(kinds: Iterable[Kind], group: str, wanted: str) -> list[dict[str, Any]]:
+def _resources(kinds: Iterable[Kind], group: str, version_name: str) -> list[dict[str, Any]]:
     result: list[dict[str, Any]] = []
     for kind in kinds:
-        one = kind.versions.get(wanted)
-        if kind.group != group or one is None or not one.served:
+        definition = kind.versions.get(version_name)
+        if kind.group != group or definition is None or not definition.served:
             continue
         result.append(_resource(kind))
-        if one.status:
+        if definition.status:
             result.append(
                 {
                     "name": f"{kind.plural}/status",
@@ -106,8 +106,8 @@ def answer(path: str, kinds: list[Kind], minor: int) -> dict[str, Any] | None:
             groups = [_group(name, versions) for name, versions in _groups(kinds).items()]
             return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         case ["apis", group] if group in _groups(kinds):
-            named = _group(group, _groups(kinds)[group])
-            return {"kind": "APIGroup", "apiVersion": "v1"} | named
+            document = _group(group, _groups(kinds)[group])
+            return {"kind": "APIGroup", "apiVersion": "v1"} | document
         case ["api", "v1"]:
             return _resource_list(kinds, "", "v1", "v1")
         case ["apis", group, one] if one in _groups(kinds).get(group, []):
@@ -117,22 +117,22 @@ def answer(path: str, kinds: list[Kind], minor: int) -> dict[str, Any] | None:
     return None
 
 
-def _resource_list(kinds: list[Kind], group: str, one: str, name: str) -> dict[str, Any]:
+def _resource_list(kinds: list[Kind], group: str, group_version: str, name: str) -> dict[str, Any]:
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": name,
-        "resources": _resources(kinds, group, one),
+        "resources": _resources(kinds, group, group_version),
     }
 
 
-def _definition_name(kind: Kind, one: Version) -> str:
+def _definition_name(kind: Kind, definition: Version) -> str:
     if not kind.group:
-        return f"io.k8s.api.core.{one.name}.{kind.kind}"
-    return ".".join([*reversed(kind.group.split(".")), one.name, kind.kind])
+        return f"io.k8s.api.core.{definition.name}.{kind.kind}"
+    return ".".join([*reversed(kind.group.split(".")), definition.name, kind.kind])
 
 
-def _definitions(kinds: Iterable[Kind], group: str | None, wanted: str) -> dict[str, Any]:
+def _definitions(kinds: Iterable[Kind], group: str | None, version_name: str) -> dict[str, Any]:
     return {
         _definition_name(kind, item): {
             **(item.schema or {"type": "object"}),
@@ -142,7 +142,7 @@ def _definitions(kinds: Iterable[Kind], group: str | None, wanted: str) -> dict[
         }
         for kind in kinds
         for item in kind.versions.values()
-        if item.served and (group is None or (kind.group == group and item.name == wanted))
+        if item.served and (group is None or (kind.group == group and item.name == version_name))
     }
 
 

@@ -70,10 +70,13 @@ def flat(item: dict[str, Any], schema: Schema, *, inner_nodes: bool = False) -> 
     An update owns the inner nodes that it creates, an apply only what it lists.
     """
     metadata = {k: v for k, v in item.get("metadata", {}).items() if k not in _SERVERS}
-    own = {k: v for k, v in item.items() if k not in {"apiVersion", "kind", "metadata"}}
+    owned = {k: v for k, v in item.items() if k not in {"apiVersion", "kind", "metadata"}}
     return dict(
         _walk(
-            own | ({"metadata": metadata} if metadata else {}), schema, (), inner_nodes=inner_nodes
+            owned | ({"metadata": metadata} if metadata else {}),
+            schema,
+            (),
+            inner_nodes=inner_nodes,
         )
     )
 

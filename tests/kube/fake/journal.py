@@ -18,7 +18,7 @@ class Request:
     user: str
     user_agent: str
     content_type: str
-    at: float
+    arrived_at: float
     body: bytes = field(repr=False)
     status: int = 0
     seconds: float = 0
@@ -54,7 +54,7 @@ class Journal:
         with self._lock:
             self._requests.clear()
 
-    def of(self, verb: str = "", path: str = "") -> list[Request]:
+    def select(self, verb: str = "", path: str = "") -> list[Request]:
         """Those of a verb of RBAC whose path contains this text."""
         return [item for item in self if verb in {"", item.verb} and path in item.path]
 

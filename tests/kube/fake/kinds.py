@@ -115,8 +115,8 @@ def _whole(schema: Schema | None) -> Schema:
             "properties": {"metadata": _METADATA},
             "x-kubernetes-preserve-unknown-fields": True,
         }
-    own = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _METADATA}
-    return schema | {"properties": schema.get("properties", {}) | own}
+    standard = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _METADATA}
+    return schema | {"properties": schema.get("properties", {}) | standard}
 
 
 def _core(

@@ -63,7 +63,7 @@ def owners(item: dict[str, Any]) -> list[Owner]:
 
 
 def entries(listed: list[Owner]) -> list[dict[str, Any]]:
-    ordered = sorted(listed, key=lambda one: (one.operation, one.time, one.manager))
+    ordered = sorted(listed, key=lambda owner: (owner.operation, owner.time, owner.manager))
     return [item.entry() for item in ordered if item.paths]
 
 
@@ -140,14 +140,14 @@ def _refuse_conflicts(others: list[Owner], altered: Paths) -> None:
     if not result:
         return
     causes = []
-    for one, path in result:
-        via = f" using {one.api_version}" if one.operation == "Update" else ""
-        at = f" at {one.time}" if via and one.time else ""
-        sub = f' with subresource "{one.subresource}"' if one.subresource else ""
+    for owner, path in result:
+        via = f" using {owner.api_version}" if owner.operation == "Update" else ""
+        timestamp = f" at {owner.time}" if via and owner.time else ""
+        sub = f' with subresource "{owner.subresource}"' if owner.subresource else ""
         causes.append(
             {
                 "reason": "FieldManagerConflict",
-                "message": f'conflict with "{one.manager}"{sub}{via}{at}',
+                "message": f'conflict with "{owner.manager}"{sub}{via}{timestamp}',
                 "field": fields.shown(path),
             }
         )

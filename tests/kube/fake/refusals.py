@@ -63,9 +63,9 @@ class NoSuchPath(Exception):  # noqa: N818 - what happened
     """A path that nothing serves: 404 as plain text, as for a group that has no definition."""
 
 
-def about(of: Kind, name: str, /, **more: Any) -> dict[str, Any]:
+def about(kind: Kind, name: str, /, **more: Any) -> dict[str, Any]:
     """The details of a Status about one object."""
-    return {"name": name, **({"group": of.group} if of.group else {}), **more}
+    return {"name": name, **({"group": kind.group} if kind.group else {}), **more}
 
 
 def not_found(kind: Kind, name: str) -> Refused:
@@ -89,8 +89,8 @@ def already_exists(kind: Kind, name: str) -> Refused:
 
 
 def invalid(kind: Kind, name: str, causes: list[dict[str, str]]) -> Refused:
-    said = [f"{cause['field']}: {cause['message']}" for cause in causes]
-    listed = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    lines = [f"{cause['field']}: {cause['message']}" for cause in causes]
+    listed = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     return Refused(
         422,

@@ -20,9 +20,9 @@ def child(schema: Schema | None, name: str) -> Schema | None:
     """The schema of one field; None where anything goes or nothing is known."""
     if not schema:
         return None
-    known: Schema | None = schema.get("properties", {}).get(name)
-    if known is not None:
-        return known
+    field_schema: Schema | None = schema.get("properties", {}).get(name)
+    if field_schema is not None:
+        return field_schema
     more = schema.get("additionalProperties")
     return more if isinstance(more, dict) else None
 
@@ -45,19 +45,19 @@ def prune(value: Any, schema: Schema | None, *, dropped: list[str], path: str = 
         if inner is None and not keeps(schema):
             inner = {"type": "nothing"}
         return [
-            prune(one, inner, dropped=dropped, path=f"{path}[{index}]")
-            for index, one in enumerate(value)
+            prune(element, inner, dropped=dropped, path=f"{path}[{index}]")
+            for index, element in enumerate(value)
         ]
     if not isinstance(value, dict):
         return value
     stored = {}
-    for name, one in value.items():
+    for name, field_value in value.items():
         where = f"{path}.{name}" if path else name
         inner = child(schema, name)
         if inner is not None:
-            stored[name] = prune(one, inner, dropped=dropped, path=where)
+            stored[name] = prune(field_value, inner, dropped=dropped, path=where)
         elif keeps(schema) and schema.get("type") != "nothing":
-            stored[name] = one
+            stored[name] = field_value
         else:
             dropped.append(where)
     return stored
@@ -85,10 +85,10 @@ def _shown(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _cause(path: str, said: str, value: Any, reason: str = "FieldValueInvalid") -> Cause:
+def _cause(path: str, complaint: str, value: Any, reason: str = "FieldValueInvalid") -> Cause:
     whole = reason == "FieldValueTypeInvalid" or isinstance(value, list | dict)
     shown = f'"{_type_of(value)}"' if whole else _shown(value)
-    message = f"Invalid value: {shown}: {path} in body {said}"
+    message = f"Invalid value: {shown}: {path} in body {complaint}"
     return {"reason": reason, "message": message, "field": path or "<nil>"}
 
 
@@ -157,9 +157,9 @@ def problems(value: Any, schema: Schema | None, path: str = "") -> Iterator[Caus
 
 
 def _beyond(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
-    for word, said, holds in _LIMITS:
+    for word, complaint, holds in _LIMITS:
         if word in schema and value is not None and not holds(value, schema[word]):
-            yield _cause(path, said.format(schema[word]), value)
+            yield _cause(path, complaint.format(schema[word]), value)
     if isinstance(value, str) and schema.get("format") == "cidr" and not _is_cidr(value):
         yield _cause(path, f'must be of type cidr: "{value}"', value)
     if "enum" in schema and value not in schema["enum"]:
@@ -172,14 +172,14 @@ def _beyond(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _in_list(value: list[Any], schema: Schema, path: str) -> Iterator[Cause]:
-    for index, one in enumerate(value):
-        yield from problems(one, items(schema), f"{path}[{index}]")
+    for index, element in enumerate(value):
+        yield from problems(element, items(schema), f"{path}[{index}]")
     identities = [identity(item, schema) for item in value]
-    for index, one in enumerate(identities):
-        if one is not None and one in identities[:index]:
+    for index, key in enumerate(identities):
+        if key is not None and key in identities[:index]:
             yield {
                 "reason": "FieldValueDuplicate",
-                "message": f"Duplicate value: {_shown(one)}",
+                "message": f"Duplicate value: {_shown(key)}",
                 "field": f"{path}[{index}]",
             }
 
@@ -209,6 +209,6 @@ def _in_object(value: dict[str, Any], schema: Schema, path: str) -> Iterator[Cau
                 "message": "Required value",
                 "field": prefix + name,
             }
-    for name, one in value.items():
+    for name, field_value in value.items():
         if path or name not in _ROOT:
-            yield from problems(one, child(schema, name), prefix + name)
+            yield from problems(field_value, child(schema, name), prefix + name)

@@ -49,8 +49,8 @@ def parse(labels: str, fields: str) -> Test | None:
         return None
 
     def test(item: dict[str, Any]) -> bool:
-        own = item["metadata"].get("labels") or {}
-        return all(of_label(own) for of_label in of_labels) and all(
+        item_labels = item["metadata"].get("labels") or {}
+        return all(of_label(item_labels) for of_label in of_labels) and all(
             of_field(item) for of_field in of_fields
         )
 

@@ -69,7 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             user=user.name if user else "",
             user_agent=self.headers.get("User-Agent", ""),
             content_type=self.headers.get("Content-Type", ""),
-            at=time.time(),
+            arrived_at=time.time(),
             body=body,
         )
         cluster.log.add(request)
@@ -141,16 +141,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             cluster.errors.append(f"{request}\n{traceback.format_exc()}")
             return Answer(500, encode(refusals.Refused(500, "the fake failed").status()))
 
-    def _send(self, found: Answer, fault: Fault) -> None:
-        body = found.body
+    def _send(self, response: Answer, fault: Fault) -> None:
+        body = response.body
         if fault.effect == "truncate":
             body = body[: len(body) // 2]
         if fault.effect == "cut-chunk":
-            self._head(found, {"Transfer-Encoding": "chunked"})
+            self._head(response, {"Transfer-Encoding": "chunked"})
             self.wfile.write(b"%x\r\n%s" % (len(body), body[: len(body) // 2]))
             self.wfile.flush()
             raise _Cut
-        self._head(found, {"Content-Length": str(len(body))})
+        self._head(response, {"Content-Length": str(len(body))})
         if fault.effect == "cut-headers":
             body = b""
         if fault.effect in {"cut-body", "stall"}:
@@ -166,18 +166,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault.effect in {"cut-headers", "cut-body", "stall"}:
             raise _Cut
 
-    def _head(self, found: Answer, more: dict[str, str]) -> None:
-        self.send_response(found.code)
-        headers = {"Content-Type": found.content_type, **found.headers, **more}
+    def _head(self, response: Answer, more: dict[str, str]) -> None:
+        self.send_response(response.code)
+        headers = {"Content-Type": response.content_type, **response.headers, **more}
         for name, value in headers.items():
             self.send_header(name, value)
-        for warning in found.warnings:
+        for warning in response.warnings:
             self.send_header("Warning", f"299 - {json.dumps(warning)}")
         self.end_headers()
 
-    def _stream(self, found: Answer, fault: Fault) -> None:
-        lines: Iterator[bytes] = found.lines or iter(())
-        self._head(found, {"Transfer-Encoding": "chunked"})
+    def _stream(self, response: Answer, fault: Fault) -> None:
+        lines: Iterator[bytes] = response.lines or iter(())
+        self._head(response, {"Transfer-Encoding": "chunked"})
         self.wfile.flush()
         for line in lines:
             if not line:

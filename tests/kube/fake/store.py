@@ -136,8 +136,8 @@ class Store:
         with self.changed:
             shelf = self.shelf(kind)
             shelf.kind = kind
-            for key, one in shelf.objects.items():
-                shelf.objects[key] = Stored(kind, one.item, one.version)
+            for key, stored in shelf.objects.items():
+                shelf.objects[key] = Stored(kind, stored.item, stored.version)
 
     def drop(self, kind: Kind) -> None:
         """Forget a kind with all its objects, as when its definition is deleted."""

@@ -47,16 +47,16 @@ class Watch:
             if self.since and self.since < shelf.oldest:
                 yield error(too_old(self.since, shelf.oldest))
                 return
-            asked = self.store.bookmarks
+            bookmarks = self.store.bookmarks
             start = self._start()
         yield from start
         next_bookmark = time.monotonic() + self.bookmark_seconds
         while not self.ended.is_set() and self.store.shelf(self.kind) is shelf:
             with self.store.changed:
-                events = self._wait(shelf, min(until, next_bookmark), asked)
+                events = self._wait(shelf, min(until, next_bookmark), bookmarks)
                 current = self.store.version
-                expected = asked != self.store.bookmarks or time.monotonic() >= next_bookmark
-                asked = self.store.bookmarks
+                expected = bookmarks != self.store.bookmarks or time.monotonic() >= next_bookmark
+                bookmarks = self.store.bookmarks
             yield from map(self._line, events)
             over = time.monotonic() >= until
             if expected or over:
@@ -66,11 +66,11 @@ class Watch:
                 return
             self.since = max(self.since, current)
 
-    def _wait(self, shelf: Shelf, until: float, asked: int) -> list[Event]:
+    def _wait(self, shelf: Shelf, until: float, bookmarks: int) -> list[Event]:
         """What is new, at the latest when the time is over or a bookmark is wanted."""
         events = shelf.since(self.since)
         remaining = until - time.monotonic()
-        if not events and remaining > 0 and asked == self.store.bookmarks:
+        if not events and remaining > 0 and bookmarks == self.store.bookmarks:
             self.store.changed.wait(remaining)
             events = shelf.since(self.since)
         return events

@@ -53,16 +53,16 @@ class Webhooks:
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, cluster: FakeCluster, user: User) -> Self:
+    def for_user(cls, cluster: FakeCluster, user: User) -> Self:
         hooks = []
         for word in ("mutating", "validating"):
             result = cluster.objects(f"{word}webhookconfigurations")
-            for configuration in sorted(result, key=lambda one: str(one["metadata"]["name"])):
+            for configuration in sorted(result, key=lambda item: str(item["metadata"]["name"])):
                 hooks += [(word == "mutating", item) for item in configuration.get("webhooks", ())]
-        named = (item["metadata"] for item in cluster.objects("namespaces")) if hooks else ()
+        metadata = (item["metadata"] for item in cluster.objects("namespaces")) if hooks else ()
         namespaces = {
             item["name"]: {"kubernetes.io/metadata.name": item["name"], **item.get("labels", {})}
-            for item in named
+            for item in metadata
         }
         return cls(hooks, user, namespaces)
 
@@ -103,10 +103,10 @@ class Webhooks:
 def _denied(name: str, status: dict[str, Any]) -> refusals.Refused:
     code = status.get("code") or 400
     text = f'admission webhook "{name}" denied the request'
-    told = status.get("message") or status.get("reason")
+    message = status.get("message") or status.get("reason")
     return refusals.Refused(
         max(code, 400),
-        f"{text}: {told}" if told else f"{text} without explanation",
+        f"{text}: {message}" if message else f"{text} without explanation",
         reason=status.get("reason") or refusals.REASONS.get(code, "BadRequest"),
         details=status.get("details"),
     )

@@ -253,17 +253,17 @@ class Write:
         metadata = after["metadata"]
         return "deletionTimestamp" in metadata and not metadata.get("finalizers")
 
-    def _check_preconditions(self, stored: Stored, wanted: Item) -> None:
+    def _check_preconditions(self, stored: Stored, preconditions: Item) -> None:
         """uid and resourceVersion, where they are given, are those of the stored object."""
         metadata = stored.item["metadata"]
-        if wanted.get("uid") and wanted["uid"] != metadata["uid"]:
+        if preconditions.get("uid") and preconditions["uid"] != metadata["uid"]:
             raise refusals.conflict(
                 self.kind,
                 metadata["name"],
-                f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta:"
+                f"Precondition failed: UID in precondition: {preconditions['uid']}, UID in object meta:"
                 f" {metadata['uid']}",
             )
-        version = wanted.get("resourceVersion")
+        version = preconditions.get("resourceVersion")
         if version and str(version) != metadata["resourceVersion"]:
             raise refusals.conflict(
                 self.kind,
@@ -331,9 +331,9 @@ class Write:
                 "name": self.name,
                 **({"namespace": self.namespace} if self.namespace else {}),
             }
-            kept = {"apiVersion": before["apiVersion"], "kind": before["kind"]}
+            identity = {"apiVersion": before["apiVersion"], "kind": before["kind"]}
             merged["metadata"].pop("resourceVersion", None)
-            return self._update(stored, _clone(merged | kept), owners), False
+            return self._update(stored, _clone(merged | identity), owners), False
 
     def _without_what_is_not_applied(self, config: Item) -> Item:
         """The main endpoint does not own status, /status nothing else; older servers took all."""
