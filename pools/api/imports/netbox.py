@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from pools import tasks
 from pools.api import lookups
-from pools.api.register_imports import serializers
+from pools.api.imports import kinds, register
 from pools.core import errors, holders
 from pools.models import NetBoxSource
-from pools.platform.rest import fields, generics, imports, parsing, schema, views
+from pools.platform.rest import fields, generics, parsing, schema, views
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import exports, sources
 
@@ -49,10 +49,10 @@ class NetBoxSourceSerializer(Serializer):
     token = fields.TextField(_parse_token, write_only=True)
     ca = fields.TextField(_parse_ca, required=False)
     cluster = fields.TextField(lookups.cluster_by_name)
-    mapping = serializers.MappingField(required=False)
+    mapping = register.MappingField(required=False)
     holder_kind = fields.TextField(holders.parse_label, required=False)
     cooldown_seconds = fields.ParsedField(
-        serializers.parse_cooldown, required=False, schema={"type": "integer"}
+        register.parse_cooldown, required=False, schema={"type": "integer"}
     )
     every_minutes = fields.ParsedField(
         _parse_minutes, required=False, allow_null=True, schema={"type": "integer"}
@@ -126,7 +126,7 @@ class NetBoxImportSerializer(Serializer):
 
     empty_allowed = True
 
-    mirror = imports.flag_field()
+    mirror = kinds.FormFlagField(required=False)
 
 
 class NetBoxImports(_SourceView):
@@ -134,7 +134,7 @@ class NetBoxImports(_SourceView):
 
     @extend_schema(
         request=NetBoxImportSerializer,
-        responses={202: serializers.RegisterImportSerializer},
+        responses={202: register.RegisterImportSerializer},
     )
     def post(self, request: Request, netbox_source_id: int) -> Response:
         """Read a NetBox by a worker, as a draft or as a run of the mirror."""
@@ -144,7 +144,7 @@ class NetBoxImports(_SourceView):
             pk, mirror=values.get("mirror", False), author=views.author(request), user=request.user
         )
         tasks.notify_import_worker(queued.pk)
-        shown = self.represent(queued, serializers.RegisterImportSerializer)
+        shown = self.represent(queued, register.RegisterImportSerializer)
         return Response(shown, status=202)
 
 
