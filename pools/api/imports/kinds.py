@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
-from rest_framework import permissions
 from rest_framework.request import Request
 
 from pools.core import errors
@@ -40,7 +39,7 @@ class CountsField(fields.ParsedField):
         self.names = names
 
     def to_representation(self, value: Mapping[str, int]) -> dict[str, int]:
-        return dict.fromkeys(self.names, 0) | value
+        return dict.fromkeys(self.names, 0) | dict(value)
 
 
 class ImportProgressSerializer(Representation):
@@ -118,7 +117,7 @@ class ImportCommitSerializer(Serializer):
     skip_bad = fields.FlagField(required=False)
 
 
-def parse_file(value: object, path: str) -> UploadedFile:
+def parse_file(value: object, path: str) -> UploadedFile[Any]:
     """Return an uploaded file. Raises InvalidInput wrong_type, too_large."""
     if not isinstance(value, UploadedFile):
         message = "send the file as the part `file`"
@@ -225,13 +224,12 @@ def require(request: Request, name: str, verb: str) -> None:
 
 def verbs(request: Request, view: Any) -> tuple[str, ...]:
     """Return what the method does with an import; nothing for methods that need a login only."""
-    names: tuple[str, ...] = view.needs.get(
-        "GET" if request.method == "HEAD" else request.method, ()
-    )
+    method = "GET" if request.method == "HEAD" else request.method
+    names: tuple[str, ...] = view.needs.get(method, ())
     return names
 
 
-class HasKindPermission(permissions.BasePermission):
+class HasKindPermission(views.HasPermission):
     """The user may do what the view's `needs` say with imports of some kind of its `only_kinds`."""
 
     def has_permission(self, request: Request, view: Any) -> bool:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from pools.api import lookups
 from pools.api.imports import kinds
 from pools.core import errors, holders, object_reader
-from pools.models import Cluster, RegisterImport, RegisterRow
+from pools.models import Cluster, RegisterImport
 from pools.models.imports import RegisterTarget, RowStatus
 from pools.platform import documents, events
 from pools.platform.rest import attributes, fields, filters, parsing, views
@@ -217,14 +217,14 @@ class RegisterImportKind(kinds.ImportKind):
     ) -> RegisterImport:
         return drafts.change_mapping(row.pk, values["mapping"], author=author)
 
-    def load_rows(self, row: RegisterImport, rows: list[RegisterRow]) -> None:
+    def load_rows(self, row: RegisterImport, rows: list[Any]) -> None:
         clusters = Cluster.objects.filter(pk__in={line.cluster_id for line in rows})
         names = dict(clusters.values_list("pk", "name"))
         for line in rows:
             line.cluster_name, line.candidates = names.get(line.cluster_id), drafts.candidates(line)
 
 
-def _upload(file: UploadedFile) -> tuple[str, bytes]:
+def _upload(file: UploadedFile[Any]) -> tuple[str, bytes]:
     file.seek(0)
     return file.name or "", file.read()
 

@@ -184,11 +184,9 @@ class Imports(ImportsView):
             raise exceptions.UnsupportedMediaType(request.META.get("CONTENT_TYPE", ""), message)
         serializer = serializer_class(data=data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
-        return kind, {
-            key: serializer.validated_data[key]
-            for key in serializer.validated_data
-            if key != "kind"
-        }
+        values = dict(serializer.validated_data)
+        values.pop("kind", None)
+        return kind, values
 
     def _kind_to_add(self, value: object) -> kinds.ImportKind:
         name = DEFAULT_KIND if value is None else parsing.choice(value, "kind", tuple(kinds.KINDS))
