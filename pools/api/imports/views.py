@@ -30,7 +30,9 @@ _FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its files
 
 def _any_kind(component: str, part: str, field: str | None = "kind", **options: Any) -> Any:
     """Return the description of a serializer of each kind; `field` of an answer names its kind."""
-    serializers = {name: getattr(kind, part) for name, kind in kinds.KINDS.items()}
+    # The page of the API shows an example of the first one.
+    names = (DEFAULT_KIND, *(kinds.KINDS.keys() - {DEFAULT_KIND}))
+    serializers = {name: getattr(kinds.KINDS[name], part) for name in names}
     return PolymorphicProxySerializer(
         component_name=component,
         serializers=serializers,
