@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from claims.access import cluster_owners, namespaces
 from claims.access.cluster_owners import Groups, RoleBindings
 from claims.admin import find, start
+from claims.api.imports import vm as rest_vm_imports
 from claims.core import resources
 from claims.entries import ippools
 from claims.entries.ippool_handler import IPPoolHandler
@@ -74,6 +75,7 @@ VM_NETWORKS = Extension(
     conditions=conditions.ALL,
     metrics=(conditions.values,),
     imports={VMImport.KIND: import_drafts.IMPORTS},
+    rest_imports={VMImport.KIND: rest_vm_imports.KIND},
     journal_subjects=(
         journal.Subject(
             Network, lambda rows, user: namespaces.visible(rows, namespaces.scope(user))

@@ -17,6 +17,8 @@ from pools.admin import events as admin_events
 from pools.admin import find
 from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
+from pools.api.imports import kinds as rest_imports
+from pools.api.imports import register as rest_register_imports
 from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings
 from pools.cilium import configuration as cilium_operator
 from pools.cilium import drift as cilium_drift
@@ -103,7 +105,9 @@ class Extension:
     sql_packages: Sequence[str] = _part(schema_checks.SQL_PACKAGES)
     conditions: Sequence[Condition] = _part(condition_registry.CONDITIONS)
     metrics: Sequence[metric_registry.Source] = _part(metric_registry.SOURCES)
+    # Kinds of imports, and what REST knows of them
     imports: Mapping[str, Imports[Any]] = _part(lifecycle.KINDS)
+    rest_imports: Mapping[str, rest_imports.ImportKind] = _part(rest_imports.KINDS)
     # Pages
     journal_subjects: Sequence[journal.Subject] = _part(journal.SUBJECTS)
     start_pages: Sequence[overview.StartPage] = _part(overview.START_PAGES)
@@ -181,6 +185,7 @@ ADDRESS_SPACE = Extension(
     finders=(address_claims_admin.finder,),
     find_permissions=("pools.view_block",),
     imports={RegisterImport.KIND: import_drafts.IMPORTS},
+    rest_imports={RegisterImport.KIND: rest_register_imports.KIND},
     journal_subjects=(
         journal.Subject(Cluster),
         journal.Subject(Pool),

@@ -57,14 +57,17 @@ def cluster_parser(request: Request) -> Callable[[object, str], Cluster]:
 
     def parse(value: object, path: str) -> Cluster:
         cluster = lookups.find_cluster(value) if isinstance(value, str) else None
-        everything = request_scope(request).everything
-        if cluster is None or not (everything or cluster.pk in request_scope(request).namespaces):
-            raise errors.InvalidInput.for_field(
-                path, "unknown_cluster", "there is no such cluster", value
-            )
+        if cluster is None or not knows_cluster(request, cluster):
+            raise lookups.unknown_cluster(value, path)
         return cluster
 
     return parse
+
+
+def knows_cluster(request: Request, cluster: Cluster) -> bool:
+    """Return True if the user sees all namespaces, or some of the cluster."""
+    scope = request_scope(request)
+    return scope.everything or cluster.pk in scope.namespaces
 
 
 class ScopedView(generics.GenericView):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern
 
 from claims.api import ipamclaims, ippools, memberships, networks, waves, webhooks, workloads
-from claims.api.imports import imports
+from claims.api.imports import views as imports
 
 app_name = "claims-api"
 urlpatterns: list[URLPattern] = [

@@ -11,10 +11,13 @@ def cluster(value: str, name: str) -> Cluster:
     """Return the cluster with this name or id. Raises InvalidInput (unknown_cluster)."""
     row = find_cluster(value)
     if row is None:
-        raise errors.InvalidInput.for_field(
-            name, "unknown_cluster", "there is no such cluster", value
-        )
+        raise unknown_cluster(value, name)
     return row
+
+
+def unknown_cluster(value: object, name: str) -> errors.InvalidInput:
+    """Return the same error for a missing cluster and for one that the user may not know."""
+    return errors.InvalidInput.for_field(name, "unknown_cluster", "there is no such cluster", value)
 
 
 def cluster_by_name(value: object, field: str) -> Cluster:

@@ -11,9 +11,9 @@ from pools.api import (
     dns,
     environments,
     history,
-    imports,
     journal,
     leaks,
+    manifests,
     migrations,
     pool_cidrs,
     pools,
@@ -23,9 +23,9 @@ from pools.api import (
     webhook_targets,
 )
 from pools.api.clusters import clusters, connections, drift, guides, observed
+from pools.api.imports import netbox
+from pools.api.imports import views as imports
 from pools.api.plan import address_plan, containers
-from pools.api.register_imports import imports as register_imports
-from pools.api.register_imports import netbox
 from pools.platform.rest import docs
 from pools.platform.rest.views import endpoints
 
@@ -33,16 +33,18 @@ app_name = "api"
 urlpatterns = [
     # The most frequent request comes first: Django tries patterns in this order.
     *endpoints("pools/<int:pool_id>/", ("allocations/", allocations.Allocations, "allocations")),
-    *endpoints("", ("register-imports/", register_imports.RegisterImports, "register-imports")),
+    *endpoints("", ("imports/", imports.Imports, "imports")),
     *endpoints(
-        "register-imports/<int:register_import_id>/",
-        ("", register_imports.RegisterImportView, "register-import"),
-        ("rows/", register_imports.RegisterRows, "register-import-rows"),
-        ("rows/<int:number>/", register_imports.RegisterRowView, "register-import-row"),
-        ("commit/", register_imports.RegisterImportCommit, "register-import-commit"),
-        ("check/", register_imports.RegisterImportCheck, "register-import-check"),
-        ("undo/", register_imports.RegisterImportUndo, "register-import-undo"),
-        ("cancel/", register_imports.RegisterImportCancel, "register-import-cancel"),
+        "imports/<int:import_id>/",
+        ("", imports.ImportView, "import"),
+        ("rows/", imports.ImportRows, "import-rows"),
+        ("rows/<int:number>/", imports.ImportRowView, "import-row"),
+        ("commit/", imports.ImportCommit, "import-commit"),
+        ("check/", imports.ImportCheck, "import-check"),
+        ("undo/", imports.ImportUndo, "import-undo"),
+        ("cancel/", imports.ImportCancel, "import-cancel"),
+        ("release/", netbox.ReleaseVanished, "import-release"),
+        ("keep/", netbox.KeepVanished, "import-keep"),
     ),
     *endpoints("", ("netbox-sources/", netbox.NetBoxSources, "netbox-sources")),
     *endpoints(
@@ -99,7 +101,7 @@ urlpatterns = [
         ),
         ("overlaps/", guides.Overlaps, "overlaps"),
         ("pools/", pools.Pools, "pools"),
-        ("pools/import/", imports.PoolImport, "pool-import"),
+        ("pools/import/", manifests.PoolImport, "pool-import"),
     ),
     *endpoints(
         "pools/<int:pool_id>/",

@@ -116,3 +116,12 @@ def resolve(document: Any, schema: Any) -> Any:
         _, kind, name = schema["$ref"].rsplit("/", 2)
         schema = document["components"][kind][name]
     return schema
+
+
+def properties(document: Any, schema: Any) -> dict[str, Any]:
+    """The properties of an object, or those of all objects of which a body may be one."""
+    schema = resolve(document, schema)
+    merged = dict(schema.get("properties", {}))
+    for part in schema.get("oneOf", []):
+        merged |= properties(document, part)
+    return merged

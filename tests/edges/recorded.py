@@ -53,11 +53,17 @@ def requests_of_today(world: Everything) -> Iterator[dict[str, Any]]:
         for verb in ("get", "post", "put", "patch", "delete"):
             if (operation := operations.get(verb)) is None or address.route.endswith("/schema/"):
                 continue
-            case = requests.API.get(
-                f"{verb.upper()} {address.route.removeprefix('/api/v1')}", requests.Case()
-            )
-            path = address.filled(*(f"{{{case.use.get(name, name)}}}" for name in address.names))
-            yield from _requests(document, verb.upper(), path, case, operation)
+            key = f"{verb.upper()} {address.route.removeprefix('/api/v1')}"
+            for case in (
+                requests.API.get(key, requests.Case()),
+                requests.API.get(f"{key} (register)"),
+            ):
+                if case is None:
+                    continue
+                path = address.filled(
+                    *(f"{{{case.use.get(name, name)}}}" for name in address.names)
+                )
+                yield from _requests(document, verb.upper(), path, case, operation)
 
 
 def _requests(
@@ -78,13 +84,13 @@ def _requests(
     if method == "DELETE":
         return
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    properties = apis.resolve(document, content.get("schema", {})).get("properties", {})
+    properties = apis.properties(document, content.get("schema", {}))
     base = case.body if isinstance(case.body, dict) else {}
     for body in ({}, [], "x", None, 1, {"nope": 1}, {**base, "nope": 1}):
         yield {"method": method, "path": path, "body": body}
     for name, value in itertools.product(properties, ODD_VALUES):
         yield {"method": method, "path": path, "body": {**base, name: value}}
-        parts = apis.resolve(document, properties[name]).get("properties", {})
+        parts = apis.properties(document, properties[name])
         nested = base.get(name)
         for part in parts if isinstance(nested, dict) else ():
             yield {"method": method, "path": path, "body": {**base, name: {**nested, part: value}}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -17,7 +18,19 @@ pytestmark = pytest.mark.django_db
 EXAMPLES = 8
 PROBLEM = {"type", "title", "status", "detail", "code", "request_id", "errors"}
 
-schema = schemathesis.openapi.from_dict(apis.document())
+
+def _bodies_of_json(document: Any) -> Any:
+    """The description without forms, which are not sent here: schemathesis cannot check a choice of them."""
+    reduced = copy.deepcopy(document)
+    for operations in reduced["paths"].values():
+        for operation in operations.values():
+            content = operation.get("requestBody", {}).get("content", {})
+            if "application/json" in content:
+                content.pop("multipart/form-data", None)
+    return reduced
+
+
+schema = schemathesis.openapi.from_dict(_bodies_of_json(apis.document()))
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ def _patches() -> Iterator[tuple[str, list[str]]]:
     document = apis.document()
     for path, operations in document["paths"].items():
         body = operations.get("patch", {}).get("requestBody", {}).get("content", {})
-        schema = apis.resolve(document, body.get("application/json", {}).get("schema", {}))
-        if names := list(schema.get("properties", {})):
+        schema = body.get("application/json", {}).get("schema", {})
+        if names := list(apis.properties(document, schema)):
             yield path.removeprefix("/api/v1"), names
 
 

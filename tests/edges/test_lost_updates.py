@@ -191,7 +191,7 @@ def test_what_nobody_changed_here_stays_as_another_tab_saved_it(
 
 CORRECTIONS = {
     "claims/vmimport/{import_id}/change/": ("vm", "note"),
-    "pools/registerimport/{register_import_id}/change/": ("pool", "description"),
+    "pools/registerimport/{drafted_register}/change/": ("pool", "description"),
 }
 
 

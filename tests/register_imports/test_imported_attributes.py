@@ -217,7 +217,7 @@ def test_files_have_them_by_name_slug_and_label() -> None:
         "file3.csv: columns that are not read: Tenant Group, Owner Group",
     ]
     assert [code.partition(":")[0] for _, _, code in reasons(draft)] == ["unknown_custom_field"]
-    path = f"register-imports/{draft.pk}/rows/2/"
+    path = f"imports/{draft.pk}/rows/2/"
     values = {"tags": "Prod, Core", "custom_fields": {"cost_center": "6"}}
     corrected = apis.Api()("PATCH", path, values).json()
     assert corrected["texts"]["cf_cost_center"] == "6", corrected

@@ -25,6 +25,7 @@ from pools.register.allocator import allocation
 from pools.register.imports import drafts as import_drafts
 from pools.register.imports import netbox, sources
 from tests import factories
+from tests.edges import api as apis
 from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox, nested
 from tests.register_imports.sources import BY, counts
@@ -147,6 +148,26 @@ def test_what_is_kept_belongs_to_the_mirror_no_longer(server: NetBox) -> None:
     assert counts(confirm(second)) == {"unchanged": 5, "released": 1}
     assert held() == {"10.1.1.5/32": ("web.example", "Acme")}
     assert counts(run(mirror)) == {"unchanged": 5}
+
+
+def test_the_confirmation_over_rest(server: NetBox) -> None:
+    fill(server)
+    mirror = source(server)
+    run(mirror)
+    del server.objects["ip-addresses"][:2]
+    path = f"imports/{run(mirror).pk}/"
+    api = apis.Api()
+    rows = api("GET", f"{path}rows/?status=vanished").json()["results"]
+    assert [row["first"] for row in rows] == ["10.1.1.5", "10.1.1.6"]
+    numbers = {"rows": [rows[0]["number"]]}
+    assert apis.Api("viewer")("POST", f"{path}release/", numbers).status_code == 403
+    apis.refused(api("POST", f"{path}release/", {"rows": [999]}), 404, "not_found")
+    apis.refused(api("POST", f"{path}keep/", {"rows": ["x"]}), 400, "wrong_type")
+    kept = api("POST", f"{path}keep/", numbers).json()
+    assert (kept["counts"]["vanished"], kept["counts"]["released"]) == (1, 0)
+    released = api("POST", f"{path}release/").json()
+    assert (released["counts"]["vanished"], released["counts"]["released"]) == (0, 1)
+    assert held() == {"10.1.1.5/32": ("web.example", "Acme")}
 
 
 def test_what_changed_hands_before_it_was_confirmed_stays(server: NetBox) -> None:

@@ -248,7 +248,7 @@ def test_pages_and_rest_show_what_was_released(server: NetBox) -> None:
     question = people.browser().get(f"{url}?ask=undo").content.decode()
     assert "switch off its schedule first" not in question
     api = apis.Api()
-    path = f"register-imports/{second.pk}/"
+    path = f"imports/{second.pk}/"
     rows = api("GET", f"{path}rows/?status=released&q=10.1.1.5").json()["results"]
     assert [(row["first"], row["holder"], row["org"]) for row in rows] == [
         ("10.1.1.5", "web.example", "Acme")

@@ -99,7 +99,7 @@ def test_a_correction_refers_to_nothing(server: NetBox) -> None:
     server.prefix(PREFIX, custom_fields=dict(VALUES))
     draft = run(source(server), mirror=False)
     values = {"custom_fields": {"device": "sw9", "vlans": "Büro (10),Lab (20)"}}
-    apis.Api()("PATCH", f"register-imports/{draft.pk}/rows/1/", values)
+    apis.Api()("PATCH", f"imports/{draft.pk}/rows/1/", values)
     details = RegisterRow.objects.get(register_import=draft).details
     assert details["cf_device"] == "sw9"
     assert "ref_device" not in details

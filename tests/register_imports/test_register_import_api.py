@@ -1,4 +1,4 @@
-"""register-imports/ over REST and its pages: a draft, its rows, a correction, commit and undo."""
+"""imports/ over REST and its pages: a draft, its rows, a correction, commit and undo."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ def test_from_the_file_to_the_undo() -> None:
     api = apis.Api()
     api.cluster()
     files = [SimpleUploadedFile("p.csv", PREFIXES), SimpleUploadedFile("a.csv", ADDRESSES)]
-    answer = api.client.post(f"{apis.ROOT}register-imports/", {"cluster": "prod", "file": files})
+    answer = api.client.post(
+        f"{apis.ROOT}imports/", {"kind": "register", "cluster": "prod", "file": files}
+    )
     assert answer.status_code == 201, answer.content
     pk = answer.json()["id"]
     assert answer.json()["counts"] | {"new": 2, "refused": 1} == answer.json()["counts"]
-    assert [result["id"] for result in api("GET", "register-imports/").json()["results"]] == [pk]
-    bad = api("GET", f"register-imports/{pk}/rows/?status=refused").json()["results"]
+    assert [result["id"] for result in api("GET", "imports/").json()["results"]] == [pk]
+    bad = api("GET", f"imports/{pk}/rows/?status=refused").json()["results"]
     assert [(row["line"], row["reasons"][0]["code"]) for row in bad] == [(3, "host_bits_set")]
-    assert api("POST", f"register-imports/{pk}/commit/", {}).status_code == 409
-    row = f"register-imports/{pk}/rows/{bad[0]['number']}/"
+    assert api("POST", f"imports/{pk}/commit/", {}).status_code == 409
+    row = f"imports/{pk}/rows/{bad[0]['number']}/"
     assert api("PATCH", row, {"prefix": "10.80.1.0/24"}).json()["status"] == "new"
-    committed = api("POST", f"register-imports/{pk}/commit/", {}).json()
+    committed = api("POST", f"imports/{pk}/commit/", {}).json()
     assert (committed["status"], committed["counts"]["new"]) == ("committed", 3)
     assert Pool.objects.filter(name__startswith="10.80.").count() == 2
-    assert api("POST", f"register-imports/{pk}/undo/", {}).json()["status"] == "undone"
+    assert api("POST", f"imports/{pk}/undo/", {}).json()["status"] == "undone"
     assert not Pool.objects.filter(name__startswith="10.80.").exists()
 
 
@@ -44,7 +46,8 @@ def test_a_block_shows_what_the_import_says_about_its_holder() -> None:
         "ip address,hostname,mac,note\n10.80.0.5,web.example,00:11:22:33:44:55,<b>shop</b>\n"
     )
     for text in (prefixes, addresses):
-        api("POST", "register-imports/", {"cluster": "prod", "text": text, "commit": True})
+        body = {"kind": "register", "cluster": "prod", "text": text, "commit": True}
+        api("POST", "imports/", body)
     block = Block.objects.get(cidr="10.80.0.5/32")
     details = {
         "dns_name": "web.example",
@@ -70,7 +73,7 @@ def test_bad_input_has_a_code() -> None:
         ({"cluster": "none", "text": "prefix\n10.0.0.0/24\n"}, "unknown_cluster"),
         ({"cluster": "prod", "text": "prefix\n", "mapping": {"vlan": {}}}, "wrong_type"),
     ):
-        answer = api("POST", "register-imports/", body)
+        answer = api("POST", "imports/", {"kind": "register", **body})
         assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, code)
 
 

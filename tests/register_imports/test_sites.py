@@ -43,7 +43,7 @@ def test_an_address_without_a_site_is_asked_and_withheld(sites: dict[str, Cluste
 def test_the_cluster_is_chosen_for_one_row_or_for_all_alike(sites: dict[str, Cluster]) -> None:
     made, api = draft(sites, PREFIXES, HOSTS), apis.Api()
     berlin, madrid = sites["Berlin"].name, sites["Madrid"].name
-    path = f"register-imports/{made.pk}/rows/"
+    path = f"imports/{made.pk}/rows/"
     row = api("GET", f"{path}3/").json()
     assert (row["candidates"], row["reasons"][0]["code"]) == ([berlin, madrid], ASKED)
     assert api("PATCH", f"{path}3/", {"cluster": madrid}).json()["cluster"] == madrid
@@ -77,7 +77,7 @@ def test_a_row_that_says_its_site_is_not_asked(sites: dict[str, Cluster]) -> Non
 
 def test_what_rest_answers_is_sent_back(sites: dict[str, Cluster]) -> None:
     made, api = draft(sites, PREFIXES), apis.Api()
-    path = f"register-imports/{made.pk}/"
+    path = f"imports/{made.pk}/"
     mapping = api("GET", path).json()["mapping"]
     assert mapping == {"site": {site: sites[site].name for site in ("Berlin", "Madrid")}}
     assert api("PATCH", path, {"mapping": mapping}).json()["mapping"] == mapping

@@ -139,7 +139,7 @@ def _register(world: Everything, api: apis.Api) -> None:
         "form": "csv", "empty": "empty", "adopt": "adopt", "content_type_id": 1,
         "app_label": "pools", "url": "nowhere", "environment_id": environment, "container_id": container, "declared": declared,
         "custom_field_id": custom_field,
-        "register_import_id": drafted_register, "committed_register": committed_register,
+        "drafted_register": drafted_register, "committed_register": committed_register,
         "netbox_source_id": netbox, "exported": "prefixes",
     }  # fmt: skip
     world.rows |= {

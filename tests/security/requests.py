@@ -134,12 +134,24 @@ API: dict[str, Case] = {
     ),
     "PATCH /netbox-sources/{netbox_source_id}/": case({"every_minutes": 60}),
     "GET /netbox-export/{kind}.csv": case(kind="exported"),
-    "POST /register-imports/": case({"cluster": "prod", "text": "prefix\n10.72.0.0/24\n"}),
-    "PATCH /register-imports/{register_import_id}/": case({"mapping": {"vrf": {"blue": "edge"}}}),
-    "PATCH /register-imports/{register_import_id}/rows/{number}/": case({"skip": True}),
-    "POST /register-imports/{register_import_id}/undo/": case(
-        register_import_id="committed_register"
+    "POST /imports/ (register)": case(
+        {"kind": "register", "cluster": "prod", "text": "prefix\n10.72.0.0/24\n"}
     ),
+    "GET /imports/{import_id}/ (register)": case(import_id="drafted_register"),
+    "PATCH /imports/{import_id}/ (register)": case(
+        {"mapping": {"vrf": {"blue": "edge"}}}, import_id="drafted_register"
+    ),
+    "GET /imports/{import_id}/rows/ (register)": case(import_id="drafted_register"),
+    "GET /imports/{import_id}/rows/{number}/ (register)": case(import_id="drafted_register"),
+    "PATCH /imports/{import_id}/rows/{number}/ (register)": case(
+        {"skip": True}, import_id="drafted_register"
+    ),
+    "POST /imports/{import_id}/check/ (register)": case(import_id="drafted_register"),
+    "POST /imports/{import_id}/commit/ (register)": case(import_id="drafted_register"),
+    "POST /imports/{import_id}/undo/ (register)": case(import_id="committed_register"),
+    "POST /imports/{import_id}/cancel/ (register)": case(import_id="drafted_register"),
+    "POST /imports/{import_id}/release/": case({}, import_id="committed_register"),
+    "POST /imports/{import_id}/keep/": case({}, import_id="committed_register"),
     "PATCH /imports/{import_id}/": case({"namespace": "alpha"}),
     "PATCH /imports/{import_id}/rows/{number}/": case({"skip": True}),
     "POST /imports/{import_id}/undo/": case(import_id="written"),

@@ -29,7 +29,7 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
     kind = drafts.IMPORTS
     notify = staticmethod(tasks.notify_import_worker)
     template = "register_import.html"
-    endpoint = "register-imports"
+    endpoint = "imports"
     unnamed = unnamed_inside = _("Register import %(number)s")
     formats = {
         "netbox": _("NetBox, CSV"),

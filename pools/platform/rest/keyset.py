@@ -73,7 +73,10 @@ class KeysetPagination(pagination.BasePagination):
     def get_paginated_response(self, data: Any) -> Response:
         results = data
         if self.chosen_fields:
-            results = [{name: row[name] for name in self.chosen_fields} for row in data]
+            # A list of several kinds of objects has fields that some of them lack.
+            results = [
+                {name: row[name] for name in self.chosen_fields if name in row} for row in data
+            ]
         return Response(
             {"next": self.next_link, "previous": self.previous_link, "results": results}
         )

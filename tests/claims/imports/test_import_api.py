@@ -46,7 +46,8 @@ def test_a_file_becomes_a_draft_and_is_written(network: Network) -> None:
     draft = made(upload(api, CSV, network=network.pk, namespace="shop"))
     assert (draft["format"], draft["status"]) == ("rvtools-csv", "drafted")
     assert draft["counts"] == {
-        "new": 3, "changed": 0, "unchanged": 0, "conflict": 0, "refused": 0
+        "new": 3, "changed": 0, "unchanged": 0, "conflict": 0, "refused": 0,
+        "skipped": 0, "released": 0,
     }  # fmt: skip
     place = f"imports/{draft['id']}/"
     rows = api("GET", f"{place}rows/?status=new&limit=2").json()

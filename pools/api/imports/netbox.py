@@ -12,12 +12,13 @@ from rest_framework.response import Response
 
 from pools import tasks
 from pools.api import lookups
-from pools.api.register_imports import serializers
+from pools.api.imports import kinds, register
+from pools.api.imports import views as imports
 from pools.core import errors, holders
-from pools.models import NetBoxSource
-from pools.platform.rest import fields, generics, imports, parsing, schema, views
+from pools.models import NetBoxSource, RegisterImport
+from pools.platform.rest import fields, generics, parsing, schema, views
 from pools.platform.rest.serializers import Serializer
-from pools.register.imports import exports, sources
+from pools.register.imports import drafts, exports, sources
 
 _VIEW = ("pools.view_netboxsource",)
 
@@ -49,10 +50,10 @@ class NetBoxSourceSerializer(Serializer):
     token = fields.TextField(_parse_token, write_only=True)
     ca = fields.TextField(_parse_ca, required=False)
     cluster = fields.TextField(lookups.cluster_by_name)
-    mapping = serializers.MappingField(required=False)
+    mapping = register.MappingField(required=False)
     holder_kind = fields.TextField(holders.parse_label, required=False)
     cooldown_seconds = fields.ParsedField(
-        serializers.parse_cooldown, required=False, schema={"type": "integer"}
+        register.parse_cooldown, required=False, schema={"type": "integer"}
     )
     every_minutes = fields.ParsedField(
         _parse_minutes, required=False, allow_null=True, schema={"type": "integer"}
@@ -122,11 +123,11 @@ class NetBoxSourceView(_SourceView, generics.DetailView):
 
 
 class NetBoxImportSerializer(Serializer):
-    """An import of a NetBox: a draft, or with `mirror` a run that also releases what has vanished."""
+    """An import of a NetBox: a draft, or with `mirror` a run of the mirror."""
 
     empty_allowed = True
 
-    mirror = imports.flag_field()
+    mirror = kinds.FormFlagField(required=False)
 
 
 class NetBoxImports(_SourceView):
@@ -134,7 +135,7 @@ class NetBoxImports(_SourceView):
 
     @extend_schema(
         request=NetBoxImportSerializer,
-        responses={202: serializers.RegisterImportSerializer},
+        responses={202: register.RegisterImportSerializer},
     )
     def post(self, request: Request, netbox_source_id: int) -> Response:
         """Read a NetBox by a worker, as a draft or as a run of the mirror."""
@@ -144,8 +145,50 @@ class NetBoxImports(_SourceView):
             pk, mirror=values.get("mirror", False), author=views.author(request), user=request.user
         )
         tasks.notify_import_worker(queued.pk)
-        shown = self.represent(queued, serializers.RegisterImportSerializer)
+        shown = self.represent(queued, register.RegisterImportSerializer)
         return Response(shown, status=202)
+
+
+class VanishedRowsSerializer(Serializer):
+    """The numbers of rows that the source of a mirror has no more; all of them without `rows`."""
+
+    example = {"rows": [12, 13]}
+
+    empty_allowed = True
+
+    rows = fields.ListField(child=fields.IntegerField(min_value=1), required=False)
+
+
+class _ConfirmationView(imports.ImportsView):
+    """A person's word on what the source of a mirror has no more."""
+
+    needs = {"POST": ("change",)}
+    only_kinds = (RegisterImport.KIND,)
+
+    def confirm(self, request: Request, *, keep: bool) -> Response:
+        self.parameters.raise_problems()
+        numbers = self.read(request, VanishedRowsSerializer).get("rows")
+        pk, author = self.import_of_path.pk, self.author()
+        changed = drafts.confirm_vanished(pk, numbers, keep=keep, author=author)
+        return Response(self.represent(changed))
+
+
+class ReleaseVanished(_ConfirmationView):
+    @extend_schema(
+        request=VanishedRowsSerializer, responses={200: register.RegisterImportSerializer}
+    )
+    def post(self, request: Request, import_id: int) -> Response:
+        """Release what a mirror brought and its source has no more, addresses into the cooldown of their pool."""
+        return self.confirm(request, keep=False)
+
+
+class KeepVanished(_ConfirmationView):
+    @extend_schema(
+        request=VanishedRowsSerializer, responses={200: register.RegisterImportSerializer}
+    )
+    def post(self, request: Request, import_id: int) -> Response:
+        """Keep what a mirror brought and its source has no more; it belongs to the mirror no longer."""
+        return self.confirm(request, keep=True)
 
 
 _EXPORTS = {

@@ -1,4 +1,4 @@
-"""What register-imports/ reads and answers: options, files, rows and their corrections."""
+"""Imports of other registers in REST: options, files, rows and their corrections."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
+from rest_framework.request import Request
 
 from pools.api import lookups
+from pools.api.imports import kinds
 from pools.core import errors, holders, object_reader
-from pools.models import Cluster
-from pools.models.imports import ImportStatus as Status
+from pools.models import Cluster, RegisterImport
 from pools.models.imports import RegisterTarget, RowStatus
-from pools.platform import documents
-from pools.platform.rest import attributes, fields, imports, parsing
+from pools.platform import documents, events
+from pools.platform.rest import attributes, fields, filters, parsing, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.imports import drafts
 
@@ -64,61 +65,18 @@ class MappingField(fields.ParsedField):
         }
 
 
-class RegisterCountsSerializer(Representation):
-    """The number of rows by status, and of objects that the source of a mirror lacks."""
-
-    new = fields.IntegerField()
-    changed = fields.IntegerField()
-    unchanged = fields.IntegerField()
-    conflict = fields.IntegerField()
-    refused = fields.IntegerField()
-    skipped = fields.IntegerField()
-    vanished = fields.IntegerField()
-    released = fields.IntegerField()
-
-    def to_representation(self, instance: Mapping[str, int]) -> dict[str, Any]:
-        return super().to_representation(dict.fromkeys(self.fields, 0) | dict(instance))
-
-
-class RegisterProgressSerializer(imports.ImportProgressSerializer):
-    """Rows done and in total, per cent, and the estimated seconds for the rest."""
-
-
-class RegisterReasonSerializer(imports.ImportReasonSerializer):
-    """The reason for the status of a row, or a note about an import."""
-
-
-class RegisterFailureSerializer(imports.ImportFailureSerializer):
-    """Why an import failed, or why its draft was not committed."""
-
-
-class RegisterImportSerializer(Representation):
+class RegisterImportSerializer(kinds.ImportSerializer):
     """An import of another register."""
 
-    id = fields.IntegerField()
-    format = fields.TextField()
-    status = fields.ChoiceField(Status.values)
-    counts = RegisterCountsSerializer()
+    kind = fields.ChoiceField([RegisterImport.KIND])
     netbox_source = fields.IntegerField(source="netbox_source_id", allow_null=True)
     mirror = fields.FlagField()
-    cluster = fields.TextField(source="cluster.name")
     mapping = MappingField()
     holder_kind = fields.TextField()
     cooldown_seconds = fields.IntegerField()
-    file = fields.TextField(source="file_name")
-    rows = fields.IntegerField(source="rows_total", allow_null=True)
-    progress = RegisterProgressSerializer(source="*")
-    notes = fields.ListField(child=RegisterReasonSerializer())
-    error = RegisterFailureSerializer(source="*", allow_null=True)
-    skip_bad = fields.FlagField()
-    created_by = fields.TextField(source="actor")
-    created_at = fields.TimeField()
-    drafted_at = fields.TimeField(allow_null=True)
-    committed_at = fields.TimeField(allow_null=True)
-    undone_at = fields.TimeField(allow_null=True)
 
 
-class RegisterRowSerializer(Representation):
+class RegisterImportRowSerializer(Representation):
     """A row of an import: the texts of its source by field, and what becomes of it."""
 
     number = fields.IntegerField()
@@ -138,7 +96,7 @@ class RegisterRowSerializer(Representation):
     org = fields.TextField()
     description = fields.TextField()
     status = fields.ChoiceField(RowStatus.values)
-    reasons = fields.ListField(child=RegisterReasonSerializer())
+    reasons = fields.ListField(child=kinds.ImportReasonSerializer())
     candidates = fields.ListField(child=fields.TextField())
     before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
     corrected = fields.FlagField()
@@ -153,43 +111,32 @@ def parse_cooldown(value: object, path: str) -> int:
     return holders.parse_cooldown(value, field=path)
 
 
-def _parse_upload(value: object, path: str) -> tuple[str, bytes]:
-    if not isinstance(value, UploadedFile):
-        message = "send the file as the part `file`"
-        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
-    return value.name or "", value.read()
-
-
-class RegisterOptionsSerializer(Serializer):
+class RegisterOptionsSerializer(kinds.NewImportSerializer):
     """Where an import goes, and what is done with it."""
 
+    kind = fields.ChoiceField([RegisterImport.KIND])
     cluster = fields.TextField(lookups.cluster_by_name)
     mapping = MappingField(required=False)
     holder_kind = fields.TextField(holders.parse_label, required=False)
     cooldown_seconds = fields.ParsedField(
         parse_cooldown, required=False, schema={"type": "integer"}
     )
-    commit = imports.flag_field()
-    skip_bad = imports.flag_field()
 
 
 class RegisterImportFormSerializer(RegisterOptionsSerializer):
     """A new import of one or several files: the part `file` may be repeated."""
 
     file = fields.ListField(
-        child=fields.ParsedField(_parse_upload, schema={"type": "string", "format": "binary"}),
-        source="uploads",
+        child=fields.ParsedField(kinds.parse_file, schema={"type": "string", "format": "binary"})
     )
 
 
 class RegisterImportBodySerializer(RegisterOptionsSerializer):
     """A new import of a pasted table."""
 
-    example = {"cluster": "prod", "text": "prefix\n10.70.0.0/24\n"}
+    example = {"kind": "register", "cluster": "prod", "text": "prefix\n10.70.0.0/24\n"}
 
-    text = fields.TextField(
-        lambda value, path: ("", parsing.text(value, path).encode()), source="upload"
-    )
+    text = fields.TextField()
 
 
 class RegisterImportChangeSerializer(Serializer):
@@ -198,26 +145,18 @@ class RegisterImportChangeSerializer(Serializer):
     mapping = MappingField()
 
 
-class RegisterCommitSerializer(Serializer):
-    """The commit of a draft, with `skip_bad` of all but its bad rows."""
-
-    empty_allowed = True
-
-    skip_bad = imports.flag_field()
-
-
-class RegisterRowChangeSerializer(Serializer):
+class RegisterImportRowChangeSerializer(Serializer):
     """Corrected texts of a row, with `alike` of all rows with the same `candidates`, or `skip`."""
 
     example = {"status": "active"}
 
-    skip = imports.flag_field()
-    alike = imports.flag_field()
+    skip = fields.FlagField(required=False)
+    alike = fields.FlagField(required=False)
     custom_fields = attributes.CustomFieldsField(required=False)
 
     def get_fields(self) -> dict[str, Any]:
         corrected = {
-            name: fields.TextField(imports.parse_correction, required=False)
+            name: fields.TextField(kinds.parse_correction, required=False)
             for name in drafts.CORRECTED
         }
         return {**corrected, **super().get_fields()}
@@ -228,8 +167,66 @@ class RegisterRowChangeSerializer(Serializer):
             raise errors.InvalidInput.for_field("", "conflicting_fields", message)
         custom = attrs.pop("custom_fields", {})
         return attrs | {
-            f"{attributes.PREFIX}{name}": imports.parse_correction(
+            f"{attributes.PREFIX}{name}": kinds.parse_correction(
                 value or "", f"custom_fields.{name}"
             )
             for name, value in custom.items()
         }
+
+
+# --- the kind -------------------------------------------------------------------------------------
+
+
+class RegisterImportKind(kinds.ImportKind):
+    """Imports of prefixes and addresses of other registers; a mapping sends rows to other clusters."""
+
+    imports = drafts.IMPORTS
+    serializer = detail_serializer = RegisterImportSerializer
+    row_serializer = RegisterImportRowSerializer
+    form_serializer = RegisterImportFormSerializer
+    body_serializer = RegisterImportBodySerializer
+    change_serializer = RegisterImportChangeSerializer
+    row_change_serializer = RegisterImportRowChangeSerializer
+    row_filters = {
+        "target": filters.choice(*RegisterTarget.values),
+        "q": filters.Filter(
+            select=drafts.IMPORTS.search, help_text="A part of an address, holder or description."
+        ),
+    }
+    takes_several_files = True
+
+    def create(self, request: Request, values: Mapping[str, Any]) -> RegisterImport:
+        options = dict(values)
+        if "text" in options:
+            uploads = [("", options.pop("text").encode())]
+        else:
+            uploads = [_upload(file) for file in options.pop("file")]
+        return drafts.create(
+            uploads,
+            drafts.ImportOptions(**options, user=request.user),
+            author=views.author(request),
+        )
+
+    def change(
+        self,
+        row: RegisterImport,
+        values: Mapping[str, Any],
+        *,
+        author: events.Author,
+        user: Any,  # nobody is limited to a part of the register
+    ) -> RegisterImport:
+        return drafts.change_mapping(row.pk, values["mapping"], author=author)
+
+    def load_rows(self, row: RegisterImport, rows: list[Any]) -> None:
+        clusters = Cluster.objects.filter(pk__in={line.cluster_id for line in rows})
+        names = dict(clusters.values_list("pk", "name"))
+        for line in rows:
+            line.cluster_name, line.candidates = names.get(line.cluster_id), drafts.candidates(line)
+
+
+def _upload(file: UploadedFile[Any]) -> tuple[str, bytes]:
+    file.seek(0)
+    return file.name or "", file.read()
+
+
+KIND = RegisterImportKind()

@@ -1,24 +1,26 @@
-"""Imports of VMs and their rows as REST shows and reads them."""
+"""Imports of VMs in REST: options, files, rows and their corrections."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from django.core.files.uploadedfile import UploadedFile
 from rest_framework.request import Request
 
 from claims.api import scoped
 from claims.core import entries
-from claims.imports import corrections, manifests
+from claims.imports import corrections, drafts, manifests
 from claims.imports import mapping as import_mapping
 from claims.imports.drafts import Upload
-from claims.imports.files import formats
-from claims.models import ImportRow, Network
+from claims.imports.mapping import ImportOptions
+from claims.models import ImportRow, Network, VMImport
 from claims.models.imports import ImportTarget
+from pools.api.imports import kinds
 from pools.core import errors, object_reader
+from pools.models import Cluster
 from pools.models.imports import ImportStatus, RowStatus
-from pools.platform import documents
-from pools.platform.rest import fields, imports, parsing
+from pools.platform import documents, events
+from pools.platform.rest import fields, filters, parsing, views
 from pools.platform.rest.serializers import Representation, Serializer
 
 _DESTINATION = {
@@ -38,47 +40,17 @@ _MAPPING: dict[str, Any] = {
 # --- answers --------------------------------------------------------------------------------------
 
 
-class ImportCountsSerializer(Representation):
-    """The number of rows by status."""
-
-    new = fields.IntegerField()
-    changed = fields.IntegerField()
-    unchanged = fields.IntegerField()
-    conflict = fields.IntegerField()
-    refused = fields.IntegerField()
-    skipped = fields.IntegerField(required=False)
-
-    def to_representation(self, instance: dict[str, int]) -> dict[str, int]:
-        counted = ("new", "changed", "unchanged", "conflict", "refused")
-        return dict.fromkeys(counted, 0) | instance
-
-
-class VMImportSerializer(Representation):
+class VMImportSerializer(kinds.ImportSerializer):
     """An import of VMs."""
 
-    id = fields.IntegerField()
-    format = fields.TextField()
-    status = fields.ChoiceField(ImportStatus.values)
-    counts = ImportCountsSerializer()
+    kind = fields.ChoiceField([VMImport.KIND])
     target = fields.ChoiceField(ImportTarget.values)
-    cluster = fields.TextField(source="cluster.name")
     network = fields.IntegerField(source="network_id", allow_null=True)
     namespace = fields.TextField()
     mapping = fields.ParsedField(schema=_MAPPING)
-    file = fields.TextField(source="file_name")
-    rows = fields.IntegerField(source="rows_total", allow_null=True)
-    progress = imports.ImportProgressSerializer(source="*")
     left_out = fields.ParsedField(
         schema={"type": "object", "additionalProperties": {"type": "integer"}}
     )
-    notes = fields.ListField(child=imports.ImportReasonSerializer())
-    error = imports.ImportFailureSerializer(source="*", allow_null=True)
-    skip_bad = fields.FlagField()
-    created_by = fields.TextField(source="actor")
-    created_at = fields.TimeField()
-    drafted_at = fields.TimeField(allow_null=True)
-    committed_at = fields.TimeField(allow_null=True)
-    undone_at = fields.TimeField(allow_null=True)
 
 
 class ImportPortGroupSerializer(Representation):
@@ -90,22 +62,12 @@ class ImportPortGroupSerializer(Representation):
     namespace = fields.TextField()
 
 
-class VMStatusCountsSerializer(Representation):
-    """The number of rows by the status of their VM."""
-
-    provisioned = fields.IntegerField()
-    seen = fields.IntegerField()
-    running = fields.IntegerField()
-    differing = fields.IntegerField()
-    gone = fields.IntegerField()
-
-
 class VMImportDetailSerializer(VMImportSerializer):
     """An import of VMs with its port groups and, once it is committed, the status of its VMs."""
 
     port_groups = fields.ListField(child=ImportPortGroupSerializer())
     without_namespace = fields.IntegerField()
-    vm_status_counts = VMStatusCountsSerializer(allow_null=True)
+    vm_status_counts = kinds.CountsField(*manifests.STATUSES, allow_null=True)
 
 
 class ResolvedField(fields.TextField):
@@ -118,7 +80,7 @@ class ResolvedField(fields.TextField):
         return getattr(value, self.field_name or "") or getattr(value, f"source_{self.field_name}")
 
 
-class ImportRowSerializer(Representation):
+class VMImportRowSerializer(Representation):
     """A row of an import, with the status of its VM once the import is committed."""
 
     number = fields.IntegerField()
@@ -133,7 +95,7 @@ class ImportRowSerializer(Representation):
     network = fields.IntegerField(source="network_id", allow_null=True)
     note = fields.TextField()
     status = fields.ChoiceField(RowStatus.values)
-    reasons = fields.ListField(child=imports.ImportReasonSerializer())
+    reasons = fields.ListField(child=kinds.ImportReasonSerializer())
     before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
     corrected = fields.FlagField()
     entry = fields.IntegerField(source="entry_id", allow_null=True)
@@ -212,38 +174,25 @@ def _parse_rows(value: object, path: str) -> Upload:
 
 
 def _parse_file(value: object, path: str) -> Upload:
-    if not isinstance(value, UploadedFile):
-        message = "send the file as the part `file`"
-        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
-    if (value.size or 0) > formats.LARGEST:
-        message = f"a file has at most {formats.LARGEST} bytes"
-        raise errors.InvalidInput.for_field(path, "too_large", message)
-    return Upload("file", value.file, value.name or "")
+    file = kinds.parse_file(value, path)
+    return Upload("file", file.file, file.name or "")
 
 
 def _parse_mac(value: object, path: str) -> str:
     """Parse a corrected MAC. The draft validates it; only control characters are rejected here."""
-    text = imports.parse_correction(value, path)
+    text = kinds.parse_correction(value, path)
     if not text.isprintable():
         raise errors.InvalidInput.for_field(path, "mac_syntax", "has control characters", value)
     return text
 
 
-def _parse_ips(value: object, path: str) -> list[str]:
-    if not isinstance(value, list) or len(value) > corrections.MOST_IPS:
-        message = f"a list of at most {corrections.MOST_IPS} addresses is expected"
-        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
-    return [
-        imports.parse_correction(ip_text, f"{path}.{index}") for index, ip_text in enumerate(value)
-    ]
-
-
 # --- requests -------------------------------------------------------------------------------------
 
 
-class ImportOptionsSerializer(Serializer):
+class VMOptionsSerializer(kinds.NewImportSerializer):
     """The target of an import, and what is done with it."""
 
+    kind = fields.ChoiceField([VMImport.KIND], required=False)
     network = NetworkField(required=False, schema={"type": "integer"})
     mapping = _mapping_field()
     cluster = scoped.ClusterField(required=False)
@@ -251,11 +200,9 @@ class ImportOptionsSerializer(Serializer):
     target = fields.ChoiceField(
         ImportTarget.values, required=False, default=ImportTarget.IPPOOL.value
     )
-    commit = imports.flag_field()
-    skip_bad = imports.flag_field()
 
 
-class ImportFormSerializer(ImportOptionsSerializer):
+class VMImportFormSerializer(VMOptionsSerializer):
     """A new import from a file."""
 
     file = fields.ParsedField(
@@ -277,7 +224,7 @@ class VMInterfaceSerializer(Serializer):
     note = fields.TextField(required=False)
 
 
-class ImportBodySerializer(ImportOptionsSerializer):
+class VMImportBodySerializer(VMOptionsSerializer):
     """A new import: either `rows`, or a pasted `text`."""
 
     example = {
@@ -308,7 +255,7 @@ class ImportBodySerializer(ImportOptionsSerializer):
         return values
 
 
-class ImportChangeSerializer(Serializer):
+class VMImportChangeSerializer(Serializer):
     """Another network, namespace or mapping of port groups for a draft."""
 
     example = {"namespace": "shop"}
@@ -318,27 +265,24 @@ class ImportChangeSerializer(Serializer):
     mapping = _mapping_field()
 
 
-class ImportCommitSerializer(Serializer):
-    """The commit of a draft, with `skip_bad` of all but its bad rows."""
-
-    empty_allowed = True
-
-    skip_bad = imports.flag_field(imports.parse_flag)
-
-
-class ImportRowChangeSerializer(Serializer):
+class VMImportRowChangeSerializer(Serializer):
     """One of: corrected values, `skip`, `free_address`."""
 
     example = {"vm": "web-9"}
 
-    vm = fields.TextField(imports.parse_correction, required=False)
+    vm = fields.TextField(kinds.parse_correction, required=False)
     mac = fields.TextField(_parse_mac, required=False)
-    ips = fields.ListField(_parse_ips, child=fields.TextField(), required=False)
-    namespace = fields.TextField(imports.parse_correction, required=False)
-    port_group = fields.TextField(imports.parse_correction, required=False)
-    note = fields.TextField(imports.parse_correction, required=False)
-    skip = imports.flag_field(imports.parse_flag)
-    free_address = imports.flag_field(imports.parse_flag)
+    ips = fields.ListField(
+        child=fields.TextField(kinds.parse_correction),
+        min_length=0,
+        max_length=corrections.MOST_IPS,
+        required=False,
+    )
+    namespace = fields.TextField(kinds.parse_correction, required=False)
+    port_group = fields.TextField(kinds.parse_correction, required=False)
+    note = fields.TextField(kinds.parse_correction, required=False)
+    skip = fields.FlagField(required=False)
+    free_address = fields.FlagField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         is_correction = not attrs.keys().isdisjoint(corrections.COLUMNS)
@@ -347,3 +291,112 @@ class ImportRowChangeSerializer(Serializer):
             message = "send exactly one of: corrected values, skip, free_address"
             raise errors.InvalidInput.for_field("", "conflicting_fields", message)
         return attrs
+
+
+# --- the kind -------------------------------------------------------------------------------------
+
+
+class VMImportKind(kinds.ImportKind):
+    """Imports of VMs."""
+
+    imports = drafts.IMPORTS
+    serializer = VMImportSerializer
+    detail_serializer = VMImportDetailSerializer
+    row_serializer = VMImportRowSerializer
+    form_serializer = VMImportFormSerializer
+    body_serializer = VMImportBodySerializer
+    change_serializer = VMImportChangeSerializer
+    row_change_serializer = VMImportRowChangeSerializer
+    list_filters = {
+        "target": filters.choice(*ImportTarget.values, field_name="options__target"),
+        "network": filters.integer(1, 1 << 62, field_name="options__network", help_text="Id."),
+    }
+    row_filters = {
+        "namespace": filters.Filter(),
+        "port_group": filters.Filter(),
+        "q": filters.Filter(
+            select=drafts.IMPORTS.search, help_text="A part of a VM, MAC or address."
+        ),
+    }
+    stays_in_cluster = True
+
+    def knows_cluster(self, request: Request, cluster: Cluster) -> bool:
+        return scoped.knows_cluster(request, cluster)
+
+    def create(self, request: Request, values: Mapping[str, Any]) -> VMImport:
+        options = dict(values)
+        upload = options.pop("upload")
+        return drafts.create(
+            upload, _import_options(request, upload, options), author=views.author(request)
+        )
+
+    def change(
+        self, row: VMImport, values: Mapping[str, Any], *, author: events.Author, user: Any
+    ) -> VMImport:
+        network = values.get("network")
+        if network is not None and network.cluster_id != row.cluster_id:
+            raise unknown_network("network", network.pk)
+        return drafts.change_mapping(row.pk, values, author=author, user=user)
+
+    def change_row(
+        self, import_id: int, number: int, values: Mapping[str, Any], **actor: Any
+    ) -> None:
+        if "free_address" in values:
+            drafts.assign_free_addresses(import_id, number, **actor)
+        else:
+            super().change_row(import_id, number, values, **actor)
+
+    def load(self, row: Any) -> None:
+        is_committed = row.status == ImportStatus.COMMITTED
+        row.port_groups = import_mapping.port_groups(row)
+        row.without_namespace = import_mapping.without_namespace(row)
+        row.vm_status_counts = manifests.status_counts(row) if is_committed else None
+
+    def load_rows(self, row: VMImport, rows: list[Any]) -> None:
+        statuses: dict[int, str] = {}
+        if row.status == ImportStatus.COMMITTED:
+            statuses = manifests.row_statuses(row, [line.number for line in rows])
+        for line in rows:
+            line.vm_status = statuses.get(line.number)
+
+
+KIND = VMImportKind()
+
+
+def _import_options(request: Request, upload: Upload, values: Mapping[str, Any]) -> ImportOptions:
+    """Return the options of an import; they name its cluster, its network or both.
+
+    Raises InvalidInput unknown_network, required; NotAllowed.
+    """
+    cluster = _target_cluster(request, values)
+    if cluster is None:
+        raise _missing_target_error(request, upload)
+    limited = drafts.is_limited(request.user, values["target"])
+    options = {**values, "cluster": cluster, "user": request.user, "limited": limited}
+    return ImportOptions(**options)
+
+
+def _target_cluster(request: Request, values: Mapping[str, Any]) -> Cluster | None:
+    network = values.get("network")
+    cluster: Cluster | None = values.get("cluster") or (network.cluster if network else None)
+    if network is not None and cluster is not None and network.cluster_id != cluster.pk:
+        raise unknown_network("network", network.pk)
+    for name, destination in values.get("mapping", {}).items():
+        if cluster is None and destination.get("network") is not None:
+            try:
+                cluster = find_network(request, destination["network"]).cluster
+            except errors.InvalidInput as error:
+                raise error.under(f"mapping.{errors.display_value(name)}.network") from error
+    return cluster
+
+
+def _missing_target_error(request: Request, upload: Upload) -> errors.InvalidInput:
+    """Return the error for a missing target; it proposes the only network that matches the addresses."""
+    message = "name the target: the id of a network, a mapping of port groups, or a cluster"
+    network = import_mapping.find_by_addresses(upload, request.user)
+    if network is not None:
+        message += (
+            f"; the only network with static VM support whose subnets contain all addresses is"
+            f" {network.name} ({network.pk})"
+        )
+    return errors.InvalidInput.for_field("network", "required", message)
