@@ -125,7 +125,7 @@ def test_an_address_without_a_vrf_is_asked_and_withheld_in_each() -> None:
 
 def test_the_vrf_is_chosen_for_all_alike() -> None:
     made, api = sources.draft(VRFS, IN_VRFS, cluster=factories.cluster()), apis.Api()
-    path = f"register-imports/{made.pk}/rows/"
+    path = f"imports/{made.pk}/rows/"
     assert api("GET", f"{path}4/").json()["candidates"] == ["blue", "red"]
     assert api("PATCH", f"{path}4/", {"vrf": "red", "alike": True}).status_code == 200
     assert [row.space_name for row in rows_of(made)[3:6]] == ["red", "red", "red"]

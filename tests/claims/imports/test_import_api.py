@@ -47,7 +47,7 @@ def test_a_file_becomes_a_draft_and_is_written(network: Network) -> None:
     assert (draft["format"], draft["status"]) == ("rvtools-csv", "drafted")
     assert draft["counts"] == {
         "new": 3, "changed": 0, "unchanged": 0, "conflict": 0, "refused": 0,
-        "skipped": 0, "released": 0,
+        "skipped": 0, "vanished": 0, "released": 0,
     }  # fmt: skip
     place = f"imports/{draft['id']}/"
     rows = api("GET", f"{place}rows/?status=new&limit=2").json()
