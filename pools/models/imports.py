@@ -38,8 +38,8 @@ class RowStatus(models.TextChoices):
     CHANGED = "changed", _("changed")
     UNCHANGED = "unchanged", _("unchanged")
     CONFLICT = "conflict", _("conflict")
-    REFUSED = "refused", _("refused")
-    SKIPPED = "skipped", _("skipped")  # by a user
+    REFUSED = "refused", _("invalid")
+    SKIPPED = "skipped", _("left out")  # by a user
     RELEASED = "released", _("released")  # by a mirror run: the source lacks the object
 
 

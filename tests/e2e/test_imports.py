@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NEW = "/admin/claims/vmimport/add/"
+NEW = "/admin/pools/import/add/"
 
 
 def _network(*subnets: str) -> Network:
@@ -143,7 +143,7 @@ def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -
     network = _network()
     rows = drafts.many(states.SMALL + 1)
     of = import_drafts.create(Upload("rows", rows), ImportOptions(network.cluster, network=network), author=worlds.BY)  # fmt: skip
-    visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
+    visit.open(reverse("admin:pools_import_change", args=[of.pk]))
     visit.page.get_by_text("Waiting for a worker.").wait_for()
     assert worker.process_import(of.pk)
     visit.page.get_by_role("heading", name="Changes to write: 2").wait_for()
@@ -161,7 +161,7 @@ def test_addresses_that_keep_a_vm_from_starting_have_a_way_out(visit: Visit) -> 
         namespace="shop",
     )
     page = visit.page
-    visit.open(f"/admin/claims/vmimport/{of.pk}/change/")
+    visit.open(f"/admin/pools/import/{of.pk}/change/")
     assert (
         page.locator("tr:has-text('10.0.0.12')").get_by_text("two addresses of one family").count()
     )
@@ -195,8 +195,8 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
     waves.add(wave.pk, [("shop", "nobody-knows-this-one")], author=worlds.BY)
     of_wave = f"/admin/claims/wave/{Wave.objects.get().pk}/"
     for path in (
-        NEW, "/admin/claims/vmimport/", f"/admin/claims/vmimport/{drafted.pk}/change/",
-        f"/admin/claims/vmimport/{done.pk}/change/", "/admin/claims/wave/", "/admin/claims/wave/add/",
+        NEW, "/admin/pools/import/", f"/admin/pools/import/{drafted.pk}/change/",
+        f"/admin/pools/import/{done.pk}/change/", "/admin/claims/wave/", "/admin/claims/wave/add/",
         f"{of_wave}change/", f"{of_wave}change/?print=1", f"{of_wave}change/?edit=1", f"{of_wave}delete/",
     ):  # fmt: skip
         visit.open(path)

@@ -38,7 +38,7 @@ def _file(name: str, content: bytes) -> dict[str, Any]:
 
 def _draft(visit: Visit) -> None:
     page = visit.page
-    visit.open("/admin/pools/registerimport/add/")
+    visit.open("/admin/pools/import/add/")
     page.set_input_files(
         "#id_file",
         [
@@ -83,7 +83,7 @@ def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_draft_fits_a_narrow_screen(visit: Visit, scheme: str) -> None:
     visit.page.emulate_media(color_scheme=scheme)
-    visit.open("/admin/pools/registerimport/add/")
+    visit.open("/admin/pools/import/add/")
     assert not visit.scrolls_sideways()
     _draft(visit)
     visit.page.locator("summary", has_text="Correct").first.click()

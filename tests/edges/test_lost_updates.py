@@ -190,8 +190,8 @@ def test_what_nobody_changed_here_stays_as_another_tab_saved_it(
 
 
 CORRECTIONS = {
-    "claims/vmimport/{import_id}/change/": ("vm", "note"),
-    "pools/registerimport/{register_import_id}/change/": ("pool", "description"),
+    "pools/import/{import_id}/change/": ("vm", "note"),
+    "pools/import/{register_import_id}/change/": ("pool", "description"),
 }
 
 
@@ -209,7 +209,7 @@ def test_two_tabs_of_the_mapping_of_an_import(made: everything.Everything) -> No
     browser = people.browser()
     row = VMImport.objects.get(pk=made.values["import_id"])
     row.rows.update(port_group="pg-1")
-    url = f"/admin/claims/vmimport/{row.pk}/change/"
+    url = f"/admin/pools/import/{row.pk}/change/"
     first, second = "group-1-namespace", "group-0-namespace"
     _try_part(browser, url, first, second, "bravo", "charlie")
 

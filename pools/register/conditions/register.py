@@ -66,7 +66,7 @@ def _failed_mirrors(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     for name, _code, error in sources.failed_mirrors():
         title = gettext("The mirror of NetBox %(name)s has failed") % {"name": name}
         yield ActiveCondition(
-            MIRROR, f"netbox {name}", Level.WARNING, title, error, "/admin/pools/registerimport/"
+            MIRROR, f"netbox {name}", Level.WARNING, title, error, "/admin/pools/import/"
         )
 
 

@@ -47,8 +47,8 @@ def of(network: Network) -> VMImport:
 @pytest.mark.exhaustive
 def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> None:
     shown = pages.page(client, of)
-    assert "Changes to write: 2 entries" in shown
-    assert "Write 2, skip 2 invalid rows" in shown
+    assert "Ready to import: 2 of 4 rows" in shown
+    assert "Import 2 valid rows, leave 2 out" in shown
     assert "10.0.0.1 is the gateway of the network." in shown
     assert "192.0.2.1 is in none of the network" in shown
     assert "<del>10.0.0.6/24</del> <ins>10.0.0.7/24</ins>" in shown
@@ -66,7 +66,7 @@ def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> N
 def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMImport) -> None:
     after = pages.do(client, of, "correct", row=3, ips="10.0.0.9", vm="gw", mac=C)
     assert "Row 3 is new now." in after
-    assert "Row 4 is still refused" in pages.do(client, of, "correct", row=4, ips="nonsense")
+    assert "Row 4 is still invalid" in pages.do(client, of, "correct", row=4, ips="nonsense")
     assert "Row 4 has 10.0.0.3/24 now." in pages.do(client, of, "free", row=4)
     pages.do(client, of, "skip", row=1)
     assert ImportRow.objects.get(vm_import=of, number=1).status == "skipped"
@@ -77,15 +77,17 @@ def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMI
 
 @pytest.mark.exhaustive
 def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImport) -> None:
-    assert "Rows in conflict: 1, refused: 1" in pages.do(client, of, "commit", skip_bad="false")
+    assert "Rows in conflict: 1, invalid: 1" in pages.do(client, of, "commit", skip_bad="false")
     shown = pages.do(client, of, "commit", skip_bad="true")
-    assert "Committed: 1 new, 1 changed, 1 conflict, 1 refused." in shown
+    assert "Committed: 1 new, 1 changed, 1 conflict, 1 invalid." in shown
     assert "provisioned" in shown
     link = reverse("claims-api:import-manifest", args=[of.pk])
     assert f'href="{link}"' in shown
     assert re.findall(r'href="/admin/find/\?q=([^"]+)">', shown) == ["web-01", "db"]
     assert A in client.get(link).content.decode()
-    assert "1 new record is deleted. 1 changed record gets its previous values." in shown
+    asked = pages.page(client, of, ask="undo")
+    assert "1 record that the import created is deleted." in asked
+    assert "1 changed record gets its previous values." in asked
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
     assert "required: ready for review" in pages.do(client, of, "commit")
     shown = pages.do(client, of, "undo")
