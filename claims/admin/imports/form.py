@@ -117,7 +117,7 @@ class ImportForm(RegisterOptions):
         self._user = request.user
         self.kinds = permitted(request)
         labels = {
-            "": _("A file: I am not sure, recognise it"),
+            "": _("A file, whatever it is"),
             VM: _("VMs"),
             REGISTER: _("A register of addresses"),
             ONE: _("One VM, typed by hand"),

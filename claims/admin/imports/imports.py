@@ -60,6 +60,7 @@ class ImportAdmin(lists.ListAdmin[Import]):
         "committed_at", "undone_at",
     )  # fmt: skip
     list_per_page = 50
+    show_add_link = False  # the button is above the list
     search_fields = ("file_name",)
     search_help_text = _("File name or user")
     ordering = ("-pk",)

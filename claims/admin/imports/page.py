@@ -31,7 +31,6 @@ from pools.core import errors
 from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import imports, lists, pages
-from pools.platform.imports import states
 
 _SHOWN_BY_THE_ROW = frozenset({"differs", "vm_name_changed"})
 # The texts of a row that can be corrected.
@@ -169,7 +168,9 @@ def _lines(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any
             "mac": row.mac or row.source_mac,
             "ips": row.ips or row.source_ips,
             "namespace": row.namespace or row.source_namespace,
-            "reasons": _reasons(row),
+            "reasons": [
+                reason for reason in imports.reasons(row) if reason["code"] not in _SHOWN_BY_THE_ROW
+            ],
             "differences": display.differences(row),
             "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",
             "choices": list(_address_choices(row)),
@@ -220,19 +221,14 @@ def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
                 yield ip, ", ".join([ip, *rest])
 
 
-def _reasons(row: ImportRow) -> list[dict[str, Any]]:
-    """Return the reasons of a row, those of its status before its warnings."""
-    reason_rows = [
-        reason | {"note": states.is_warning(row.status, reason["code"])}
-        for reason in row.reasons
-        if reason["code"] not in _SHOWN_BY_THE_ROW
-    ]
-    return sorted(reason_rows, key=lambda reason: bool(reason["note"]))
-
-
 def _share_notes(lines: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """Return each warning that several rows have, and how many; in the rows it is replaced by its number."""
-    notes = [reason for line in lines for reason in line["reasons"] if reason["note"]]
+    """Return each warning or note that several rows have, and how many; in the rows it is replaced by its number."""
+    notes = [
+        reason
+        for line in lines
+        for reason in line["reasons"]
+        if reason["note"] or reason["warning"]
+    ]
     shared, numbers = tables.shared_texts(note["message"] for note in notes)
     for note in notes:
         note["number"] = numbers.get(note["message"], 0)

@@ -17,7 +17,6 @@ from pools.core.register_import import attributes
 from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
 from pools.models.imports import RowStatus
 from pools.platform.admin import imports
-from pools.platform.imports import states
 from pools.register import overlaps
 from pools.register.imports import drafts
 from pools.register.imports import rows as import_rows
@@ -28,7 +27,7 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
     notify = staticmethod(tasks.notify_import_worker)
     template = "import_register.html"
     endpoint = "register-imports"
-    what = _("register")
+    what = _("Register")
     formats = {
         "netbox": _("NetBox, CSV"),
         "netbox-api": _("NetBox, REST API"),
@@ -99,10 +98,7 @@ def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
         "place": shown,
         "target": row.get_target_display() if row.target else "",
         "space": row.space_name,
-        "reasons": [
-            reason | {"note": states.is_warning(row.status, reason["code"])}
-            for reason in row.reasons
-        ],
+        "reasons": imports.reasons(row),
         "candidates": drafts.candidates(row),
         "attributes": list(_attributes(row)),
         "differences": list(_differences(row)),

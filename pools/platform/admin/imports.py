@@ -138,6 +138,19 @@ def commit_text(effect: Mapping[str, int]) -> str:
     return text % words
 
 
+def reasons(row: Any) -> list[dict[str, Any]]:
+    """Return the reasons of a row: those of its status, then its warnings, then notes."""
+    status_reasons = [
+        reason
+        | {
+            "warning": states.is_warning(row.status, reason["code"]),
+            "note": states.is_note(reason["code"]),
+        }
+        for reason in row.reasons
+    ]
+    return sorted(status_reasons, key=lambda reason: (reason["note"], reason["warning"]))
+
+
 class CorrectionForm(row_forms.RowForm):
     """The texts of a row of a draft that can be corrected: (field, label, text)."""
 

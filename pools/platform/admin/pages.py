@@ -81,10 +81,10 @@ def _subject(about: type[Model] | Model | None) -> dict[str, Any]:
     if isinstance(about, type):
         return {"opts": about._meta}
     name = about._meta.model_name or ""
-    original = about
-    if about._meta.proxy:  # its list is that of its table
+    original, table = about, about._meta.concrete_model
+    if about._meta.proxy and table is not None:  # its list is that of its table
         original = copy(about)
-        original.__class__ = about._meta.concrete_model
+        original.__class__ = table
     return {"opts": original._meta, "original": original, "row": about, name: about}
 
 

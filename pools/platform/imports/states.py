@@ -132,10 +132,10 @@ def _end(row: Import, *fields: str, **changes: object) -> None:
 
 # --- warnings -------------------------------------------------------------------------------------
 
-# Of rows of any status; the other reasons of a row in conflict or an invalid one decide its status.
-_NOTES = frozenset({"repeated_row", "reserved_subnet", "no_nad", "kept_address", "left_out"})
-# What a change is, a name as MTV changes it, and the part of a prefix: what the row itself shows.
-_NO_WARNINGS = ("differs", "vm_name_changed", "part")
+# Of rows of any status; what else a row in conflict or an invalid one says decides its status.
+_WARNINGS = frozenset({"repeated_row", "reserved_subnet", "no_nad", "kept_address", "left_out"})
+# What a change is, a name as MTV changes it, a prefix length that the file does not have, and the part of a prefix.
+_NOTES = ("differs", "vm_name_changed", "prefix_added", "part")
 _WRITTEN = (RowStatus.NEW, RowStatus.CHANGED)
 
 
@@ -146,16 +146,21 @@ class _HasWarning(Func):
     output_field = BooleanField()
 
 
+def is_note(code: str) -> bool:
+    """Return True for a reason that only explains what the row shows."""
+    return code in _NOTES
+
+
 def is_warning(status: str, code: str) -> bool:
-    """Return True for a reason that does not decide the status of its row."""
-    if code in _NO_WARNINGS:
+    """Return True for a reason that does not decide the status of its row, and that somebody should read."""
+    if is_note(code):
         return False
-    return status in _WRITTEN or code in _NOTES or code.endswith("_set_aside")
+    return status in _WRITTEN or code in _WARNINGS or code.endswith("_set_aside")
 
 
 def with_warnings(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows that a commit writes and that have a warning."""
-    condition = " && ".join(f'@.code != "{code}"' for code in _NO_WARNINGS)
+    condition = " && ".join(f'@.code != "{code}"' for code in _NOTES)
     path = Value(f"$[*] ? ({condition})")
     return rows.filter(_HasWarning(F("reasons"), path), status__in=_WRITTEN)
 

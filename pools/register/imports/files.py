@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from itertools import islice
 
 from pools.core import errors, spreadsheet_cells
@@ -71,14 +73,14 @@ def recognise(name: str, content: bytes) -> Recognition:  # noqa: ARG001  # not 
     tables_of_file = _heads(content)
     if not tables_of_file:
         raise _no_header_error()
-    header, layout = max(tables_of_file, key=lambda table: _certainty(table[1]))
+    header, layout = max(tables_of_file, key=lambda table: _certainty(*table))
     used = sorted({column for numbers in layout.columns.values() for column in numbers})
     evidence = f"the columns {', '.join(header[column] for column in used if column < len(header))}"
     if layout.format == "infoblox":
         evidence = "rows that begin with header-"
     elif layout.is_list:
         evidence = "lines that begin with prefixes or addresses"
-    return Recognition(layout.format, _certainty(layout), evidence)
+    return Recognition(layout.format, _certainty(header, layout), evidence)
 
 
 def _heads(content: bytes) -> list[tuple[Sequence[str], Layout]]:
@@ -95,9 +97,14 @@ def _heads(content: bytes) -> list[tuple[Sequence[str], Layout]]:
     return heads
 
 
-def _certainty(layout: Layout) -> Certainty:
+def _certainty(header: Sequence[str], layout: Layout) -> Certainty:
+    """A sheet may also be one of VMs, but not a list of networks."""
     if layout.format == "infoblox":
         return Certainty.PRODUCT
+    if layout.is_list and layout.kind == columns.PREFIX:
+        with contextlib.suppress(ValueError):
+            ip_network(header[0].strip())
+            return Certainty.TABLE
     return Certainty.COLUMNS if layout.format == "spreadsheet" else Certainty.TABLE
 
 

@@ -13,7 +13,7 @@ from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
 from pools.models.imports import ImportStatus as Status
-from pools.platform.admin import related
+from pools.platform.admin import imports, related
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 
@@ -209,3 +209,61 @@ def test_what_several_rows_have_in_common_is_said_once(client: Client, network: 
     assert page.count("(2 of the rows below)") == 2
     assert "MTV renames VMs" in page
     assert "In the cluster the VM is named" not in page
+
+
+@pytest.mark.parametrize(
+    ("new", "bad", "said"),
+    [
+        (17, 3, "Import 17 valid rows, leave 3 out"),
+        (1, 2, "Import 1 valid row, leave 2 out"),
+        (17, 0, "Import 17 rows"),
+        (1, 0, "Import 1 row"),
+        (0, 3, ""),
+        (0, 0, ""),
+    ],
+)
+def test_the_button_says_what_it_does(new: int, bad: int, said: str) -> None:
+    assert imports.commit_text({"writes": new, "bad": bad}) == said
+
+
+def test_without_a_valid_row_there_is_no_button(client: Client, network: Network) -> None:
+    of = drafts.draft(network, drafts.row("gw", A, "10.0.0.1"))
+    shown = pages.page(client, of)
+    assert 'value="commit"' not in shown
+    assert "No row can be imported as it is" in shown
+
+
+def test_warnings_are_counted_apart(client: Client, network: Network) -> None:
+    NAD.objects.create(network=network, namespace="blue", name="n")
+    of = drafts.draft(
+        network,
+        drafts.row("web", A, "10.0.0.5"),
+        drafts.row("db", B, "10.0.0.6", namespace="apps"),
+        drafts.row("gw", C, "10.0.0.1", namespace="apps"),
+    )
+    shown = pages.page(client, of)
+    assert "with warnings</span> 1</a>" in shown
+    assert "Import 2 valid rows, leave 1 out" in shown
+    only = client.get(pages.url(of), {"status": "warning"}).context["listed"]
+    assert [line["row"].vm for line in only["rows"]] == ["db"]
+    assert [line["bad"] for line in only["rows"]] == [False]
+    reasons = {
+        reason["code"]: reason["warning"]
+        for line in client.get(pages.url(of), {"status": "conflict"}).context["listed"]["rows"]
+        for reason in line["reasons"]
+    }
+    assert reasons == {"gateway": False, "no_nad": True, "prefix_added": False}
+
+
+def test_after_the_last_correction_all_rows_are_valid(client: Client, of: VMImport) -> None:
+    url = f"{pages.url(of)}?status=conflict"
+    said = {"action": "correct", "row": 3, "ips": "10.0.0.9"}
+    shown = pages.text(client.post(url, said, follow=True))
+    assert "No row has this status any more" in shown
+    assert "All rows are valid now." not in shown
+    url = f"{pages.url(of)}?status=refused"
+    said = {"action": "correct", "row": 4, "ips": "10.0.0.10"}
+    shown = pages.text(client.post(url, said, follow=True))
+    assert "All rows are valid now." in shown
+    assert shown.count("Import 4 rows") == 2
+    assert f'href="{pages.url(of)}">Show all rows</a>' in shown
