@@ -210,7 +210,7 @@ def test_two_tabs_of_the_mapping_of_an_import(made: everything.Everything) -> No
     row = VMImport.objects.get(pk=made.values["import_id"])
     row.rows.update(port_group="pg-1")
     url = f"/admin/pools/import/{row.pk}/change/"
-    first, second = "group-1-namespace", "group-0-namespace"
+    first, second = "namespace:pg-1", "namespace:"
     _try_part(browser, url, first, second, "bravo", "charlie")
 
 

@@ -52,7 +52,7 @@ class DestinationField(forms.ChoiceField):
     def _menu(self) -> Any:
         networks: dict[int, list[tuple[str, str]]] = defaultdict(list)
         for row in self._rows.order_by("name"):
-            networks[row.cluster_id].append((f"network-{row.pk}", _label(row)))
+            networks[row.cluster_id].append((f"network-{row.pk}", network_label(row)))
         for cluster in self._clusters.order_by("name"):
             label = gettext("%(cluster)s: the whole cluster") % {"cluster": cluster.name}
             yield cluster.name, [(f"cluster-{cluster.pk}", label), *networks[cluster.pk]]
@@ -94,6 +94,7 @@ def _name(found: Destination) -> str:
     return f"{found.cluster.name}/{found.name}" if isinstance(found, Network) else found.name
 
 
-def _label(network: Network) -> str:
+def network_label(network: Network) -> str:
+    """Return a network's name with its subnets, for menus."""
     subnets = ", ".join(network.subnets)
     return f"{network.name} ({subnets})" if subnets else network.name

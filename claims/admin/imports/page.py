@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
@@ -42,28 +42,6 @@ _CORRECTED = {
     "port_group": _("Port group"),
     "note": _("Note"),
 }
-# Lines of a file that are not imported: labels for one and for many.
-_SKIPPED_LABELS: dict[str, Any] = {
-    "blank": ngettext_lazy("%(number)s blank line", "%(number)s blank lines", "count"),
-    "header": ngettext_lazy("%(number)s repeated header", "%(number)s repeated headers", "count"),
-    "template": ngettext_lazy("%(number)s template", "%(number)s templates", "count"),
-    "srm_placeholder": ngettext_lazy(
-        "%(number)s placeholder of Site Recovery Manager",
-        "%(number)s placeholders of Site Recovery Manager",
-        "count",
-    ),
-    "vcls": ngettext_lazy(
-        "%(number)s vSphere Cluster Services VM", "%(number)s vSphere Cluster Services VMs", "count"
-    ),
-    "floating_address": ngettext_lazy(
-        "%(number)s floating address", "%(number)s floating addresses", "count"
-    ),
-    "guest_only_interface": ngettext_lazy(
-        "%(number)s interface without a virtual NIC",
-        "%(number)s interfaces without a virtual NIC",
-        "count",
-    ),
-}
 
 
 class VMImportPages(imports.ImportPages[VMImport]):
@@ -79,20 +57,18 @@ class VMImportPages(imports.ImportPages[VMImport]):
         if request.method != "POST" or request.POST.get("action") != "map":
             return super().view(request, row)
         self.require_change(request)
-        mapping_errors, form = None, None
+        unsaved = None
         with pages.errors_as_messages(request):
-            mapping_errors, form = mapping.save_mapping(request, row)
-        if form is None or not (mapping_errors or form.conflicts):
+            unsaved = mapping.save_mapping(request, row)
+        if unsaved is None:
             return HttpResponseRedirect(request.get_full_path())
-        groups = mapping.mapping_context(request, row, mapping_errors, form)
-        return self.page(request, row, groups=groups)
+        return self.page(request, row, groups=mapping.mapping_context(request, row, unsaved))
 
     def context(self, request: HttpRequest, row: VMImport) -> dict[str, Any]:
         drafted = row.status == Status.DRAFTED
         may_change = drafted and self.kind.permits(request.user, "change")
         return {
             "everything": scoped.request_scope(request).everything,
-            "skipped_lines": [_skipped_text(name, count) for name, count in row.left_out.items()],
             "lacking": corrections.rows_lacking_family(row).count() if may_change else 0,
             "groups": mapping.mapping_context(request, row) if drafted else None,
             "without_namespace": import_mapping.without_namespace(row) if drafted else 0,
@@ -203,13 +179,6 @@ def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
         added,
     )
     messages.success(request, format_html(text, count=admin_display.digits(added), wave=link))
-
-
-def _skipped_text(name: str, count: int) -> str:
-    number = admin_display.digits(count)
-    if name not in _SKIPPED_LABELS:
-        return f"{number} {name}"
-    return str(_SKIPPED_LABELS[name] % {"count": count, "number": number})
 
 
 def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:

@@ -112,12 +112,12 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
         Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
     )
     assert of.counts["refused"] == 1
-    said = {"group-0": "", "group-1": "vlan1", "group-1-network": network.pk}
-    wrong = pages.do(client, of, "map", **said, **{"group-1-namespace": "No Name"})
+    said = {"network:vlan1": network.pk}
+    wrong = pages.do(client, of, "map", **said, **{"namespace:vlan1": "No Name"})
     assert "lower-case letters" in wrong
     assert 'value="No Name"' in wrong
     assert not PortGroup.objects.exists()
-    done = pages.do(client, of, "map", **said, **{"group-1-namespace": "shop"})
+    done = pages.do(client, of, "map", **said, **{"namespace:vlan1": "shop"})
     assert "All rows were validated again: 1 new." in done
     assert PortGroup.objects.get().namespace == "shop"
     again = import_drafts.create(
@@ -136,16 +136,16 @@ def test_port_groups_are_mapped_by_name_if_networks_are_many(
     of = import_drafts.create(
         Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
     )
-    said = {"group-0": "", "group-0-network": "", "group-1": "vlan1"}
-    wrong = pages.do(client, of, "map", **said, **{"group-1-network": "cluster_udn_red"})
+    said = {"network:": ""}
+    wrong = pages.do(client, of, "map", **said, **{"network:vlan1": "cluster_udn_red"})
     assert "Nothing has the name cluster_udn_red." in wrong
     assert 'value="cluster_udn_red"' in wrong
     assert not PortGroup.objects.exists()
     for name in (network.name, f"prod/{network.name}"):
-        done = pages.do(client, of, "map", **said, **{"group-1-network": name})
+        done = pages.do(client, of, "map", **said, **{"network:vlan1": name})
         assert f'value="prod/{network.name}"' in done
         assert PortGroup.objects.get().network == network
-    pages.do(client, of, "map", **said, **{"group-1-network": ""})
+    pages.do(client, of, "map", **said, **{"network:vlan1": ""})
     of.refresh_from_db()
     assert of.counts["refused"] == 1
 
