@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 def _entry(title: Promise, icon: str, url: str, chapter: str, *permissions: str) -> dict[str, Any]:
     """Return a menu entry for users with at least one of the permissions.
 
-    `chapter` is that of the documentation (docs/) about the pages below its URL.
+    `chapter` is that of the documentation (docs/) about the pages below its URL. An entry may have others `below`
+    it: pages that are not in the menu, and that it stands for.
     """
 
     return {
@@ -90,28 +91,33 @@ MENU = [
     ),
     _group(
         _("Imports"),
-        _entry(
-            _("New VM import"),
-            "upload_file",
-            "claims_vmimport_add",
-            "how-to/import-vms",
-            "claims.add_vmimport",
-        ),
-        _list(_("VM imports"), "inbox", "claims.vmimport", "how-to/import-vms"),
-        _list(_("Migration waves"), "waves", "claims.wave", "how-to/import-vms"),
-        _list(
-            _("Register imports"),
-            "move_to_inbox",
-            "pools.registerimport",
-            "how-to/bring-your-register",
-        ),
-        _list(
-            _("NetBox sources"),
-            "cloud_download",
-            "pools.netboxsource",
-            "how-to/bring-your-register",
-        ),
-        _entry(_("Import pools"), "upload", "import", "tutorials/administration", "pools.add_pool"),
+        {
+            **_entry(
+                _("Import"),
+                "upload_file",
+                "pools_import_changelist",
+                "how-to/import-vms",
+                "claims.view_vmimport",
+                "pools.view_registerimport",
+            ),
+            # Reached from the list, and part of it: not in the menu.
+            "below": [
+                _list(
+                    _("NetBox sources"),
+                    "cloud_download",
+                    "pools.netboxsource",
+                    "how-to/bring-your-register",
+                ),
+                _entry(
+                    _("Import pools"),
+                    "upload",
+                    "import",
+                    "tutorials/administration",
+                    "pools.add_pool",
+                ),
+            ],
+        },
+        _list(_("Waves"), "waves", "claims.wave", "how-to/import-vms"),
         collapsible=True,
     ),
     _group(

@@ -132,6 +132,7 @@ class VMImports(lifecycle.Imports[VMImport]):
         errors.InvalidInput,
         errors.QuotaExceeded,
     )
+    recognise = staticmethod(formats.recognise)
     correct = staticmethod(corrections.correct_row)
     skip = staticmethod(corrections.skip_rows)
     write = staticmethod(commit.write)

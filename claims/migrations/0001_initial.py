@@ -420,7 +420,7 @@ class Migration(migrations.Migration):
                         ('found', models.JSONField(blank=True, default=list)),
                         ('found_refused', models.BooleanField(default=False)),
                         ('problems', models.JSONField(blank=True, default=list)),
-                        ('status', models.CharField(choices=[('new', 'new'), ('changed', 'changed'), ('unchanged', 'unchanged'), ('conflict', 'conflict'), ('refused', 'refused'), ('skipped', 'skipped'), ('released', 'released')], default='new', max_length=9)),
+                        ('status', models.CharField(choices=[('new', 'new'), ('changed', 'changed'), ('unchanged', 'unchanged'), ('conflict', 'conflict'), ('refused', 'invalid'), ('skipped', 'left out'), ('vanished', 'gone from the source'), ('released', 'released')], default='new', max_length=9)),
                         ('reasons', models.JSONField(blank=True, default=list)),
                         ('before', models.JSONField(blank=True, null=True)),
                         ('skipped', models.BooleanField(db_default=False, default=False)),

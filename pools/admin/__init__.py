@@ -12,4 +12,4 @@ from pools.admin import (
 from pools.admin.clusters import clusters, drift, observed, sync_runs
 from pools.admin.plan import containers
 from pools.admin.pools import blocks, cidrs, environments, leaks, pools, requests
-from pools.admin.register_imports import imports, sources
+from pools.admin.register_imports import sources

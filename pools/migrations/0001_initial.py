@@ -945,7 +945,7 @@ class Migration(migrations.Migration):
                         ('details', models.JSONField(default=dict)),
                         ('found', models.JSONField(default=list)),
                         ('verdict', models.CharField(blank=True, default='', max_length=9)),
-                        ('status', models.CharField(choices=[('new', 'new'), ('changed', 'changed'), ('unchanged', 'unchanged'), ('conflict', 'conflict'), ('refused', 'refused'), ('skipped', 'skipped'), ('released', 'released')], default='new', max_length=9)),
+                        ('status', models.CharField(choices=[('new', 'new'), ('changed', 'changed'), ('unchanged', 'unchanged'), ('conflict', 'conflict'), ('refused', 'invalid'), ('skipped', 'left out'), ('vanished', 'gone from the source'), ('released', 'released')], default='new', max_length=9)),
                         ('reasons', models.JSONField(default=list)),
                         ('object_id', models.BigIntegerField(null=True)),
                         ('before', models.JSONField(null=True)),

@@ -38,8 +38,8 @@ class RowStatus(models.TextChoices):
     CHANGED = "changed", _("changed")
     UNCHANGED = "unchanged", _("unchanged")
     CONFLICT = "conflict", _("conflict")
-    REFUSED = "refused", _("refused")
-    SKIPPED = "skipped", _("skipped")  # by a user
+    REFUSED = "refused", _("invalid")
+    SKIPPED = "skipped", _("left out")  # by a user
     VANISHED = "vanished", _("gone from the source")  # of a mirror, and not confirmed yet
     RELEASED = "released", _("released")  # confirmed, or a range that has other ends now
 

@@ -28,8 +28,8 @@ function enableFileDrop(area) {
   form.addEventListener("drop", (event) => {
     handleDrag(event);
     if (!event.dataTransfer?.files.length) return;
-    const how = form.querySelector("input[name=how][value=file]");
-    if (how) how.checked = true;
+    const typed = form.querySelector("input[name=kind][value=one]:checked");
+    if (typed) form.querySelector("input[name=kind]").checked = true;
     input.files = event.dataTransfer.files;
     input.dispatchEvent(new Event("change"));
   });

@@ -45,8 +45,8 @@ def test_the_demo_fleet_in_all_sections() -> None:
 
 
 def test_an_empty_register_leads_to_the_first_steps() -> None:
-    steps = ("pools_cluster_add", "pools_pool_add", "import", "pools_registerimport_add")
-    links = [f'href="{reverse(f"admin:{name}")}"' for name in steps]
+    steps = ("pools_cluster_add", "pools_pool_add", "import", "pools_import_add")
+    links = [f'href="{reverse(f"admin:{name}")}' for name in steps]
     text = page(people.browser(is_superuser=True))
     main = text[text.index("The register is empty") :]
     assert [link for link in links if link not in main] == []

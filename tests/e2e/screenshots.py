@@ -75,7 +75,7 @@ def page_paths() -> dict[str, str]:
         "network": f"claims/network/{network.pk}/change/",
         "mac-entries": "claims/entry/",
         "claim": f"claims/ipamclaim/{claim.pk}/change/",
-        "import": f"claims/vmimport/{draft_import()}/change/",
+        "import": f"pools/import/{draft_import()}/change/",
         "leaks": "pools/leak/",
         "events": "pools/event/",
     }

@@ -107,7 +107,7 @@ def test_pages_with_attributes_fit_a_narrow_screen(visit: Visit, scheme: str) ->
         "pools/webhooktarget/add/",
         "pools/netboxsource/",
         "pools/netboxsource/add/",
-        "pools/registerimport/",
+        "pools/import/",
         "second-factor/",
     ):
         visit.open(f"/admin/{path}")

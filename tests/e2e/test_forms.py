@@ -130,7 +130,7 @@ def test_a_new_wave_needs_a_name(visit: Visit) -> None:
     row = drafts.row("web-6", "02:aa:aa:aa:aa:66", "10.96.0.66")
     written: VMImport = drafts.draft(network, row, user=user, commit=True, author=worlds.BY)
     Wave.objects.all().delete()
-    visit.open(f"/admin/claims/vmimport/{written.pk}/change/")
+    visit.open(f"/admin/pools/import/{written.pk}/change/")
     visit.page.get_by_role("button", name="Add the VMs to the wave").click()
     visit.page.get_by_text("Enter a name").wait_for()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NEW = "/admin/claims/vmimport/add/"
+NEW = "/admin/pools/import/add/"
 
 
 def _network(*subnets: str) -> Network:
@@ -49,11 +49,12 @@ def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
     visit.open(NEW)
     page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), _nic(2, "10.0.0.1")))
     page.get_by_text("saturday.csv,").wait_for()
-    page.select_option("select[name=where]", label="prod: map by port group")
+    page.select_option("select[name=where]", label="prod: the whole cluster")
+    page.click("text=More options")
     page.fill("input[name=namespace]", "shop")
     page.click("text=Upload and preview")
     page.get_by_role("heading", name="Network mapping: 2 rows have no network yet").wait_for()
-    page.select_option("select[name=group-1-network]", value=str(network.pk))
+    page.get_by_label("Network of ").first.select_option(f"prod/{network.name}")
     page.click("button[value=map]")
     page.get_by_text("All rows were validated again: 1 new, 1 conflict.").wait_for()
     page.get_by_role("link", name="conflict 1").click()
@@ -62,8 +63,8 @@ def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
     page.fill("#row-2 input[name=ips]", "10.0.0.22")
     page.click("#row-2 button[value=correct]")
     page.get_by_text("Row 3 is new now.").wait_for()
-    page.get_by_role("link", name="new 2").click()
-    page.click("text=Write all 2")
+    page.get_by_text("All rows are valid now.").wait_for()
+    page.locator("#rows").get_by_role("button", name="Import 2 rows").click()
     page.get_by_text("Committed: 2 new.").wait_for()
     values = Entry.objects.filter(ippool__network=network).order_by("mac").values_list("vm", "ips")
     assert list(values) == [("web-00001", ["10.0.0.21/16"]), ("web-00002", ["10.0.0.22/16"])]
@@ -85,12 +86,13 @@ def test_a_refused_row_says_why(visit: Visit) -> None:
     row = _nic(1, f"10.0.0.1120, {link_local}", **{"IPv6 Address": link_local})
     page.set_input_files("#id_file", _file(row))
     page.get_by_text("saturday.csv,").wait_for()
-    page.select_option("select[name=where]", label="prod: map by port group")
+    page.select_option("select[name=where]", label="prod: the whole cluster")
+    page.click("text=More options")
     page.fill("input[name=namespace]", "shop")
     page.click("text=Upload and preview")
-    page.select_option("select[name=group-1-network]", value=str(network.pk))
+    page.get_by_label("Network of ").first.select_option(f"prod/{network.name}")
     page.click("button[value=map]")
-    page.get_by_role("link", name="refused 1").click()
+    page.get_by_role("link", name="invalid 1").click()
     (stored,) = VMImport.objects.get().rows.all()
     messages = [
         reason["message"] for reason in stored.reasons if reason["code"] == "not_an_address"
@@ -100,24 +102,26 @@ def test_a_refused_row_says_why(visit: Visit) -> None:
     assert all(shown.count(message) == 1 for message in dict.fromkeys(messages)), (shown, messages)
 
 
-def test_one_vm_is_warned_about_while_it_is_typed(visit: Visit) -> None:
+def test_one_vm_is_typed_and_its_duplicate_is_corrected_in_the_draft(visit: Visit) -> None:
     network = _network()
     worlds.entry(worlds.ippool(network), drafts.mac(9), "10.0.0.40/16", vm="db", namespace="shop")
     page = visit.page
     visit.open(NEW)
-    page.get_by_text("One VM", exact=True).click()
+    page.get_by_text("One VM, typed by hand", exact=True).click()
     assert not page.locator("#id_file").is_visible()
     page.select_option("select[name=where]", value=f"network-{network.pk}")
     page.fill("input[name=vm]", "web")
     page.fill("input[name=mac]", drafts.mac(1))
     page.fill("input[name=ips]", "10.0.0.40")
-    told = page.locator("[data-told]")
-    told.get_by_text("10.0.0.40 is a duplicate").wait_for()
-    page.fill("input[name=ips]", "10.0.0.41")
-    told.locator("p").wait_for(state="detached")
+    page.click("text=More options")
+    assert not page.locator("textarea[name=mapping]").is_visible()
     page.fill("input[name=namespace]", "shop")
     page.click("text=Upload and preview")
-    page.click("text=Write it")
+    page.get_by_text("10.0.0.40 is already used by the entry").wait_for()
+    page.click("#row-1 summary")
+    page.click("text=Next free address")
+    page.get_by_text("Row 1 has 10.0.0.3/16 now.").wait_for()
+    page.get_by_role("button", name="Import 1 row").click()
     page.get_by_text("Committed: 1 new.").wait_for()
     assert visit.complaints == []
 
@@ -135,7 +139,7 @@ def test_a_file_that_is_too_large_is_not_sent(visit: Visit) -> None:
         }""",
         size,
     )
-    visit.page.get_by_text("The file is larger than 20 MiB. Split it.").wait_for()
+    visit.page.get_by_text("The files are larger than 20 MiB. Import them in parts.").wait_for()
     assert visit.page.locator("button:has-text('Upload and preview')").is_disabled()
 
 
@@ -143,10 +147,10 @@ def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -
     network = _network()
     rows = drafts.many(states.SMALL + 1)
     of = import_drafts.create(Upload("rows", rows), ImportOptions(network.cluster, network=network), author=worlds.BY)  # fmt: skip
-    visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
+    visit.open(reverse("admin:pools_import_change", args=[of.pk]))
     visit.page.get_by_text("Waiting for a worker.").wait_for()
     assert worker.process_import(of.pk)
-    visit.page.get_by_role("heading", name="Changes to write: 2").wait_for()
+    visit.page.get_by_role("heading", name="Ready to import: 2").wait_for()
     assert visit.complaints == []
 
 
@@ -161,7 +165,7 @@ def test_addresses_that_keep_a_vm_from_starting_have_a_way_out(visit: Visit) -> 
         namespace="shop",
     )
     page = visit.page
-    visit.open(f"/admin/claims/vmimport/{of.pk}/change/")
+    visit.open(f"/admin/pools/import/{of.pk}/change/")
     assert (
         page.locator("tr:has-text('10.0.0.12')").get_by_text("two addresses of one family").count()
     )
@@ -173,7 +177,7 @@ def test_addresses_that_keep_a_vm_from_starting_have_a_way_out(visit: Visit) -> 
     ).click()
     page.get_by_text("Completed: 2 new.").wait_for()
     page.get_by_text("fd00::4/64").wait_for()
-    page.get_by_role("button", name="Write all 2").click()
+    page.get_by_role("button", name="Import 2 rows").click()
     page.get_by_text("Committed: 2 new.").wait_for()
     assert {tuple(entry.ips) for entry in Entry.objects.filter(ippool__network=network)} == {
         ("10.0.0.11/16", "fd00::3/64"),
@@ -195,8 +199,8 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
     waves.add(wave.pk, [("shop", "nobody-knows-this-one")], author=worlds.BY)
     of_wave = f"/admin/claims/wave/{Wave.objects.get().pk}/"
     for path in (
-        NEW, "/admin/claims/vmimport/", f"/admin/claims/vmimport/{drafted.pk}/change/",
-        f"/admin/claims/vmimport/{done.pk}/change/", "/admin/claims/wave/", "/admin/claims/wave/add/",
+        NEW, "/admin/pools/import/", f"/admin/pools/import/{drafted.pk}/change/",
+        f"/admin/pools/import/{done.pk}/change/", "/admin/claims/wave/", "/admin/claims/wave/add/",
         f"{of_wave}change/", f"{of_wave}change/?print=1", f"{of_wave}change/?edit=1", f"{of_wave}delete/",
     ):  # fmt: skip
         visit.open(path)
@@ -214,6 +218,7 @@ def test_no_network_is_chosen_but_the_one_of_the_addresses(visit: Visit) -> None
     assert page.locator("select[name=where]").input_value() == ""
     agent = _nic(2, "10.0.0.22", VM="vCLS-7", Template="False")
     page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), agent))
+    page.click("text=More options")
     page.fill("input[name=namespace]", "elsewhere")
     page.click("text=Upload and preview")
     page.get_by_text(

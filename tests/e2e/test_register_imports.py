@@ -38,7 +38,7 @@ def _file(name: str, content: bytes) -> dict[str, Any]:
 
 def _draft(visit: Visit) -> None:
     page = visit.page
-    visit.open("/admin/pools/registerimport/add/")
+    visit.open("/admin/pools/import/add/")
     page.set_input_files(
         "#id_file",
         [
@@ -46,9 +46,10 @@ def _draft(visit: Visit) -> None:
             _file("addresses.csv", sources.table(sources.IMPORT_ADDRESS, ADDRESSES)),
         ],
     )
-    page.select_option("select[name=cluster]", label=demo.FRANKFURT)
+    whole = f"{demo.FRANKFURT}: the whole cluster"
+    page.select_option("select[name=where]", label=whole)
     page.get_by_role("button", name="Upload and preview").click()
-    page.get_by_role("heading", name="Changes to write: 4 objects").wait_for()
+    page.get_by_role("heading", name="Ready to import: 4 of 6 rows").wait_for()
 
 
 def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
@@ -58,13 +59,13 @@ def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
     # Above its rows, and above the range that follows from one of them.
     assert page.get_by_role("cell", name="prefixes.csv", exact=True).count() == 2
 
-    page.get_by_role("link", name="refused 1").click()
+    page.get_by_role("link", name="invalid 1").click()
     page.locator("summary", has_text="Correct").click()
     page.get_by_label("Address", exact=True).fill("10.112.129.6/24")
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_text("Row 3 is new now.").wait_for()
 
-    page.get_by_role("button", name="Write 5, skip 1 invalid row").click()
+    page.get_by_role("button", name="Import 5 valid rows, leave 1 out").click()
     page.get_by_text("Committed: 5 new").wait_for()
     cluster = Cluster.objects.get(name=demo.FRANKFURT)
     pool = Pool.objects.get(cluster=cluster, name="10.112.129.0-24")
@@ -72,7 +73,7 @@ def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
     assert [block.holder_id for block in held] == ["pc5.example.org", "pc6.example.org"]
 
     page.get_by_role("link", name="Undo the import").click()
-    page.get_by_text("5 containers, pools, ranges and addresses").wait_for()
+    page.get_by_text("5 records that the import created").wait_for()
     page.get_by_role("button", name="Undo the import").click()
     page.get_by_text("The import was undone.").wait_for()
     assert not Pool.objects.filter(pk=pool.pk).exists()
@@ -83,7 +84,7 @@ def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_draft_fits_a_narrow_screen(visit: Visit, scheme: str) -> None:
     visit.page.emulate_media(color_scheme=scheme)
-    visit.open("/admin/pools/registerimport/add/")
+    visit.open("/admin/pools/import/add/")
     assert not visit.scrolls_sideways()
     _draft(visit)
     visit.page.locator("summary", has_text="Correct").first.click()

@@ -48,6 +48,6 @@ def test_names_are_suggested(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_network_of_an_import_is_named(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(related, "MENU", 1)
-    visit.open("/admin/claims/vmimport/add/")
+    visit.open("/admin/pools/import/add/")
     field = visit.page.locator("input[name=where]")
     wait_for_names(field, "demo")

@@ -190,8 +190,8 @@ def test_what_nobody_changed_here_stays_as_another_tab_saved_it(
 
 
 CORRECTIONS = {
-    "claims/vmimport/{import_id}/change/": ("vm", "note"),
-    "pools/registerimport/{drafted_register}/change/": ("pool", "description"),
+    "pools/import/{import_id}/change/": ("vm", "note"),
+    "pools/import/{drafted_register}/change/": ("pool", "description"),
 }
 
 
@@ -209,8 +209,8 @@ def test_two_tabs_of_the_mapping_of_an_import(world: everything.Everything) -> N
     browser = people.browser()
     row = VMImport.objects.get(pk=world.values["import_id"])
     row.rows.update(port_group="pg-1")
-    url = f"/admin/claims/vmimport/{row.pk}/change/"
-    first, second = "group-1-namespace", "group-0-namespace"
+    url = f"/admin/pools/import/{row.pk}/change/"
+    first, second = "namespace:pg-1", "namespace:"
     _try_part(browser, url, first, second, "bravo", "charlie")
 
 

@@ -177,7 +177,7 @@ def test_corrections_make_parts_anew() -> None:
     assert str(part.cidr) == "10.0.0.0/24"
     with pytest.raises(errors.ImportState, match="follows from other rows"):
         drafts.IMPORTS.correct_row(draft.pk, part.number, {"prefix": "10.0.0.0/25"}, author=BY)
-    page = people.browser().get(f"/admin/pools/registerimport/{draft.pk}/change/").content.decode()
+    page = people.browser().get(f"/admin/pools/import/{draft.pk}/change/").content.decode()
     assert "A free part of 10.0.0.0/16" in page
     drafts.IMPORTS.skip_rows(draft.pk, [part.number], skipped=True, author=BY)
     assert ("refused", "pool_not_imported") in {(s, c) for _, s, c in codes(draft)}

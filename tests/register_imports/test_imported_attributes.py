@@ -182,7 +182,7 @@ def test_what_has_no_place_is_told_and_set_when_it_has_one(server: NetBox) -> No
         ("10.1.1.0/24", "new", f"unknown_custom_field: cf_approved: {absent}"),
         ("10.1.2.0/24", "new", f"tag: tags: {tags}"),
     ]
-    page = people.browser().get(f"/admin/pools/registerimport/{first.pk}/change/").content.decode()
+    page = people.browser().get(f"/admin/pools/import/{first.pk}/change/").content.decode()
     for text in ("old_one, prod", "cost_center", "12.5", absent):
         assert text in page
     define("approved")

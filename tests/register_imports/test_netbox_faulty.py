@@ -130,7 +130,7 @@ def test_a_token_that_netbox_repeats_is_stored_and_logged_nowhere(
     assert ("no access with" if fault == "detail" else "https://ipam.example/") in failed.error
     assert "[redacted]" in failed.error
     assert token[-12:] not in f"{failed.error} {caplog.text}"
-    page = people.browser().get(reverse("admin:pools_registerimport_change", args=[failed.pk]))
+    page = people.browser().get(reverse("admin:pools_import_change", args=[failed.pk]))
     assert page.status_code == 200
     assert token[-12:] not in page.content.decode()
 

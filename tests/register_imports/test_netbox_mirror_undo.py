@@ -237,7 +237,7 @@ def test_an_undo_that_crashes_can_be_repeated(server: NetBox, monkeypatch: Any) 
 @pytest.mark.exhaustive
 def test_pages_and_rest_show_what_was_released(server: NetBox) -> None:
     mirror, second = released(server)
-    url = f"/admin/pools/registerimport/{second.pk}/change/"
+    url = f"/admin/pools/import/{second.pk}/change/"
     page = people.browser().get(url).content.decode()
     assert "?ask=undo" in page  # although the run wrote nothing
     assert "10.1.1.200-10.1.1.210" in page

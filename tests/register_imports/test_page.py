@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _page(row: RegisterImport) -> str:
-    url = reverse("admin:pools_registerimport_change", args=[row.pk])
+    url = reverse("admin:pools_import_change", args=[row.pk])
     return people.browser().get(url).content.decode()
 
 

@@ -82,11 +82,12 @@ def test_the_pages() -> None:
     browser = people.browser()
     values = {
         "text": PREFIXES.decode(),
-        "cluster": cluster.pk,
+        "kind": "register",
+        "where": f"cluster-{cluster.pk}",
         "holder_kind": "host",
         "cooldown": "1d",
     }
-    answer = browser.post("/admin/pools/registerimport/add/", values)
+    answer = browser.post("/admin/pools/import/add/", values)
     assert answer.status_code == 302, answer.content
     page = browser.get(answer["Location"])
     assert b"10.80.0.0/24" in page.content

@@ -58,7 +58,7 @@ def test_the_cluster_is_chosen_for_one_row_or_for_all_alike(sites: dict[str, Clu
 
 def test_the_page_asks(sites: dict[str, Cluster]) -> None:
     made = draft(sites, PREFIXES, HOSTS)
-    browser, url = people.browser(), f"/admin/pools/registerimport/{made.pk}/change/"
+    browser, url = people.browser(), f"/admin/pools/import/{made.pk}/change/"
     madrid = sites["Madrid"].name
     assert f'name="cluster" value="{madrid}"' in browser.get(url).content.decode()
     sent = {"action": "correct", "row": "3", "cluster": madrid, "alike": "yes"}

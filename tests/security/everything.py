@@ -147,7 +147,7 @@ def _register(world: Everything, api: apis.Api) -> None:
         "pools.allocationrequest": waits["id"],
         "pools.environment": declared, "pools.container": container, "pools.poolcidr": cidr,
         "pools.customfield": custom_field,
-        "pools.registerimport": drafted_register, "pools.netboxsource": netbox,
+        "pools.netboxsource": netbox,
     }  # fmt: skip
 
 
@@ -246,7 +246,7 @@ def _networks(world: Everything) -> None:
     world.rows |= {
         "claims.network": network.pk, "claims.ippool": ippool.pk, "claims.entry": entry.pk,
         "claims.ipamclaim": claim.pk, "claims.workload": workload.pk, "claims.wave": wave.pk,
-        "claims.networksettings": settings.pk, "claims.vmimport": drafted.pk,
+        "claims.networksettings": settings.pk, "pools.import": drafted.pk,
         "claims.decision": decision.pk,
     }  # fmt: skip
 

@@ -1,8 +1,8 @@
-"""Where the addresses of an import go: a network, or a cluster whose networks are mapped by port group."""
+"""Where an import goes: VMs to a network, or to a cluster whose networks are mapped; a register to a cluster."""
 
 from __future__ import annotations
 
-import itertools
+from collections import defaultdict
 from typing import Any
 
 from django import forms
@@ -22,27 +22,27 @@ Destination = Network | Cluster
 class DestinationField(forms.ChoiceField):
     """A menu of `network-1` and `cluster-1` while the networks are few, else a name: `prod/vlan10`, `prod`.
 
-    Its value is the network, the cluster, or "". `offer` says which ones there are, `look_among` for a name
-    alone; links to the form name them as the menu does.
+    Its value is the network, the cluster, or "". `offer` says which ones there are; links to the form name them as
+    the menu does.
     """
 
     widget = fields.select()
 
-    def offer(self, request: HttpRequest) -> None:
-        """Offer the networks that the user of the request may see, and their clusters."""
-        self.look_among(request)
+    def offer(self, request: HttpRequest, *, has_registers: bool) -> None:
+        """Offer the networks that the user of the request may see, and their clusters; for registers all clusters."""
+        self._rows = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
+        self._clusters = Cluster.objects.all()
+        if not has_registers:
+            self._clusters = self._clusters.filter(pk__in=self._rows.order_by().values("cluster"))
+        self.are_many = scoped.NETWORKS.are_many(self._rows)
         if self.are_many:
             self.widget = related.name_widget(
                 scoped.OFFERED_NETWORKS, placeholder=gettext("Cluster/network, or a cluster")
             )
             return
         choices = list(self._menu())
-        self.choices = [("", gettext("Choose a network")), *choices] if choices else []
-
-    def look_among(self, request: HttpRequest) -> None:
-        """Let `find` look among these networks, without making their menu."""
-        self._rows = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
-        self.are_many = scoped.NETWORKS.are_many(self._rows)
+        nothing = gettext("By the addresses, if that is unambiguous")
+        self.choices = [("", nothing), *choices] if choices else []
 
     @property
     def is_empty(self) -> bool:
@@ -50,11 +50,12 @@ class DestinationField(forms.ChoiceField):
         return not self.are_many and not self.choices
 
     def _menu(self) -> Any:
-        rows = self._rows.order_by("cluster__name", "name")
-        for cluster, networks in itertools.groupby(rows, lambda row: row.cluster):
-            label = gettext("%(cluster)s: map by port group") % {"cluster": cluster.name}
-            choices = [(f"network-{row.pk}", _label(row)) for row in networks]
-            yield cluster.name, [*choices, (f"cluster-{cluster.pk}", label)]
+        networks: dict[int, list[tuple[str, str]]] = defaultdict(list)
+        for row in self._rows.order_by("name"):
+            networks[row.cluster_id].append((f"network-{row.pk}", network_label(row)))
+        for cluster in self._clusters.order_by("name"):
+            label = gettext("%(cluster)s: the whole cluster") % {"cluster": cluster.name}
+            yield cluster.name, [(f"cluster-{cluster.pk}", label), *networks[cluster.pk]]
 
     def prepare_value(self, value: Any) -> Any:
         """Return what the form shows: in place of a link's `network-1` the name, if names are typed."""
@@ -76,21 +77,24 @@ class DestinationField(forms.ChoiceField):
         """Return what a choice, or where names are typed a name, means; None for anything else."""
         cluster_name, _slash, name = text.partition("/")
         if self.are_many and "\0" not in text:
-            rows = self._rows.filter(cluster__name=cluster_name)
-            row = (rows.filter(name=name) if name else rows).first()
+            if not name and (cluster := self._clusters.filter(name=cluster_name).first()):
+                return cluster
+            row = self._rows.filter(cluster__name=cluster_name, name=name).first()
             if row is not None:
-                return row if name else row.cluster
+                return row
         kind, _dash, number = text.partition("-")
         if kind == "network":
             return self._rows.filter(pk=lists.parse_id(number)).first()
-        row = self._rows.filter(cluster=lists.parse_id(number)).first()
-        return row.cluster if kind == "cluster" and row is not None else None
+        if kind != "cluster":
+            return None
+        return self._clusters.filter(pk=lists.parse_id(number)).first()
 
 
 def _name(found: Destination) -> str:
     return f"{found.cluster.name}/{found.name}" if isinstance(found, Network) else found.name
 
 
-def _label(network: Network) -> str:
+def network_label(network: Network) -> str:
+    """Return a network's name with its subnets, for menus."""
     subnets = ", ".join(network.subnets)
     return f"{network.name} ({subnets})" if subnets else network.name

@@ -1,4 +1,4 @@
-"""Badges and labels of VM imports, and what their rows change."""
+"""Labels of VM imports, and what their rows change."""
 
 from __future__ import annotations
 
@@ -9,19 +9,8 @@ from django_stubs_ext import StrOrPromise
 
 from claims.imports import manifests
 from claims.models import ImportRow
-from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import display
 
-STATUS_LABELS: dict[str, StrOrPromise] = {
-    Status.QUEUED: _("queued"),
-    Status.DRAFTING: _("reading"),
-    Status.DRAFTED: _("draft"),
-    Status.COMMITTING: _("writing"),
-    Status.COMMITTED: _("written"),
-    Status.UNDONE: _("undone"),
-    Status.CANCELLED: _("cancelled"),
-    Status.FAILED: _("failed"),
-}
 _VM_STATUS_BADGES = {
     manifests.PROVISIONED: (
         "pending",

@@ -1,64 +1,70 @@
-"""The form of a new import (a file, a pasted list or one VM), and the check of one VM while typing."""
+"""The page of a new import: files, a pasted text or one VM, and where they go; what they are is recognised."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Callable
 from typing import Any
 
 from django import forms
-from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
 from django_stubs_ext import StrOrPromise
-from unfold import widgets
 
 from claims.access import namespaces
-from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped
+from claims.admin import scoped
+from claims.admin.imports import page as vm_page
 from claims.admin.imports.destination import Destination, DestinationField
-from claims.core import entries as core
-from claims.core import macs
-from claims.entries import ippools
-from claims.imports import drafts
-from claims.imports import mapping as import_networks
+from claims.imports import drafts, mapping
 from claims.imports.drafts import Upload
 from claims.imports.files import formats
-from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools import tasks
-from pools.core import errors, holders, object_reader
-from pools.models import Cluster
-from pools.models.imports import ImportStatus
-from pools.platform.admin import display, lists, pages
+from pools.admin.register_imports import page as register_page
+from pools.admin.register_imports.form import RegisterOptions
+from pools.core import errors, holders
+from pools.models import Cluster, RegisterImport
+from pools.models.imports import Import, ImportStatus
+from pools.platform.admin import display, imports, lists, pages
 from pools.platform.admin import forms as fields
+from pools.platform.imports.lifecycle import Recognition
+from pools.register.imports import drafts as register_drafts
+from pools.register.imports import files as register_files
 
-FILE, TEXT, VM = "file", "text", "vm"
-_FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its file
-_MIB = formats.LARGEST // (1024 * 1024)
-TOO_LARGE = format_lazy(_("The file is larger than {mib} MiB. Split it."), mib=_MIB)
-PASTED_TOO_LARGE = _("The pasted list is larger than 10 MiB. Upload it as a file.")
+VM, REGISTER = VMImport.KIND, RegisterImport.KIND
+ONE = "one"  # a VM that is typed
+PAGES: dict[str, imports.ImportPages[Any]] = {VM: vm_page.PAGES, REGISTER: register_page.PAGES}
+
+LARGEST = formats.LARGEST  # bytes of all files
+_FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its files
+_MIB = LARGEST // (1024 * 1024)
+TOO_LARGE = format_lazy(_("The files are larger than {mib} MiB. Import them in parts."), mib=_MIB)
+PASTED_TOO_LARGE = _("The pasted text is larger than 10 MiB. Upload it as a file.")
+_POOL_MANIFESTS = (
+    b"CiliumPodIPPool"  # of manifests, and in autoCreateCiliumPodIPPools of Helm values
+)
 
 
-class VMImportForm(forms.Form):
-    how = forms.ChoiceField(
-        choices=[(FILE, _("File")), (TEXT, _("Pasted list")), (VM, _("One VM"))], initial=FILE
-    )
-    file = forms.FileField(required=False, widget=widgets.UnfoldAdminFileFieldWidget())
+class ImportForm(RegisterOptions):
+    """`kind` is that of an import, `ONE`, or "" to recognise it; the form offers what its user may import."""
+
+    kind = forms.ChoiceField(label=_("What do you have?"), required=False)
+    file = forms.FileField(label=_("Files"), required=False)
     text = forms.CharField(
-        label=_("List"),
+        label=_("Or paste it"),
         required=False,
         strip=False,
-        widget=fields.lines(
-            12,
-            placeholder="web-01  00:50:56:aa:00:01  10.0.0.21, fd00::21",  # no text: an example
-        ),
+        widget=fields.lines(6, placeholder="web-01  00:50:56:aa:00:01  10.0.0.21, fd00::21"),
+        help_text=_("A table with its header, copied from a spreadsheet, or one VM per line."),
     )
     vm = forms.CharField(
         label=_("VM"), required=False, max_length=253, widget=fields.text(placeholder="web-01")
@@ -74,61 +80,69 @@ class VMImportForm(forms.Form):
         required=False,
         max_length=500,
         widget=fields.addresses_text(placeholder="10.0.0.21, fd00::21"),
-        help_text=_(
-            "At most one of each family. Leave empty to get the next free addresses in the draft."
-        ),
+        help_text=_("At most one of each family. The draft can give the next free addresses."),
     )
-    where = DestinationField(
-        label=_("Network"),
-        required=False,
-        help_text=_(
-            "Default: the only network with static VM support whose subnets contain all addresses."
-        ),
-    )
+    where = DestinationField(label=_("Where it goes"), required=False)
     namespace = forms.CharField(
+        label=_("Namespace"),
         required=False,
         widget=fields.text(placeholder="shop", list="import-namespaces"),
         help_text=_("For VMs whose source has no namespace."),
     )
     target = forms.ChoiceField(
         label=_("Target objects"),
+        required=False,
         choices=[
-            (
-                ImportTarget.IPPOOL,
-                _("IPPool entries: addresses by MAC address, for VMs that MTV migrates"),
-            ),
-            (
-                ImportTarget.IPAMCLAIMS,
-                _("IPAMClaims: addresses requested by VM name and assigned by OVN-Kubernetes"),
-            ),
+            (ImportTarget.IPPOOL, _("IPPool entries, by MAC address: for VMs that MTV migrates")),
+            (ImportTarget.IPAMCLAIMS, _("IPAMClaims, by VM name: assigned by OVN-Kubernetes")),
         ],
         initial=ImportTarget.IPPOOL,
+        widget=fields.select(),
     )
-
-    network: Network | None = None
-    cluster: Cluster
-    notes: tuple[dict[str, str], ...] = ()
+    holder_kind = fields.ParsedField(
+        lambda text: holders.parse_label(text.strip()),
+        label=_("Kind of the holders"),
+        required=False,
+        initial="host",
+    )
+    field_order = (
+        *("kind", "file", "text", "vm", "mac", "ips", "where"),
+        *("namespace", "target", "mapping", "holder_kind", "cooldown"),
+    )
+    vm_options = ("namespace", "target")
+    only_register_options = ("mapping", "holder_kind", "cooldown")
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._user = request.user
-        if not self.is_bound and "where" not in self.initial:
-            suitable_networks = scoped.rows(request, Network).filter(
-                networks.fitting_query(scoped.rows(request, NAD))
-            )[:2]
-            self.initial["where"] = (
-                f"network-{suitable_networks[0].pk}" if len(suitable_networks) == 1 else ""
-            )
+        self.kinds = permitted(request)
+        labels = {
+            "": _("A file, whatever it is"),
+            VM: _("VMs"),
+            REGISTER: _("A register of addresses"),
+            ONE: _("One VM, typed by hand"),
+        }
+        offered = [VM, ONE] if self.kinds == [VM] else self.kinds
+        if len(self.kinds) > 1:
+            offered = ["", VM, REGISTER, ONE]
+        kind: Any = self.fields["kind"]
+        kind.choices = [(value, labels[value]) for value in offered]
+        kind.initial = offered[0]
         where: Any = self.fields["where"]
-        where.offer(request)
+        where.offer(request, has_registers=REGISTER in self.kinds)
+        if not self.is_bound and REGISTER not in self.kinds and "where" not in self.initial:
+            self.initial["where"] = _only_network(request)
 
-    def clean_where(self) -> Destination | str:
-        chosen: Destination | str = self.cleaned_data["where"]
-        if isinstance(chosen, Network):
-            self.network, self.cluster = chosen, chosen.cluster
-        elif isinstance(chosen, Cluster):
-            self.cluster = chosen
-        return chosen
+    @property
+    def options(self) -> list[forms.BoundField]:
+        """The fields of *More options*."""
+        names = self.vm_options if VM in self.kinds else ()
+        more = self.only_register_options if REGISTER in self.kinds else ()
+        return [self[name] for name in (*names, *more)]
+
+    @property
+    def has_wrong_option(self) -> bool:
+        return any(field.errors for field in self.options)
 
     def clean_namespace(self) -> str:
         namespace: str = self.cleaned_data["namespace"].strip()
@@ -137,79 +151,189 @@ class VMImportForm(forms.Form):
         return ""
 
     def clean(self) -> dict[str, Any]:
-        """Report each missing value beside its field."""
-        cleaned_data = self.cleaned_data
-        how = cleaned_data.get("how")
-        if cleaned_data.get("where") == "":
-            self._find_network(cleaned_data)
-        if how == FILE and not cleaned_data.get("file") and "file" not in self.errors:
-            self.add_error("file", gettext("Choose a file."))
-        elif (
-            how == FILE
-            and "file" not in self.errors
-            and cleaned_data["file"].size > formats.LARGEST
-        ):
-            self.add_error("file", forms.ValidationError(TOO_LARGE, code="too_large"))
-        elif how == TEXT and not cleaned_data.get("text", "").strip():
-            self.add_error("text", gettext("Paste a list here."))
-        elif how == VM:
-            self._check_vm(cleaned_data)
-        return cleaned_data
+        """Read what was sent, recognise it, and find where it goes; each error is beside its field."""
+        self.notes: list[dict[str, str]] = []
+        self.uploads: list[tuple[str, bytes]] = []
+        kind = self.cleaned_data.get("kind", "")
+        if kind == ONE:
+            self._clean_vm()
+        elif not self.errors.keys() & {"kind", "file", "text"}:
+            self._clean_files(kind)
+        if not self.errors:
+            self._clean_destination()
+        return self.cleaned_data
 
-    def _find_network(self, cleaned_data: dict[str, Any]) -> None:
-        """Choose the network by the addresses; a note in the draft names it."""
-        is_complete = not self.errors and (
-            cleaned_data.get("how") != FILE or cleaned_data.get("file")
-        )
-        with contextlib.suppress(
-            errors.InvalidInput
-        ):  # reported beside the file when the draft is created
-            if is_complete and (
-                network := import_networks.find_by_addresses(self.upload(), self._user)
-            ):
-                self.network, self.cluster = network, network.cluster
-                self.notes = (import_networks.network_note(network),)
-        if self.network is None:
-            self.add_error("where", gettext("Choose the target network."))
-
-    def _check_vm(self, cleaned_data: dict[str, Any]) -> None:
-        if not cleaned_data.get("vm", "").strip() and "vm" not in self.errors:
+    def _clean_vm(self) -> None:
+        self.import_kind = VM
+        self.field = "vm"
+        if not self.cleaned_data.get("vm", "").strip() and "vm" not in self.errors:
             self.add_error("vm", gettext("Enter the name of the VM."))
-        if cleaned_data.get("where") and self.network is None:
-            self.add_error("where", gettext("Choose a network: one VM has no port group."))
-        if self.network is None:
+
+    def _clean_files(self, kind: str) -> None:
+        chosen: list[Any] = self.files.getlist("file") if self.files else []
+        text = self.cleaned_data.get("text", "")
+        self.field = "file" if chosen or not text.strip() else "text"
+        if sum(file.size for file in chosen) > LARGEST:
+            self.add_error("file", forms.ValidationError(TOO_LARGE, code="too_large"))
             return
-        rules = ippools.rules(self.network, lenient=True)
-        if cleaned_data.get("mac", "").strip():
-            with pages.errors_at_field(self, "mac"):
-                core.parse_mac(cleaned_data["mac"].strip(), rules)
-        elif "mac" not in self.errors:
-            self.add_error("mac", gettext("Enter the MAC address of the interface."))
-        if ips := _split_addresses(cleaned_data.get("ips", "")):
-            with pages.errors_at_field(self, "ips"):
-                core.parse_ips(ips, rules)
+        self.uploads = [(file.name or "", file.read()) for file in chosen]
+        if not chosen and text.strip():
+            with contextlib.suppress(UnicodeEncodeError):
+                self.uploads = [("", text.encode())]
+        if not self.uploads:
+            self.add_error("file", gettext("Choose a file, or paste a text."))
+            return
+        if any(_POOL_MANIFESTS in content for _, content in self.uploads):
+            self.add_error(self.field, _pools_answer())
+            return
+        with pages.errors_at_field(self, self.field):
+            self.import_kind = kind or self._recognise()
+            several = len(self.uploads) > 1
+            if several and not PAGES[self.import_kind].kind.several_files:
+                message = gettext("VMs are imported one file at a time: choose one of them.")
+                raise errors.InvalidInput.for_field("file", "several_files", message)
+
+    def _recognise(self) -> str:
+        """Return the kind that all files are, and note why. Raises InvalidInput."""
+        found: dict[str, Recognition] = {}
+        for name, content in self.uploads:
+            kind, recognition = _recognise(self.kinds, name, content)
+            found.setdefault(kind, recognition)
+        if len(found) > 1:
+            message = gettext("Some of the files are VMs and some a register: import them apart.")
+            raise errors.InvalidInput.for_field("file", "different_kinds", message)
+        ((kind, recognition),) = found.items()
+        words = {
+            "format": PAGES[kind].formats.get(recognition.format, recognition.format),
+            "evidence": recognition.evidence,
+        }
+        message = gettext("Read as %(format)s, because of %(evidence)s") % words
+        self.notes.append({"code": "recognised", "message": message})
+        return kind
+
+    def _clean_destination(self) -> None:
+        where: Destination | str = self.cleaned_data["where"]
+        self.network = where if isinstance(where, Network) else None
+        if self.import_kind == REGISTER:
+            clusters = [where] if isinstance(where, Cluster) else []
+            if not where:
+                clusters = list(Cluster.objects.all()[:2])
+            if len(clusters) != 1:
+                text = gettext("Choose a cluster: a register fills its address space.")
+                self.add_error("where", text)
+                return
+            self.cluster = clusters[0]
+            return
+        if not where:
+            with contextlib.suppress(errors.InvalidInput):  # said beside the file afterwards
+                self.network = mapping.find_by_addresses(self.upload(), self._user)
+            if self.network is None:
+                self.add_error("where", gettext("Choose the target network."))
+                return
+            self.notes.append(mapping.network_note(self.network))
+        self.cluster = self.network.cluster if self.network else where  # type: ignore[assignment]
 
     def upload(self) -> Upload:
-        cleaned_data = self.cleaned_data
-        if cleaned_data["how"] == TEXT:
-            return Upload(TEXT, cleaned_data["text"])
-        if cleaned_data["how"] == VM:
-            row = {name: cleaned_data[name].strip() for name in ("vm", "mac")}
-            return Upload("rows", [{**row, "ips": _split_addresses(cleaned_data["ips"])}])
-        return Upload(FILE, cleaned_data["file"].file, cleaned_data["file"].name or "")
+        """Return what was sent as an upload of VMs."""
+        values = self.cleaned_data
+        if values.get("kind") == ONE:
+            row = {name: values[name].strip() for name in ("vm", "mac")}
+            return Upload("rows", [{**row, "ips": values["ips"].replace(",", " ").split()}])
+        if self.field == "text":
+            return Upload("text", values["text"])
+        ((name, content),) = self.uploads
+        return Upload("file", io.BytesIO(content), name)
+
+    def create(self, request: HttpRequest) -> Import | None:
+        """Create the draft; None, with errors beside their fields, if it is refused."""
+        try:
+            create = self._create_register if self.import_kind == REGISTER else self._create_vms
+            return create(request)
+        except errors.NotAllowed as error:
+            pages.add_errors(self, error, "target")
+        except errors.IpamError as error:
+            pages.add_errors(self, error, self.field)
+        return None
+
+    def _create_vms(self, request: HttpRequest) -> Import:
+        target = self.cleaned_data["target"] or ImportTarget.IPPOOL.value
+        options = mapping.ImportOptions(
+            self.cluster,
+            target=target,
+            network=self.network,
+            namespace=self.cleaned_data["namespace"],
+            user=request.user,
+            limited=drafts.is_limited(request.user, target),
+            notes=tuple(self.notes),
+        )
+        return drafts.create(self.upload(), options, author=pages.author(request))
+
+    def _create_register(self, request: HttpRequest) -> Import:
+        options = register_drafts.ImportOptions(
+            self.cluster,
+            holder_kind=self.cleaned_data["holder_kind"] or "host",
+            user=request.user,
+            notes=tuple(self.notes),
+            **self.register_options(),
+        )
+        return register_drafts.create(self.uploads, options, author=pages.author(request))
 
 
-def _split_addresses(text: str) -> list[str]:
-    return text.replace(",", " ").split()
+def permitted(request: HttpRequest) -> list[str]:
+    """Return the kinds of imports that the user may add."""
+    return [kind for kind, page in PAGES.items() if page.kind.permits(request.user, "add")]
+
+
+def _only_network(request: HttpRequest) -> str:
+    """Return the choice of the only network that can hold VMs, else ""."""
+    rows = scoped.rows(request, Network)
+    suitable = rows.filter(networks.fitting_query(scoped.rows(request, NAD)))[:2]
+    return f"network-{suitable[0].pk}" if len(suitable) == 1 else ""
+
+
+def _pools_answer() -> StrOrPromise:
+    text = gettext("These are manifests of pools: {link} has a preview of them.")
+    link = display.link(reverse("admin:import"), gettext("Import pools"))
+    return format_html(text, link=link)
+
+
+def _recognise(kinds: list[str], name: str, content: bytes) -> tuple[str, Recognition]:
+    """Return the kind of imports that reads a file, and what it knows it by. Raises InvalidInput."""
+    found: dict[str, Recognition] = {}
+    problems: dict[str, str] = {}  # by message
+    for kind in kinds:
+        try:
+            found[kind] = PAGES[kind].kind.recognise(name, content)
+        except errors.InvalidInput as error:
+            problems.setdefault(error.problems[0].message, str(PAGES[kind].what))
+    best = max((recognition.certainty for recognition in found.values()), default=None)
+    fitting = [kind for kind, recognition in found.items() if recognition.certainty == best]
+    if len(fitting) == 1:
+        return fitting[0], found[fitting[0]]
+    place = f"{name}: " if name else ""
+    if fitting:
+        words = {"place": place} | {kind: found[kind].evidence for kind in fitting}
+        text = gettext(
+            "%(place)sthese can be VMs (%(vm)s) or a register (%(register)s): choose above what it is"
+        )
+        raise errors.InvalidInput.for_field("file", "ambiguous", text % words)
+    looked = "; ".join(
+        message if len(problems) == 1 else f"{what}: {message}"
+        for message, what in problems.items()
+    )
+    raise errors.InvalidInput.for_field("file", "unknown_content", f"{place}{looked}")
 
 
 def add(request: HttpRequest) -> HttpResponse:
     """Show the form and create a draft of what is submitted.
 
-    The size of the request is checked before its body is read.
+    The size of the request is checked before its body is read: the protection against CSRF would read the files
+    to find its token.
     """
+    if not permitted(request):
+        raise PermissionDenied
     if request.method == "POST":
-        if int(request.META.get("CONTENT_LENGTH") or 0) > formats.LARGEST + _FORM_OVERHEAD:
+        if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST + _FORM_OVERHEAD:
             return _reject_too_large(request, "file", TOO_LARGE)
         try:
             _ = request.POST
@@ -221,108 +345,51 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _reject_too_large(request: HttpRequest, field: str, message: StrOrPromise) -> HttpResponse:
     """Show an empty form with the error; the submitted values are in the body, which is not read."""
-    form = VMImportForm(request, data={"how": field, "target": ImportTarget.IPPOOL})
+    form = ImportForm(request, data={})
     form.errors.clear()
     form.add_error(field, forms.ValidationError(message, code="too_large"))
     return _page(request, form, status=413)
 
 
 def _add(request: HttpRequest) -> HttpResponse:
-    initial = {name: request.GET[name] for name in ("how", "target", "vm") if name in request.GET}
-    if network := lists.parse_id(request.GET.get("network", "")):
-        initial["where"] = f"network-{network}"
+    initial = {name: request.GET[name] for name in ("target", "vm") if name in request.GET}
+    if request.GET.get("kind") in {VM, REGISTER, ONE}:
+        initial["kind"] = request.GET["kind"]
+    for name in ("network", "cluster"):
+        if number := lists.parse_id(request.GET.get(name, "")):
+            initial["where"] = f"{name}-{number}"
     scope = namespaces.owner_scope(request.user)
-    names = sorted(
-        {name for cluster_namespaces in scope.namespaces.values() for name in cluster_namespaces}
-    )
+    names = sorted({name for of_cluster in scope.namespaces.values() for name in of_cluster})
     if len(names) == 1:
         initial["namespace"] = names[0]
-    form = VMImportForm(request, request.POST or None, request.FILES or None, initial=initial)
+    form = ImportForm(request, request.POST or None, request.FILES or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        vm_import = _create_import(request, form)
-        if vm_import is not None:
-            if vm_import.status == ImportStatus.QUEUED:
-                tasks.notify_import_worker(vm_import.pk)
-            return HttpResponseRedirect(display.url_of(vm_import))
+        draft = form.create(request)
+        if draft is not None:
+            if draft.status == ImportStatus.QUEUED:
+                tasks.notify_import_worker(draft.pk)
+            return HttpResponseRedirect(display.url_of(draft))
     return _page(request, form, names=names)
 
 
-def _create_import(request: HttpRequest, form: VMImportForm) -> VMImport | None:
-    cleaned_data = form.cleaned_data
-    try:
-        options = ImportOptions(
-            form.cluster,
-            target=cleaned_data["target"],
-            network=form.network,
-            namespace=cleaned_data["namespace"],
-            user=request.user,
-            limited=drafts.is_limited(request.user, cleaned_data["target"]),
-            notes=form.notes,
-        )
-        return drafts.create(form.upload(), options, author=pages.author(request))
-    except errors.NotAllowed as error:
-        pages.add_errors(form, error, lambda _problem: "target")
-    except errors.IpamError as error:
-        pages.add_errors(form, error, lambda _problem: cleaned_data["how"])
-    return None
-
-
 def _page(
-    request: HttpRequest, form: VMImportForm, *, names: list[str] | None = None, status: int = 200
+    request: HttpRequest, form: ImportForm, *, names: list[str] | None = None, status: int = 200
 ) -> HttpResponse:
     return pages.page(
         request,
         "import_new.html",
         title=gettext("New import"),
-        opts=VMImport._meta,
+        opts=Import._meta,
         form=form,
         names=names or [],
-        networks_exist=not form.fields["where"].is_empty,  # type: ignore[attr-defined]
+        nowhere=form.fields["where"].is_empty,  # type: ignore[attr-defined]
+        has_vms=VM in form.kinds,
+        has_registers=REGISTER in form.kinds,
         everything=scoped.request_scope(request).everything,
-        largest=formats.LARGEST,
+        largest=LARGEST,
         largest_mib=_MIB,
-        most_rows=formats.MOST_ROWS,
-        check_url=reverse("admin:claims_vmimport_check"),
+        too_large=TOO_LARGE,
+        most_vm_rows=formats.MOST_ROWS,
+        most_register_rows=register_files.MOST_ROWS,
         status=status,
-    )
-
-
-def check(request: HttpRequest) -> HttpResponse:
-    """Answer `{"problems", "warnings", "duplicates"}` for one VM, as typed so far."""
-    pages.require(request, "claims.add_vmimport")
-    query = request.GET
-    destination = DestinationField(required=False)
-    destination.look_among(request)
-    network = destination.find(query.get("where", "").strip())
-    if not isinstance(network, Network):
-        return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
-    rules = ippools.rules(network, lenient=True, observed=True)
-    report = object_reader.ProblemReport()
-    mac, ips = "", list[str]()
-    if query.get("mac", "").strip():
-        with report.collect():
-            mac = macs.parse_mac(query["mac"].strip(), lenient=True)
-    if ip_texts := _split_addresses(query.get("ips", "")):
-        with report.collect():
-            ips = list(core.parse_ips(ip_texts, rules))
-            report.problems += core.warnings(ips)  # beside the duplicates of all addresses
-    vm_duplicates = []
-    if mac or ips:
-        vm_duplicates = duplicates.of_candidate(
-            network,
-            mac=mac or None,
-            addresses=[ip.partition("/")[0] for ip in ips],
-            vm=query.get("vm", ""),
-            namespace=query.get("namespace", ""),
-            scope=scoped.request_scope(request),
-        )
-    return JsonResponse(
-        {
-            "problems": [
-                {"field": problem.field, "message": pages.sentence(problem.message)}
-                for problem in report.problems
-            ],
-            "warnings": [],
-            "duplicates": duplicate_list.as_json(vm_duplicates, network),
-        }
     )

@@ -1,18 +1,18 @@
-"""The page of an import: its network mapping, its rows, and after the commit the status of its VMs."""
+"""The page of an import of VMs: its network mapping, its rows, and after the commit the status of its VMs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
@@ -20,7 +20,7 @@ from claims.admin import scoped, tables
 from claims.admin.imports import display, mapping
 from claims.core import address_requests
 from claims.entries import ippools
-from claims.imports import corrections, drafts, manifests, validation
+from claims.imports import corrections, drafts, manifests
 from claims.imports import mapping as import_mapping
 from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import ImportTarget
@@ -29,16 +29,10 @@ from claims.waves import waves
 from pools import tasks
 from pools.core import errors
 from pools.models.imports import ImportStatus as Status
-from pools.models.imports import RowStatus
-from pools.platform import versions
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import imports, lists, pages
 
-# Reasons that do not make a row invalid.
-_NOTE_CODES = frozenset(
-    {"prefix_added", "repeated_row", "reserved_subnet", "no_nad", validation.KEPT}
-)
-_RENAMED = "vm_name_changed"  # shown by the name itself
+_SHOWN_BY_THE_ROW = frozenset({"differs", "vm_name_changed"})
 # The texts of a row that can be corrected.
 _CORRECTED = {
     "vm": _("VM"),
@@ -48,69 +42,34 @@ _CORRECTED = {
     "port_group": _("Port group"),
     "note": _("Note"),
 }
-# Lines of a file that are not imported: labels for one and for many.
-_SKIPPED_LABELS: dict[str, Any] = {
-    "blank": ngettext_lazy("%(number)s blank line", "%(number)s blank lines", "count"),
-    "header": ngettext_lazy("%(number)s repeated header", "%(number)s repeated headers", "count"),
-    "template": ngettext_lazy("%(number)s template", "%(number)s templates", "count"),
-    "srm_placeholder": ngettext_lazy(
-        "%(number)s placeholder of Site Recovery Manager",
-        "%(number)s placeholders of Site Recovery Manager",
-        "count",
-    ),
-    "vcls": ngettext_lazy(
-        "%(number)s vSphere Cluster Services VM", "%(number)s vSphere Cluster Services VMs", "count"
-    ),
-    "floating_address": ngettext_lazy(
-        "%(number)s floating address", "%(number)s floating addresses", "count"
-    ),
-    "guest_only_interface": ngettext_lazy(
-        "%(number)s interface without a virtual NIC",
-        "%(number)s interfaces without a virtual NIC",
-        "count",
-    ),
-}
 
 
 class VMImportPages(imports.ImportPages[VMImport]):
     kind = drafts.IMPORTS
     notify = staticmethod(tasks.notify_import_worker)
-    template = "import_one.html"
+    template = "import_vm.html"
     endpoint = "imports"
-    unnamed = _("Import %(number)s")
-    unnamed_inside = _("import %(number)s")
+    what = _("VMs")
     formats = display.FORMATS
-    status_labels = display.STATUS_LABELS
-    conflict_help = _("in conflict with the register, the network or another row")
-    refused_help = _("invalid, or not allowed to be written")
+    line = "row"
 
     def view(self, request: HttpRequest, row: VMImport) -> HttpResponse:
         if request.method != "POST" or request.POST.get("action") != "map":
             return super().view(request, row)
         self.require_change(request)
-        mapping_errors, form = None, None
+        unsaved = None
         with pages.errors_as_messages(request):
-            mapping_errors, form = mapping.save_mapping(request, row)
-        if form is None or not (mapping_errors or form.conflicts):
+            unsaved = mapping.save_mapping(request, row)
+        if unsaved is None:
             return HttpResponseRedirect(request.get_full_path())
-        groups = mapping.mapping_context(request, row, mapping_errors, form)
-        return self.page(request, row, groups=groups)
+        return self.page(request, row, groups=mapping.mapping_context(request, row, unsaved))
 
-    def context(
-        self, request: HttpRequest, row: VMImport, effect: dict[str, int]
-    ) -> dict[str, Any]:
+    def context(self, request: HttpRequest, row: VMImport) -> dict[str, Any]:
         drafted = row.status == Status.DRAFTED
-        may_change = request.user.has_perm("claims.change_vmimport")
-        is_claims = row.target == ImportTarget.IPAMCLAIMS
+        may_change = drafted and self.kind.permits(request.user, "change")
         return {
-            "vm_import": row,
             "everything": scoped.request_scope(request).everything,
-            "kind_singular": "IPAMClaim" if is_claims else gettext("entry"),
-            "kind_plural": "IPAMClaims" if is_claims else gettext("entries"),
-            "skipped_lines": [_skipped_text(name, count) for name, count in row.left_out.items()],
-            "lacking": corrections.rows_lacking_family(row).count()
-            if drafted and may_change
-            else 0,
+            "lacking": corrections.rows_lacking_family(row).count() if may_change else 0,
             "groups": mapping.mapping_context(request, row) if drafted else None,
             "without_namespace": import_mapping.without_namespace(row) if drafted else 0,
             "waves": _available_waves(request, row),
@@ -118,63 +77,21 @@ class VMImportPages(imports.ImportPages[VMImport]):
             "follows": _is_written_to_cluster(row),
         }
 
-    def rows(self, row: VMImport) -> QuerySet[ImportRow]:
-        rows: QuerySet[ImportRow] = row.rows.select_related("network")
-        return rows
-
     def lines(self, row: VMImport, rows: list[ImportRow]) -> dict[str, Any]:
-        lines = list(self._lines(row, rows))
+        prefetch_related_objects(rows, "network")
+        lines = list(_lines(row, rows))
         renamed = any(line["renamed"] for line in lines)
         return {"rows": lines, "shared_notes": _share_notes(lines), "renamed": renamed}
 
-    def _lines(self, vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
-        statuses: dict[int, str] = {}
-        if vm_import.status == Status.COMMITTED:
-            statuses = manifests.row_statuses(vm_import, [row.number for row in rows])
-        for row in rows:
-            vm_status_name = statuses.get(row.number)
-            yield {
-                "row": row,
-                "status": self.row_badge(row.status),
-                "vm": row.vm or row.source_vm,
-                "link": reverse("admin:find", query={"q": row.vm}) if row.written else "",
-                "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
-                "mac": row.mac or row.source_mac,
-                "ips": row.ips or row.source_ips,
-                "namespace": row.namespace or row.source_namespace,
-                "reasons": _reasons(row),
-                "differences": display.differences(row),
-                "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",
-                "choices": list(_address_choices(row)),
-                "bad": row.status in imports.BAD,
-            }
-
-    def undo_effects(self, row: VMImport, effect: dict[str, int]) -> list[str]:
-        effects = []
-        if new := effect["new"]:
-            text = ngettext(
-                "%(number)s record that the import created is deleted.",
-                "%(number)s records that the import created are deleted.",
-                new,
-            )
-            effects.append(text % {"number": admin_display.digits(new)})
-        if changed := effect["changed"]:
-            text = ngettext(
-                "%(number)s changed record gets its previous values.",
-                "%(number)s changed records get their previous values.",
-                changed,
-            )
-            effects.append(text % {"number": admin_display.digits(changed)})
-        if _is_written_to_cluster(row):
-            text = gettext("The next sync writes these changes to %(cluster)s.")
-            effects.append(text % {"cluster": row.cluster.name})
+    def undo_effects(self, row: VMImport) -> list[str]:
         text = gettext(
             "The import cannot be undone while a VM runs with one of these records, or if one was"
             " changed afterwards."
         )
-        return [*effects, text]
-
-    # --- buttons ----------------------------------------------------------------------------------
+        if not _is_written_to_cluster(row):
+            return [text]
+        synced = gettext("The next sync writes these changes to %(cluster)s.")
+        return [synced % {"cluster": row.cluster.name}, text]
 
     def actions(self) -> dict[str, Callable[[HttpRequest, VMImport], HttpResponse | None]]:
         return super().actions() | {
@@ -188,40 +105,15 @@ class VMImportPages(imports.ImportPages[VMImport]):
             value = getattr(row, corrections.COLUMNS[name])
             yield name, label, ", ".join(value) if name == "ips" else value
 
-    def correct(
-        self, request: HttpRequest, row: VMImport, number: int, version: versions.Version
-    ) -> None:
-        post_data = request.POST
+    def corrections(self, sent: Mapping[str, str]) -> dict[str, Any]:
         values: dict[str, Any] = {
-            name: post_data[name][: corrections.MOST_IPS * 100]
+            name: sent[name][: corrections.MOST_IPS * 100]
             for name in corrections.COLUMNS
-            if name in post_data
+            if name in sent
         }
         if "ips" in values:
             values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
-        line = self.kind.correct_row(
-            row.pk, number, values, version=version, **imports.actor(request)
-        )
-        if line.status not in imports.BAD:
-            words = {"row": line.row, "status": RowStatus(line.status).label}
-            messages.success(request, gettext("Row %(row)s is %(status)s now.") % words)
-            return
-        reason = pages.sentence(line.reasons[0]["message"]) if line.reasons else ""
-        text = (
-            gettext("Row %(row)s is still in conflict. %(reason)s")
-            if line.status == RowStatus.CONFLICT
-            else gettext("Row %(row)s is still refused. %(reason)s")
-        )
-        messages.warning(request, text % {"row": line.row, "reason": reason})
-
-    def cancel(self, request: HttpRequest, row: VMImport) -> None:
-        changed = self.kind.cancel(row.pk, **imports.actor(request))
-        messages.success(
-            request,
-            gettext("The import was cancelled; nothing was written.")
-            if changed.status == Status.CANCELLED
-            else gettext("The import is being cancelled; nothing will be written."),
-        )
+        return values
 
     def _assign_free_address(self, request: HttpRequest, row: VMImport) -> None:
         line = drafts.assign_free_addresses(
@@ -236,6 +128,29 @@ class VMImportPages(imports.ImportPages[VMImport]):
 
 
 PAGES = VMImportPages()
+
+
+def _lines(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
+    statuses: dict[int, str] = {}
+    if vm_import.status == Status.COMMITTED:
+        statuses = manifests.row_statuses(vm_import, [row.number for row in rows])
+    for row in rows:
+        vm_status_name = statuses.get(row.number)
+        yield {
+            "row": row,
+            "vm": row.vm or row.source_vm,
+            "link": reverse("admin:find", query={"q": row.vm}) if row.written else "",
+            "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
+            "mac": row.mac or row.source_mac,
+            "ips": row.ips or row.source_ips,
+            "namespace": row.namespace or row.source_namespace,
+            "reasons": [
+                reason for reason in imports.reasons(row) if reason["code"] not in _SHOWN_BY_THE_ROW
+            ],
+            "differences": display.differences(row),
+            "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",
+            "choices": list(_address_choices(row)),
+        }
 
 
 def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
@@ -266,13 +181,6 @@ def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
     messages.success(request, format_html(text, count=admin_display.digits(added), wave=link))
 
 
-def _skipped_text(name: str, count: int) -> str:
-    number = admin_display.digits(count)
-    if name not in _SKIPPED_LABELS:
-        return f"{number} {name}"
-    return str(_SKIPPED_LABELS[name] % {"count": count, "number": number})
-
-
 def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
     """Yield each address that the row could keep, if it has too many, with the addresses it has then."""
     if any(reason["code"] == address_requests.TOO_MANY for reason in row.reasons):
@@ -282,19 +190,14 @@ def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
                 yield ip, ", ".join([ip, *rest])
 
 
-def _reasons(row: ImportRow) -> list[dict[str, Any]]:
-    """Return the reasons of a row, errors before notes."""
-    reason_rows = [
-        reason | {"note": reason["code"] in _NOTE_CODES or reason["code"].endswith("_set_aside")}
-        for reason in row.reasons
-        if reason["code"] not in {"differs", _RENAMED}
-    ]
-    return sorted(reason_rows, key=lambda reason: bool(reason["note"]))
-
-
 def _share_notes(lines: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """Return each note that several rows have, and how many; in the rows it is replaced by its number."""
-    notes = [reason for line in lines for reason in line["reasons"] if reason["note"]]
+    """Return each warning or note that several rows have, and how many; in the rows it is replaced by its number."""
+    notes = [
+        reason
+        for line in lines
+        for reason in line["reasons"]
+        if reason["note"] or reason["warning"]
+    ]
     shared, numbers = tables.shared_texts(note["message"] for note in notes)
     for note in notes:
         note["number"] = numbers.get(note["message"], 0)

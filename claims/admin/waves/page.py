@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django_stubs_ext import StrOrPromise
 
 from claims.admin import tables
 from claims.admin.imports import display
@@ -153,16 +152,13 @@ def _vm_row(machine: WaveMachine, numbers: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _available_imports(request: HttpRequest, wave: Wave) -> list[tuple[VMImport, StrOrPromise]]:
-    """Return the newest imports into the wave's cluster whose VMs can be added, with their status."""
+def _available_imports(request: HttpRequest, wave: Wave) -> list[VMImport]:
+    """Return the newest imports into the wave's cluster whose VMs can be added."""
     states = (Status.DRAFTED, Status.COMMITTED)
     vm_imports = drafts.IMPORTS.visible(request.user).filter(
         cluster=wave.cluster_id, status__in=states
     )
-    return [
-        (vm_import, display.STATUS_LABELS[vm_import.status])
-        for vm_import in vm_imports[:_MOST_IMPORTS]
-    ]
+    return list(vm_imports[:_MOST_IMPORTS])
 
 
 def _perform_action(request: HttpRequest, wave: Wave) -> bool:

@@ -23,6 +23,7 @@ from pools.core.spreadsheet_cells import Row
 from pools.platform.files import archives, workbooks
 from pools.platform.files.archives import file_error
 from pools.platform.files.texts import decode
+from pools.platform.imports.lifecycle import Certainty, Recognition
 
 __all__ = [
     "LARGEST",
@@ -31,6 +32,7 @@ __all__ = [
     "from_rows",
     "from_text",
     "open_file",
+    "recognise",
     "template_csv",
 ]
 
@@ -69,6 +71,7 @@ class FileReading:
     _source: Source
     total: int | None = None
     notes: tuple[errors.FieldProblem, ...] = ()
+    layout: ColumnLayout | None = None  # of a table
     skipped: Skipped = field(default_factory=Skipped)
 
     def rows(self) -> Iterator[VMInterface]:
@@ -115,6 +118,27 @@ def from_text(text: str) -> FileReading:
         raise file_error("encoding", message) from None
     archives.check_kind(data)
     return _text(data)
+
+
+def recognise(name: str, content: bytes) -> Recognition:
+    """Return what a file is read as, and by which columns or objects. Raises InvalidInput as `open_file` does."""
+    reading = open_file(name, content, already_counted=True)
+    layout = reading.layout
+    if layout is None:
+        return Recognition(reading.format, Certainty.PRODUCT, "the objects in it")
+    names = [layout.names[column] for column in sorted(layout.used_columns) if layout.names]
+    evidence = f"the columns {', '.join(names)}" if names else "lines with names and addresses"
+    if layout.mac >= 0 and not names:
+        evidence = "lines with MAC addresses"
+    return Recognition(reading.format, _certainty(layout), evidence)
+
+
+def _certainty(layout: ColumnLayout) -> Certainty:
+    """A table of VMs has their names and MAC addresses; one without MACs may be a register of addresses."""
+    if layout.kind in (columns.VNETWORK, columns.VINFO):
+        return Certainty.PRODUCT
+    has_both = layout.mac >= 0 and (layout.vm >= 0 or not layout.names)
+    return Certainty.TABLE if has_both else Certainty.COLUMNS
 
 
 def from_rows(rows: Sequence[object]) -> FileReading:
@@ -182,7 +206,11 @@ def _reading(
         notes += (VINFO_ONLY,)
     others = [table for table in source_tables if table.layout.kind == columns.VINFO != kind]
     return FileReading(
-        _format(kind, container), lambda skipped: _read_parts(best, others, skipped), total, notes
+        _format(kind, container),
+        lambda skipped: _read_parts(best, others, skipped),
+        total,
+        notes,
+        best[0].layout,
     )
 
 

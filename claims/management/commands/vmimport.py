@@ -31,7 +31,7 @@ class Command(base.BaseCommand):
     help = (
         "Import VMs from a file (RVTools, MTV inventory, PowerCLI, the template, IPPool or IPAMClaim"
         " YAML, a list). The import is a draft with a status for each row; --commit writes it."
-        " Exits with 1 if the file cannot be read, and with 2 if rows are in conflict or refused"
+        " Exits with 1 if the file cannot be read, and with 2 if rows are in conflict or invalid"
         " (without --skip-bad nothing is written then)."
     )
 
@@ -71,7 +71,7 @@ class Command(base.BaseCommand):
         if vm_import.error_code:
             raise base.CommandError(f"Nothing was written. {vm_import.error}", returncode=BAD)
         if bad:
-            raise base.CommandError("Rows are in conflict or refused.", returncode=BAD)
+            raise base.CommandError("Rows are in conflict or invalid.", returncode=BAD)
 
     def _import(self, options: dict[str, Any]) -> VMImport:
         port_groups = documents.load_json(options["mapping"].encode())

@@ -242,7 +242,7 @@ import_reasons AS (
   UNION ALL
     SELECT j.number, true, 'several_primary_interfaces', 'The VM ' || concat_ws('/', NULLIF(j.namespace, ''), j.vm)
         || ' would have several interfaces on primary networks (rows ' || array_to_string(t.lines[1:10], ', ')
-        || ', and what is registered); a VM has one: skip the others, or map them to a secondary network.'
+        || ', and what is registered); a VM has one: leave the others out, or map them to a secondary network.'
     FROM checked_rows j JOIN crowded_vms t ON t.namespace = j.namespace AND t.vm = j.vm
     JOIN claims_network n ON n.id = j.network_id AND n.role = 'primary'
     WHERE NOT EXISTS (SELECT FROM name_collisions x WHERE x.namespace = j.namespace AND x.vm = j.vm)),

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-from django.contrib import messages
-from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
@@ -18,8 +16,7 @@ from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
 from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
 from pools.models.imports import RowStatus
-from pools.platform import versions
-from pools.platform.admin import display, imports, pages
+from pools.platform.admin import imports
 from pools.register import overlaps
 from pools.register.imports import drafts
 from pools.register.imports import rows as import_rows
@@ -28,9 +25,9 @@ from pools.register.imports import rows as import_rows
 class RegisterImportPages(imports.ImportPages[RegisterImport]):
     kind = drafts.IMPORTS
     notify = staticmethod(tasks.notify_import_worker)
-    template = "register_import.html"
+    template = "import_register.html"
     endpoint = "imports"
-    unnamed = unnamed_inside = _("Register import %(number)s")
+    what = _("Register")
     formats = {
         "netbox": _("NetBox, CSV"),
         "netbox-api": _("NetBox, REST API"),
@@ -38,13 +35,7 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
         "infoblox": _("Infoblox, CSV"),
         "spreadsheet": _("spreadsheet"),
     }
-    conflict_help = _("in conflict with the register or another row")
-    refused_help = _("invalid, or outside of every pool")
-
-    def context(
-        self, request: HttpRequest, row: RegisterImport, effect: dict[str, int]
-    ) -> dict[str, Any]:
-        return {"register_import": row}
+    line = "line"
 
     def lines(self, row: RegisterImport, rows: list[RegisterRow]) -> dict[str, Any]:
         pools = _registered_pools(rows)
@@ -60,61 +51,26 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
             ]
         }
 
-    def undo_effects(self, row: RegisterImport, effect: dict[str, int]) -> list[str]:
-        effects = []
-        if new := effect["new"]:
-            text = ngettext(
-                "%(number)s container, pool, range or address that the import created is removed.",
-                "%(number)s containers, pools, ranges and addresses that the import created are removed.",
-                new,
-            )
-            effects.append(text % {"number": display.digits(new)})
-        if changed := effect["changed"]:
-            text = ngettext(
-                "%(number)s changed object gets its previous values.",
-                "%(number)s changed objects get their previous values.",
-                changed,
-            )
-            effects.append(text % {"number": display.digits(changed)})
-        if released := effect["released"]:
-            text = ngettext(
-                "%(number)s released object is restored, unless somebody else has its addresses by now.",
-                "%(number)s released objects are restored, unless somebody else has their addresses by now.",
-                released,
-            )
-            effects.append(text % {"number": display.digits(released)})
-        if row.netbox_source and row.netbox_source.every_minutes:
-            effects.append(
-                gettext(
-                    "The next run of the mirror does the same again: switch off its schedule first."
-                )
-            )
-        effects.append(
-            gettext("The import cannot be undone while somebody else holds addresses in its pools.")
+    def undo_effects(self, row: RegisterImport) -> list[str]:
+        text = gettext(
+            "The import cannot be undone while somebody else holds addresses in its pools."
         )
-        return effects
+        if not (row.netbox_source and row.netbox_source.every_minutes):
+            return [text]
+        mirrored = gettext(
+            "The next run of the mirror does the same again: switch off its schedule first."
+        )
+        return [mirrored, text]
 
     def inputs(self, row: RegisterRow) -> Iterator[imports.Input]:
         return iter(()) if import_rows.follows(row) else _inputs(row)
 
-    def correct(
-        self, request: HttpRequest, row: RegisterImport, number: int, version: versions.Version
-    ) -> None:
-        values = {
+    def corrections(self, sent: Mapping[str, str]) -> dict[str, Any]:
+        return {
             name: text[: attributes.LONGEST]
-            for name, text in request.POST.items()
+            for name, text in sent.items()
             if name in {*drafts.CORRECTED, "alike"} or attributes.is_attribute(name)
         }
-        line = self.kind.correct_row(
-            row.pk, number, values, version=version, **imports.actor(request)
-        )
-        words = {"line": line.line, "status": RowStatus(line.status).label}
-        text = gettext("Row %(line)s is %(status)s now.") % words
-        if line.status in imports.BAD:
-            reason = pages.sentence(line.reasons[0]["message"]) if line.reasons else ""
-            messages.warning(request, f"{text} {reason}")
-        else:
-            messages.success(request, text)
 
 
 PAGES = RegisterImportPages()
@@ -139,11 +95,10 @@ def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
         "row": row,
         "pool": pools.get(row.number, row.pool_name),
         "link": reverse("admin:find", query={"q": found}) if row.written else "",
-        "status": PAGES.row_badge(row.status),
         "place": shown,
         "target": row.get_target_display() if row.target else "",
         "space": row.space_name,
-        "bad": row.status in imports.BAD,
+        "reasons": imports.reasons(row),
         "candidates": drafts.candidates(row),
         "attributes": list(_attributes(row)),
         "differences": list(_differences(row)),

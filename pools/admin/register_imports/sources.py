@@ -5,49 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
 
 from pools import tasks
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.register_imports.form import mapping_field
-from pools.admin.register_imports.page import PAGES
-from pools.core import errors, holders
+from pools.admin.register_imports.form import RegisterOptions
+from pools.core import holders
 from pools.models import Cluster, NetBoxSource, RegisterImport
-from pools.models.pools import DAY
 from pools.platform.admin import columns, display, imports, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register.imports import sources
 
-LIST = "admin:pools_netboxsource_changelist"
 _RUNS = 20  # on the page of a source
 
 
-_TOKEN_HELP = _(
-    "Needs the permission to view aggregates, prefixes, IP ranges and IP addresses. It is stored "
-    "encrypted and never shown."
+_INTRO = _(
+    "NetBox is read over its REST API; nothing is written to it. Its prefixes and addresses become containers, pools"
+    " and held blocks."
 )
-_KEPT_TOKEN_HELP = _("It is stored encrypted and never shown; empty keeps the present one.")
 
 
-def _token_field(*, required: bool = True, help_text: Any = _TOKEN_HELP) -> fields.ParsedField:
-    return fields.ParsedField(
-        sources.parse_token,
-        label=_("API token"),
-        required=required,
-        widget=fields.password(),
-        help_text=help_text,
-    )
+class NetBoxSourceForm(row_forms.RowForm, RegisterOptions):
+    """A source; of one that is changed, the token is kept if it is empty."""
 
-
-class NetBoxSourceForm(row_forms.RowForm):
     name = fields.ParsedField(
         lambda text: holders.parse_label(text.strip()),
         label=_("Name"),
@@ -59,7 +46,15 @@ class NetBoxSourceForm(row_forms.RowForm):
         widget=fields.text(placeholder="https://netbox.example.org"),
         help_text=_("The URL of its start page. HTTPS only."),
     )
-    token = _token_field()
+    token = fields.ParsedField(
+        sources.parse_token,
+        label=_("API token"),
+        widget=fields.password(),
+        help_text=_(
+            "Needs the permission to view aggregates, prefixes, IP ranges and IP addresses. It is stored "
+            "encrypted and never shown."
+        ),
+    )
     ca = fields.ParsedField(
         sources.parse_ca,
         label=_("CA certificate"),
@@ -68,7 +63,6 @@ class NetBoxSourceForm(row_forms.RowForm):
         help_text=_("PEM. Required if the certificate of NetBox is issued by a private CA."),
     )
     cluster = cluster_fields.cluster_field()
-    mapping = mapping_field()
     every_minutes = forms.IntegerField(
         label=_("Mirror every … minutes"),
         required=False,
@@ -77,22 +71,17 @@ class NetBoxSourceForm(row_forms.RowForm):
         widget=fields.text(inputmode="numeric"),
         help_text=_("Empty: it is read only when somebody starts a run."),
     )
-    cooldown = fields.DurationField(label=_("Cooldown of new pools"), initial="1d")
+    field_order = ("name", "url", "token", "ca", "cluster", "mapping", "every_minutes", "cooldown")
 
     def values(self) -> dict[str, Any]:
         """Return the values of a source, without the token."""
         cleaned = self.cleaned_data
-        cooldown = cleaned["cooldown"]
+        names = ("name", "url", "cluster", "every_minutes")
         return {
-            **{name: cleaned[name] for name in ("name", "url", "cluster", "every_minutes")},
+            **{name: cleaned[name] for name in names},
             "ca": cleaned["ca"] or "",
-            "mapping": cleaned["mapping"] or {},
-            "cooldown_seconds": DAY if cooldown is None else cooldown,
+            **self.register_options(),
         }
-
-
-class NetBoxSourceEditForm(NetBoxSourceForm):
-    token = _token_field(required=False, help_text=_KEPT_TOKEN_HELP)
 
 
 @sensitive_post_parameters("token")
@@ -100,35 +89,33 @@ def _add(request: HttpRequest) -> HttpResponse:
     form = NetBoxSourceForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         token = form.cleaned_data["token"]
-        try:
+        with pages.errors_at_field(form, "name"):
             made = sources.create(form.values(), token=token, author=pages.author(request))
-        except errors.IpamError as error:
-            pages.add_errors(form, error, lambda _problem: "name")
-        else:
             return HttpResponseRedirect(display.url_of(made))
-    return _form_page(request, form, gettext("Add NetBox source"), reverse(LIST))
+    title = gettext("Add NetBox source")
+    return pages.form_page(request, NetBoxSource, form, title=title, intro=_INTRO)
 
 
 @sensitive_post_parameters("token")
 def _edit(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
-    form = NetBoxSourceEditForm(request.POST or None)
+    form = NetBoxSourceForm(request.POST or None)
+    form.fields["token"].required = False
+    form.fields["token"].help_text = _(
+        "It is stored encrypted and never shown; empty keeps the present one."
+    )
     form.show_row(source, _shown_values, columns={"cooldown": "cooldown_seconds"})
     if request.method == "POST" and form.is_valid():
-        token = form.cleaned_data["token"]
-        try:
+        with pages.errors_at_field(form, lambda problem: problem.field or "name"):
             sources.change(
                 source.pk,
                 form.values(),
-                token=token,
+                token=form.cleaned_data["token"],
                 author=pages.author(request),
                 version=form.check_version,
             )
-        except errors.IpamError as error:
-            pages.add_errors(form, error, lambda problem: problem.field or "name")
-        else:
             return HttpResponseRedirect(display.url_of(source))
     title = gettext("Edit %(source)s") % {"source": source.name}
-    return _form_page(request, form, title, display.url_of(source))
+    return pages.form_page(request, source, form, title=title, intro=_INTRO)
 
 
 def _shown_values(source: NetBoxSource) -> dict[str, Any]:
@@ -147,22 +134,6 @@ def _mapping_text(source: NetBoxSource) -> str:
         for kind, clusters in source.mapping.items()
         for name, cluster in clusters.items()
         if cluster in names
-    )
-
-
-def _form_page(request: HttpRequest, form: forms.Form, title: str, back: str) -> HttpResponse:
-    return pages.page(
-        request,
-        "edit_form.html",
-        title=title,
-        intro=gettext(
-            "NetBox is read over its REST API; nothing is written to it. Its prefixes and addresses become"
-            " containers, pools and held blocks."
-        ),
-        opts=NetBoxSource._meta,
-        form=form,
-        button=gettext("Save"),
-        back=back,
     )
 
 
@@ -192,14 +163,12 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
     return pages.page(
         request,
         "netbox_source.html",
+        source,
         title=source.name,
-        opts=NetBoxSource._meta,
-        original=source,
-        source=source,
         runs=[
             {
                 "run": run,
-                "state": PAGES.badge(run),
+                "state": imports.badge(run),
                 "counts": imports.counts_text(run.counts),
                 "released": run.counts.get("released", 0),
             }
@@ -209,22 +178,17 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
     )
 
 
-def _delete(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            sources.delete(source.pk, author=pages.author(request))
-            text = gettext("The NetBox source %(source)s was deleted.")
-            messages.success(request, text % {"source": source.name})
-        return HttpResponseRedirect(reverse(LIST))
-    return pages.confirmation(
+def _delete(request: HttpRequest, source: NetBoxSource) -> HttpResponseBase:
+    return pages.deletion(
         request,
         source,
+        lambda: sources.delete(source.pk, author=pages.author(request)),
         title=gettext("Delete the NetBox source %(source)s?") % {"source": source.name},
+        deleted=gettext("The NetBox source %(source)s was deleted.") % {"source": source.name},
         effects=[
             gettext("Its token is deleted, and it is not mirrored any more."),
             gettext("The containers, pools and addresses that it brought stay as they are."),
         ],
-        button=gettext("Yes, delete it"),
     )
 
 

@@ -129,7 +129,9 @@ def row_link(row: Any, text: object = "") -> SafeString:
 
 
 def url_of(row: Any) -> str:
-    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+    """The page of a row; that of a proxy is the page of its table's rows."""
+    meta = row._meta.concrete_model._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[row.pk])
 
 
 def state(word: str, title: StrOrPromise = "") -> SafeString:

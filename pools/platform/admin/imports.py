@@ -1,4 +1,4 @@
-"""The admin pages of imports (pools/platform/imports): badges, the page with its rows, and its buttons."""
+"""The admin page of an import (pools/platform/imports): its progress, its rows with their reasons, and its buttons."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import BadRequest
-from django.db.models import Q, QuerySet
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools.core import errors
 from pools.models.imports import Import, RowStatus
 from pools.models.imports import ImportStatus as Status
-from pools.platform import database, versions
+from pools.platform import database
 from pools.platform.admin import display, lists, pages, row_forms
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Imports
@@ -31,15 +30,16 @@ Input = tuple[str, StrOrPromise, str]  # a field of a row, its label and its tex
 
 PER_PAGE = 50
 BAD = (RowStatus.CONFLICT, RowStatus.REFUSED)
+WARNING = "warning"  # the filter of the rows with warnings
 
 # By the status of a row: its style, one of those of static/cadastre, its shape, and its meaning.
 _ROW_BADGES: dict[str, tuple[str, str, StrOrPromise]] = {
     "new": ("created", "+", _("not registered yet")),
     "changed": ("changed", "~", _("registered with other values")),
     "unchanged": ("unchanged", "=", _("already registered, unchanged")),
-    "conflict": ("conflict", "▲", ""),
-    "refused": ("refused", "✕", ""),
-    "skipped": ("ignored", "‖", _("skipped manually")),
+    "conflict": ("conflict", "▲", _("in conflict with the register, the network or another row")),
+    "refused": ("refused", "✕", _("cannot be imported as it is")),
+    "skipped": ("ignored", "‖", _("left out by a user")),
     "vanished": ("pending", "?", _("the source has it no more: release it, or keep it here")),
     "released": ("ignored", "↓", _("released: the source has it no more, or with other ends")),
 }
@@ -52,6 +52,25 @@ _STATUS_BADGES: dict[str, tuple[str, str]] = {
     Status.UNDONE: ("ignored", "↶"),
     Status.CANCELLED: ("ignored", "✕"),
     Status.FAILED: ("failed", "▲"),
+}
+
+# What undoing an import does to its rows, by their status: for one and for many.
+_UNDONE: dict[str, Any] = {
+    "new": ngettext_lazy(
+        "%(number)s record that the import created is deleted.",
+        "%(number)s records that the import created are deleted.",
+        "count",
+    ),
+    "changed": ngettext_lazy(
+        "%(number)s changed record gets its previous values.",
+        "%(number)s changed records get their previous values.",
+        "count",
+    ),
+    "released": ngettext_lazy(
+        "%(number)s released object is restored, unless somebody else has its addresses by now.",
+        "%(number)s released objects are restored, unless somebody else has their addresses by now.",
+        "count",
+    ),
 }
 
 
@@ -77,6 +96,62 @@ def actor(request: HttpRequest) -> dict[str, Any]:
     return {"author": pages.author(request), "user": request.user}
 
 
+# --- badges and texts -----------------------------------------------------------------------------
+
+
+def row_badge(status: str) -> SafeString:
+    style, shape, title = _ROW_BADGES[status]
+    return display.badge(style, shape, RowStatus(status).label, title)
+
+
+def badge(row: Import) -> SafeString:
+    return display.badge(*_STATUS_BADGES[row.status], Status(row.status).label, row.error)
+
+
+def name(row: Import) -> str:
+    return row.file_name or gettext("Import %(number)s") % {"number": row.pk}
+
+
+def counts_stack(row: Import) -> SafeString:
+    lines = [
+        format_html(
+            '<span class="cad-nowrap">{} {}</span>', row_badge(status), display.digits(number)
+        )
+        for status in RowStatus.values
+        if (number := row.counts.get(status))
+    ]
+    return display.stack(lines)
+
+
+def commit_text(effect: Mapping[str, int]) -> str:
+    """Return what the button that commits a draft says; "" if no row of it would be written."""
+    writes, bad = effect["writes"], effect["bad"]
+    if not writes:
+        return ""
+    words = {"writes": display.digits(writes), "bad": display.digits(bad)}
+    if not bad:
+        return ngettext("Import %(writes)s row", "Import %(writes)s rows", writes) % words
+    text = ngettext(
+        "Import %(writes)s valid row, leave %(bad)s out",
+        "Import %(writes)s valid rows, leave %(bad)s out",
+        writes,
+    )
+    return text % words
+
+
+def reasons(row: Any) -> list[dict[str, Any]]:
+    """Return the reasons of a row: those of its status, then its warnings, then notes."""
+    status_reasons = [
+        reason
+        | {
+            "warning": states.is_warning(row.status, reason["code"]),
+            "note": states.is_note(reason["code"]),
+        }
+        for reason in row.reasons
+    ]
+    return sorted(status_reasons, key=lambda reason: (reason["note"], reason["warning"]))
+
+
 class CorrectionForm(row_forms.RowForm):
     """The texts of a row of a draft that can be corrected: (field, label, text)."""
 
@@ -92,80 +167,40 @@ class CorrectionForm(row_forms.RowForm):
 
 
 class ImportPages(ABC, Generic[Row]):
-    """The pages of one kind of imports; `notify` wakes a worker for an import."""
+    """The page of one kind of imports; `notify` wakes a worker for an import."""
 
     kind: Imports[Row]
     notify: Callable[[int], None]
     template: str
     endpoint: str  # of REST
-    unnamed: StrOrPromise  # name of an import without a file: a text with %(number)s
-    unnamed_inside: StrOrPromise  # the same inside of a sentence
+    what: ClassVar[StrOrPromise]  # its rows, in the list of imports
     formats: Mapping[str, StrOrPromise]
-    status_labels: Mapping[str, StrOrPromise] = dict(Status.choices)
-    conflict_help: StrOrPromise
-    refused_help: StrOrPromise
+    line: ClassVar[str]  # the attribute of a row that has its place in the file
 
     # --- what a kind says -------------------------------------------------------------------------
 
-    @abstractmethod
-    def context(self, request: HttpRequest, row: Row, effect: dict[str, int]) -> dict[str, Any]:
+    def context(self, _request: HttpRequest, _row: Row) -> dict[str, Any]:
         """Return what the template of the page needs beside what all kinds have."""
-
-    def rows(self, row: Row) -> QuerySet[Any]:
-        """Return the rows of an import with what their lines show."""
-        rows: QuerySet[Any] = row.rows.all()
-        return rows
+        return {}
 
     @abstractmethod
     def lines(self, row: Row, rows: list[Any]) -> dict[str, Any]:
         """Return the lines of a page of rows as `rows`, and what the template shows beside them."""
 
     @abstractmethod
-    def undo_effects(self, row: Row, effect: dict[str, int]) -> list[str]:
-        """Return sentences on what undoing an import does."""
+    def undo_effects(self, row: Row) -> list[str]:
+        """Return sentences on what undoing an import of the kind does, and when it cannot be undone."""
 
     @abstractmethod
     def inputs(self, row: Any) -> Iterable[Input]:
         """Return the texts of a row of an import that can be corrected."""
 
     @abstractmethod
-    def correct(
-        self, request: HttpRequest, row: Row, number: int, version: versions.Version
-    ) -> None:
-        """Save the typed values of a row, also invalid ones: the row then shows what is still invalid."""
+    def corrections(self, sent: Mapping[str, str]) -> dict[str, Any]:
+        """Return the sent texts of a correction; what is invalid is said by the row afterwards."""
 
-    # --- badges -----------------------------------------------------------------------------------
-
-    def row_badge(self, status: str) -> SafeString:
-        style, shape, title = _ROW_BADGES[status]
-        special = {"conflict": self.conflict_help, "refused": self.refused_help}
-        return display.badge(style, shape, RowStatus(status).label, special.get(status, title))
-
-    def badge(self, row: Row) -> SafeString:
-        style, shape = _STATUS_BADGES[row.status]
-        return display.badge(style, shape, self.status_labels[row.status], row.error)
-
-    def format_name(self, row: Row) -> str:
+    def format_name(self, row: Import) -> str:
         return str(self.formats.get(row.format, row.format))
-
-    def name(self, row: Row) -> str:
-        return row.file_name or str(self.unnamed) % {"number": row.pk}
-
-    def name_and_format(self, row: Row) -> SafeString:
-        return display.two_lines(display.row_link(row, self.name(row)), self.format_name(row))
-
-    def counts_stack(self, row: Row) -> SafeString:
-        return display.stack(
-            [
-                format_html(
-                    '<span class="cad-nowrap">{} {}</span>',
-                    self.row_badge(status),
-                    display.digits(row.counts[status]),
-                )
-                for status in RowStatus.values
-                if row.counts.get(status)
-            ]
-        )
 
     # --- progress ---------------------------------------------------------------------------------
 
@@ -187,7 +222,7 @@ class ImportPages(ABC, Generic[Row]):
         if row.status == Status.QUEUED:
             return gettext("Waiting for a worker.")
         if not states.is_working(row):
-            return f"{str(self.status_labels[row.status]).capitalize()}."
+            return f"{str(Status(row.status).label).capitalize()}."
         done = display.digits(shown.done)
         if shown.total is None:
             return gettext("%(done)s rows") % {"done": done}
@@ -198,33 +233,26 @@ class ImportPages(ABC, Generic[Row]):
             return gettext("%(text)s; validating the rows") % {"text": text}
         if shown.remaining is None:
             return text
-        remaining = display.duration(max(shown.remaining, 1))
-        return gettext("%(text)s, about %(remaining)s left") % {
-            "text": text,
-            "remaining": remaining,
-        }
+        words = {"text": text, "remaining": display.duration(max(shown.remaining, 1))}
+        return gettext("%(text)s, about %(remaining)s left") % words
 
     # --- the page ---------------------------------------------------------------------------------
 
     def view(self, request: HttpRequest, row: Row) -> HttpResponse:
-        if request.method == "POST":
-            self.require_change(request)
-            return self._perform(request, row)
         question = (request.GET.get("ask", ""), row.status)
-        if question == ("undo", Status.COMMITTED):
+        asks_undo = question == ("undo", Status.COMMITTED)
+        asks_discard = question[0] == "discard" and row.status in states.CANCELLABLE
+        if request.method == "POST" or asks_undo or asks_discard:
             self.require_change(request)
+        if request.method == "POST":
+            return self._perform(request, row)
+        if asks_undo:
             return self._undo_page(request, row)
-        if question[0] == "discard" and row.status in states.CANCELLABLE:
-            self.require_change(request)
-            return self._discard_page(request, row)
-        return self.page(request, row)
+        return self._discard_page(request, row) if asks_discard else self.page(request, row)
 
     def require_change(self, request: HttpRequest) -> None:
-        pages.require(request, self._change_permission())
-
-    def _change_permission(self) -> str:
-        meta = self.kind.model._meta
-        return f"{meta.app_label}.change_{meta.model_name}"
+        if not self.kind.permits(request.user, "change"):
+            raise PermissionDenied
 
     def page(
         self,
@@ -236,55 +264,42 @@ class ImportPages(ABC, Generic[Row]):
         """Return the page, with a correction that was not saved in the place of its row's."""
         shown = self.progress_values(row)
         has_rows = not shown["working"] and row.status not in {Status.FAILED, Status.CANCELLED}
-        may_change = request.user.has_perm(self._change_permission())
+        may_change = self.kind.permits(request.user, "change")
         drafted, committed = row.status == Status.DRAFTED, row.status == Status.COMMITTED
-        effect = self._effect(row)
+        effect = _effect(row)
         has_effect = effect["writes"] + effect["released"] > 0
         return pages.page(
             request,
             self.template,
-            title=self.name(row),
-            opts=row._meta,
-            original=row,
-            state=self.badge(row),
+            row,
+            title=name(row),
+            state=badge(row),
             format=self.format_name(row),
             progress=shown if shown["working"] else None,
-            progress_url=self._url(row, "progress"),
+            progress_url=_url(row, "progress"),
             may_cancel=may_change and row.status in states.CANCELLABLE,
             may_change=may_change and drafted,
             may_undo=may_change and committed and not row.undo_wanted and has_effect,
+            may_add=self.kind.permits(request.user, "add"),
             drafted=drafted,
             effect=effect,
+            commit_text=commit_text(effect),
             listed=self._listed(request, row, correction) if has_rows else None,
             call=f"{self.endpoint}/{row.pk}/",
-            **{**self.context(request, row, effect), **context},
+            **{**self.context(request, row), **context},
         )
-
-    def _url(self, row: Row, name: str = "change", **query: Any) -> str:
-        parameters = {name: value for name, value in query.items() if value}
-        meta = row._meta
-        view = f"admin:{meta.app_label}_{meta.model_name}_{name}"
-        return reverse(view, args=[row.pk], query=parameters)
-
-    def _effect(self, row: Row) -> dict[str, int]:
-        """Return the numbers of rows by status, and of rows that a commit writes or leaves out."""
-        counts: dict[str, int] = dict.fromkeys(RowStatus.values, 0) | row.counts
-        return {
-            **counts,
-            "writes": counts["new"] + counts["changed"],
-            "bad": counts["conflict"] + counts["refused"],
-        }
 
     def _listed(
         self, request: HttpRequest, row: Row, correction: CorrectionForm | None
     ) -> dict[str, Any]:
         """Return one page of the filtered rows, with the chips that filter them."""
         status = request.GET.get("status", "")
-        status = status if status in RowStatus.values else ""
+        status = status if status in {*RowStatus.values, WARNING} else ""
         text = request.GET.get("q", "").replace("\0", "").strip()
         after = lists.parse_id(request.GET.get("after", ""))
-        rows = self.rows(row)
-        if status:
+        warned = states.with_warnings(row.rows.all())
+        rows = warned if status == WARNING else row.rows.all()
+        if status in RowStatus.values:
             rows = rows.filter(status=status)
         if text:
             rows = self.kind.search(rows, text)
@@ -297,46 +312,35 @@ class ImportPages(ABC, Generic[Row]):
         for line in lines["rows"]:
             is_kept = correction is not None and correction.row == line["row"]
             line["form"] = correction if is_kept else CorrectionForm(line["row"], self.inputs, None)
+            line["bad"] = line["row"].status in BAD
+            line["status"] = row_badge(line["row"].status)
         return {
             **lines,
-            "chips": list(self._chips(row, status, text)),
+            "chips": list(_chips(row, status, text, warned.count())),
             "search_text": text,
             "status": status,
+            "corrected": status in BAD and not row.counts.get(status) and not text,
             "after": after,
-            "first": self._url(row, **query) if after else "",
-            "more": self._url(row, **query, after=more) if more else "",
-            "here": self._url(row, **query, after=after),
+            "all": _url(row),
+            "first": _url(row, **query) if after else "",
+            "more": _url(row, **query, after=more) if more else "",
+            "here": _url(row, **query, after=after),
         }
-
-    def _chips(self, row: Row, chosen: str, text: str) -> Iterator[dict[str, Any]]:
-        """Yield a chip for all rows, and one for each status that a row has."""
-        yield {
-            "name": gettext("All"),
-            "count": sum(row.counts.values()),
-            "url": self._url(row, q=text),
-            "chosen": not chosen,
-        }
-        for status in RowStatus.values:
-            count = row.counts.get(status, 0)
-            if count or status == chosen:
-                yield {
-                    "badge": self.row_badge(status),
-                    "count": count,
-                    "url": self._url(row, q=text, status=status),
-                    "chosen": status == chosen,
-                }
 
     # --- questions before an action ---------------------------------------------------------------
 
-    def _name_inside(self, row: Row) -> str:
-        return row.file_name or str(self.unnamed_inside) % {"number": row.pk}
-
     def _undo_page(self, request: HttpRequest, row: Row) -> HttpResponse:
+        effect = _effect(row)
+        effects = [
+            text % {"count": effect[status], "number": display.digits(effect[status])}
+            for status, text in _UNDONE.items()
+            if effect[status]
+        ]
         return pages.confirmation(
             request,
             row,
-            title=gettext("Undo %(name)s?") % {"name": self._name_inside(row)},
-            effects=self.undo_effects(row, self._effect(row)),
+            title=gettext("Undo %(name)s?") % {"name": name(row)},
+            effects=[*effects, *self.undo_effects(row)],
             button=gettext("Undo the import"),
             action="undo",
         )
@@ -350,7 +354,7 @@ class ImportPages(ABC, Generic[Row]):
         return pages.confirmation(
             request,
             row,
-            title=title % {"name": self._name_inside(row)},
+            title=title % {"name": name(row)},
             effects=[text % {"rows": rows}, gettext("Nothing was written to the register.")],
             button=button,
             action="cancel",
@@ -367,7 +371,7 @@ class ImportPages(ABC, Generic[Row]):
             "check": self._revalidate,
             "commit": self._commit,
             "undo": self._undo,
-            "cancel": self.cancel,
+            "cancel": self._cancel,
         }
 
     def _perform(self, request: HttpRequest, row: Row) -> HttpResponse:
@@ -386,14 +390,29 @@ class ImportPages(ABC, Generic[Row]):
     def _correct(self, request: HttpRequest, row: Row) -> HttpResponse | None:
         """Correct a row; if somebody else did so meanwhile, show both and keep what was typed."""
         number = row_number(request)
-        corrected = self.rows(row).filter(number=number).first()
+        corrected = row.rows.filter(number=number).first()
         if corrected is None:
             raise errors.NotFound(gettext("There is no such row."))
         form = CorrectionForm(corrected, self.inputs, request.POST.dict())
         try:
-            self.correct(request, row, number, form.check_version)
+            line = self.kind.correct_row(
+                row.pk,
+                number,
+                self.corrections(request.POST),
+                version=form.check_version,
+                **actor(request),
+            )
         except errors.VersionMismatch:
             return self.page(request, row, correction=form)
+        words = {"row": getattr(line, self.line), "status": RowStatus(line.status).label}
+        if line.status not in BAD:
+            messages.success(request, gettext("Row %(row)s is %(status)s now.") % words)
+            return None
+        text = gettext("Row %(row)s is still invalid. %(reason)s")
+        if line.status == RowStatus.CONFLICT:
+            text = gettext("Row %(row)s is still in conflict. %(reason)s")
+        reason = pages.sentence(line.reasons[0]["message"]) if line.reasons else ""
+        messages.warning(request, text % {**words, "reason": reason})
         return None
 
     def _skip(self, request: HttpRequest, row: Row) -> None:
@@ -425,26 +444,44 @@ class ImportPages(ABC, Generic[Row]):
         else:
             messages.success(request, gettext("The import was undone."))
 
-    def cancel(self, request: HttpRequest, row: Row) -> None:
-        self.kind.cancel(row.pk, **actor(request))
-        messages.success(request, gettext("The import is cancelled; nothing is written."))
+    def _cancel(self, request: HttpRequest, row: Row) -> None:
+        changed = self.kind.cancel(row.pk, **actor(request))
+        text = gettext("The import is being cancelled; nothing will be written.")
+        if changed.status == Status.CANCELLED:
+            text = gettext("The import was cancelled; nothing was written.")
+        messages.success(request, text)
 
 
-class ImportAdmin(lists.ListAdmin[Row]):
-    """A list of imports; its page *add* takes files."""
+def _url(row: Import, page: str = "change", **query: Any) -> str:
+    parameters = {name: value for name, value in query.items() if value}
+    return reverse(f"admin:pools_import_{page}", args=[row.pk], query=parameters)
 
-    list_per_page = 50
-    search_fields: ClassVar = ("file_name",)
-    ordering = ("-pk",)
 
-    @staticmethod
-    def search(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
-        if "\0" in text:
-            return rows.none()
-        return rows.filter(Q(file_name__icontains=text) | Q(actor__icontains=text))
+def _effect(row: Import) -> dict[str, int]:
+    """Return the numbers of rows by status, of all, and of those that a commit writes or leaves out."""
+    counts: dict[str, int] = dict.fromkeys(RowStatus.values, 0) | row.counts
+    return {
+        **counts,
+        "all": sum(counts.values()),
+        "writes": counts["new"] + counts["changed"],
+        "bad": counts["conflict"] + counts["refused"],
+    }
 
-    def add_view(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
-        return super().add_view(request, *arguments, **options)
 
-    # CSRF protection would read the files to find the token: the page checks their size first.
-    add_view.csrf_exempt = True  # type: ignore[attr-defined]
+def _chips(row: Import, chosen: str, text: str, warned: int) -> Iterator[dict[str, Any]]:
+    """Yield a chip for all rows, one for each status that a row has, and one for the rows with warnings."""
+    title = gettext("imported all the same")
+    warnings = display.badge("warning", "▲", gettext("with warnings"), title)
+    counted: list[tuple[StrOrPromise, str, int]] = [
+        (gettext("All"), "", sum(row.counts.values())),
+        *((row_badge(status), status, row.counts.get(status, 0)) for status in RowStatus),
+        (warnings, WARNING, warned),
+    ]
+    for label, status, count in counted:
+        if count or status in {"", chosen}:
+            yield {
+                "label": label,
+                "count": count,
+                "url": _url(row, q=text, status=status),
+                "chosen": status == chosen,
+            }

@@ -270,9 +270,14 @@ class ListAdmin(Base[Row]):
         if object_id is None:
             pages.require(request, *page.permissions)
             return page.view(request, **more)
-        view_row = f"{self.opts.app_label}.view_{self.opts.model_name}"
-        pages.require(request, *(page.permissions or (view_row,)))
+        pages.require(request, *page.permissions)
+        if not page.permissions:
+            self.require_view(request)
         return page.view(request, self.row_or_404(request, object_id), **more)
+
+    def require_view(self, request: HttpRequest) -> None:
+        """Raise PermissionDenied unless the user may view rows of the list."""
+        pages.require(request, f"{self.opts.app_label}.view_{self.opts.model_name}")
 
     def row_or_404(self, request: HttpRequest, object_id: object) -> Row:
         """Return a row of the list. A hidden row, a missing row and an invalid id are the same 404."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         group
         | {
             "items": [
-                item | {"active": here and item is nearest}
+                item | {"active": here and nearest in (item, *item["below"])}
                 for item in group["items"]
                 if _is_permitted(item, request)
             ]
@@ -28,9 +29,9 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def entry(url: object) -> dict[str, str]:
-    """Return `group` and `title` of the menu item that links to `url`; empty if there is none."""
+    """Return `group` and `title` of the item that links to `url`, in the menu or below it; empty if there is none."""
     for group in _groups():
-        for item in group["items"]:
+        for item in _items(group):
             if item["link"] == str(url):
                 return {"group": str(group["title"]), "title": str(item["title"])}
     return {}
@@ -49,15 +50,23 @@ def _is_permitted(item: dict[str, Any], request: HttpRequest) -> bool:
 
 def _nearest_item(path: str) -> dict[str, Any] | None:
     """Return the item with the longest URL above a page."""
-    above = [
-        item for group in _groups() for item in group["items"] if path.startswith(item["link"])
-    ]
+    above = [item for group in _groups() for item in _items(group) if path.startswith(item["link"])]
     return max(above, key=lambda item: len(item["link"]), default=None)
+
+
+def _items(group: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the items of a group and those below them."""
+    for item in group["items"]:
+        yield from (item, *item["below"])
 
 
 @cache  # each page has all links, and a URL is made anew each time
 def _groups() -> list[dict[str, Any]]:
     return [
-        group | {"items": [item | {"link": reverse(item["url"])} for item in group["items"]]}
-        for group in settings.MENU
+        group | {"items": [_with_link(item) for item in group["items"]]} for group in settings.MENU
     ]
+
+
+def _with_link(item: dict[str, Any]) -> dict[str, Any]:
+    below = [_with_link(other) for other in item.get("below", ())]
+    return item | {"link": reverse(item["url"]), "below": below}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 from django import forms
@@ -80,7 +81,11 @@ def _subject(about: type[Model] | Model | None) -> dict[str, Any]:
     if isinstance(about, type):
         return {"opts": about._meta}
     name = about._meta.model_name or ""
-    return {"opts": about._meta, "original": about, "row": about, name: about}
+    original, table = about, about._meta.concrete_model
+    if about._meta.proxy and table is not None:  # its list is that of its table
+        original = copy(about)
+        original.__class__ = table
+    return {"opts": original._meta, "original": original, "row": about, name: about}
 
 
 def done(request: HttpRequest, message: str, to: Model | str) -> HttpResponseRedirect:

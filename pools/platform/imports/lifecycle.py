@@ -10,7 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
+from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
 from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet
@@ -27,6 +29,23 @@ Step = Callable[[int], None]  # called with the number of rows done
 _PAUSE = timedelta(seconds=10)  # from the start of an attempt to the next one, times their number
 
 KINDS: dict[str, Imports[Any]] = {}  # by the kind of an import; the apps' extensions fill it
+
+
+class Certainty(IntEnum):
+    """How sure a kind of imports is of what it reads."""
+
+    COLUMNS = 1  # that several kinds have
+    TABLE = 2  # of the kind
+    PRODUCT = 3  # by words that only its files have
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """What a kind of imports reads an upload as: a format, and what it knows it by: `the columns VM, MAC`."""
+
+    format: str
+    certainty: Certainty
+    evidence: str
 
 
 def ignore_progress(_rows_done: int) -> None:
@@ -51,11 +70,21 @@ class Imports(ABC, Generic[Row]):
     """
 
     model: type[Row]
+    several_files: ClassVar[bool] = False
     related: ClassVar[tuple[str, ...]] = ("cluster", "user")
     # Errors of a commit after which the import is a draft again; by others it has failed.
     refusals: ClassVar[tuple[type[errors.IpamError], ...]] = (errors.ImportHasBadRows,)
 
     # --- what a kind says -------------------------------------------------------------------------
+
+    def permits(self, user: Any, verb: str) -> bool:
+        """Return True if the user may `view`, `add` or `change` imports of the kind."""
+        meta = self.model._meta
+        return bool(user.has_perm(f"{meta.app_label}.{verb}_{meta.model_name}"))
+
+    @abstractmethod
+    def recognise(self, name: str, content: bytes) -> Recognition:
+        """Return what the kind reads a file or a pasted text as. Raises InvalidInput if it cannot."""
 
     def admit(self, row: Row, user: Any) -> None:
         """Raise NotAllowed if the user may not change the import."""

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Case, Count, F, Value, When
+from django.db.models import BooleanField, Case, Count, F, Func, QuerySet, Value, When
 
 from pools.core import errors
 from pools.models.fields import Clock, Now
@@ -44,11 +45,11 @@ def count_rows(row: Import) -> dict[str, int]:
 
 
 def check_rows(row: Import, counts: dict[str, int]) -> None:
-    """Raise ImportHasBadRows if rows are in conflict or refused, unless they are left out."""
+    """Raise ImportHasBadRows if rows are in conflict or invalid, unless they are left out."""
     if row.skip_bad or not counts["conflict"] + counts["refused"]:
         return
     error = errors.ImportHasBadRows(
-        f"Rows in conflict: {counts['conflict']}, refused: {counts['refused']}. Correct or skip them,"
+        f"Rows in conflict: {counts['conflict']}, invalid: {counts['refused']}. Correct them or leave them out,"
         " or commit the other rows only (skip_bad)."
     )
     error.extra = {"counts": counts}
@@ -128,6 +129,41 @@ def mark_undone(row: Import) -> None:
 
 def _end(row: Import, *fields: str, **changes: object) -> None:
     _save(row, *fields, **changes, rows_done=row.rows_total or 0, error_code="", error="")
+
+
+# --- warnings -------------------------------------------------------------------------------------
+
+# Of rows of any status; what else a row in conflict or an invalid one says decides its status.
+_WARNINGS = frozenset({"repeated_row", "reserved_subnet", "no_nad", "kept_address", "left_out"})
+# What a change is, a name as MTV changes it, a prefix length that the file does not have, and the part of a prefix.
+_NOTES = ("differs", "vm_name_changed", "prefix_added", "part")
+_WRITTEN = (RowStatus.NEW, RowStatus.CHANGED)
+
+
+class _HasWarning(Func):
+    """Whether the reasons of a row have one that is a warning."""
+
+    template = "jsonb_path_exists(%(expressions)s::jsonpath)"
+    output_field = BooleanField()
+
+
+def is_note(code: str) -> bool:
+    """Return True for a reason that only explains what the row shows."""
+    return code in _NOTES
+
+
+def is_warning(status: str, code: str) -> bool:
+    """Return True for a reason that does not decide the status of its row, and that somebody should read."""
+    if is_note(code):
+        return False
+    return status in _WRITTEN or code in _WARNINGS or code.endswith("_set_aside")
+
+
+def with_warnings(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the rows that a commit writes and that have a warning."""
+    condition = " && ".join(f'@.code != "{code}"' for code in _NOTES)
+    path = Value(f"$[*] ? ({condition})")
+    return rows.filter(_HasWarning(F("reasons"), path), status__in=_WRITTEN)
 
 
 # --- progress -------------------------------------------------------------------------------------

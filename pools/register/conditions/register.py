@@ -66,7 +66,7 @@ def _failed_mirrors(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     for name, _code, error in sources.failed_mirrors():
         title = gettext("The mirror of NetBox %(name)s has failed") % {"name": name}
         yield ActiveCondition(
-            MIRROR, f"netbox {name}", Level.WARNING, title, error, "/admin/pools/registerimport/"
+            MIRROR, f"netbox {name}", Level.WARNING, title, error, "/admin/pools/import/"
         )
 
 
@@ -79,7 +79,7 @@ def _lacking_mirrors(_levels: OpenLevels) -> Iterator[ActiveCondition]:
             count,
         ) % {"name": name, "count": count}
         detail = gettext("Release them, or keep them here: until then they stay as they are.")
-        page = f"/admin/pools/registerimport/{import_id}/change/?status=vanished"
+        page = f"/admin/pools/import/{import_id}/change/?status=vanished"
         yield ActiveCondition(LACKING, f"netbox {name}", Level.WARNING, title, detail, page)
 
 

@@ -48,6 +48,7 @@ class ImportOptions:
     commit: bool = False
     skip_bad: bool = False
     user: Any = None
+    notes: tuple[Mapping[str, str], ...] = ()  # of the draft: {"code", "message"}
 
 
 class RegisterImports(lifecycle.Imports[RegisterImport]):
@@ -55,6 +56,8 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
 
     model = RegisterImport
     related = ("cluster", "user", "netbox_source")
+    several_files = True
+    recognise = staticmethod(files.recognise)
     write = staticmethod(commit.write)
     take_back = staticmethod(undo.take_back)
     check_not_in_use = staticmethod(undo.check_not_in_use)
@@ -214,6 +217,7 @@ def create(
             "cooldown_seconds": options.cooldown_seconds,
         },
         file_name=", ".join(name for name, _ in uploads)[:255],
+        notes=list(options.notes),
         commit_wanted=options.commit,
         skip_bad=options.skip_bad,
         user=options.user,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from itertools import islice
 
 from pools.core import errors, spreadsheet_cells
@@ -13,6 +15,7 @@ from pools.core.register_import import columns, infoblox, tables
 from pools.core.register_import.columns import Layout
 from pools.platform.files import archives, texts, workbooks
 from pools.platform.files.archives import file_error
+from pools.platform.imports.lifecycle import Certainty, Recognition
 
 LARGEST = archives.LARGEST
 MOST_ROWS = 200_000
@@ -64,11 +67,61 @@ def read_file(name: str, content: bytes, reading: Reading) -> None:
         reading.note("no_rows", f"{name}: {message}" if name else message)
 
 
+def recognise(name: str, content: bytes) -> Recognition:  # noqa: ARG001  # not trusted
+    """Return what a file is read as, and by which columns. Raises InvalidInput if it is no table of a register."""
+    archives.check_kind(content)
+    tables_of_file = _heads(content)
+    if not tables_of_file:
+        raise _no_header_error()
+    header, layout = max(tables_of_file, key=lambda table: _certainty(*table))
+    used = sorted({column for numbers in layout.columns.values() for column in numbers})
+    evidence = f"the columns {', '.join(header[column] for column in used if column < len(header))}"
+    if layout.format == "infoblox":
+        evidence = "rows that begin with header-"
+    elif layout.is_list:
+        evidence = "lines that begin with prefixes or addresses"
+    return Recognition(layout.format, _certainty(header, layout), evidence)
+
+
+def _heads(content: bytes) -> list[tuple[Sequence[str], Layout]]:
+    """Return the header, or the first row of a list, and the layout of each table of a file."""
+    if not content.startswith(archives.ZIP):
+        first, header, layout, _delimiter = _find_table(texts.decode(lambda: io.BytesIO(content)))
+        return [(first[max(header - 1, 0)], layout)]
+    heads: list[tuple[Sequence[str], Layout]] = []
+    book = _open_workbook(content)
+    for sheet in book.sheets:
+        first = [list(row) for _, row in islice(book.rows(sheet, None), _HEADER_WITHIN)]
+        if found := _find_header(first):
+            heads.append((first[max(found[0] - 1, 0)], found[1]))
+    return heads
+
+
+def _certainty(header: Sequence[str], layout: Layout) -> Certainty:
+    """A sheet may also be one of VMs, but not a list of networks."""
+    if layout.format == "infoblox":
+        return Certainty.PRODUCT
+    if layout.is_list and layout.kind == columns.PREFIX:
+        with contextlib.suppress(ValueError):
+            ip_network(header[0].strip())
+            return Certainty.TABLE
+    return Certainty.COLUMNS if layout.format == "spreadsheet" else Certainty.TABLE
+
+
 def _read_text(name: str, content: bytes, reading: Reading) -> None:
     text = texts.decode(lambda: io.BytesIO(content))
     for note in text.notes:
         reading.note(note.code, note.message)
-    best: tuple[int, Layout, str] | None = None
+    _first, header, layout, delimiter = _find_table(text)
+    with text.open() as stream:
+        records = enumerate(texts.read_records(stream, delimiter), start=1)
+        above = list(islice(records, header))
+        _read_records(name, records, layout, reading, above)
+
+
+def _find_table(text: texts.Text) -> tuple[list[list[str]], int, Layout, str]:
+    """Return the first records, how many are above the rows, the layout and the delimiter. Raises InvalidInput."""
+    best: tuple[list[list[str]], int, Layout, str] | None = None
     problem: errors.InvalidInput | None = None
     for delimiter in texts.DELIMITERS:
         try:
@@ -78,22 +131,22 @@ def _read_text(name: str, content: bytes, reading: Reading) -> None:
             problem = problem or error
             continue
         found = _find_header(first)
-        if found is not None and (best is None or len(found[1].columns) > len(best[1].columns)):
-            best = (*found, delimiter)
+        if found is not None and (best is None or len(found[1].columns) > len(best[2].columns)):
+            best = (first, *found, delimiter)
     if best is None:
         raise problem or _no_header_error()
-    header, layout, delimiter = best
-    with text.open() as stream:
-        records = enumerate(texts.read_records(stream, delimiter), start=1)
-        above = list(islice(records, header))
-        _read_records(name, records, layout, reading, above)
+    return best
 
 
-def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
+def _open_workbook(content: bytes) -> workbooks.Workbook:
     with archives.open_archive(content) as archive:
         if not workbooks.is_workbook(archive.namelist()):
             raise file_error("unsupported_file", "a ZIP archive; unpack it first")
-    book = workbooks.open_workbook(content)
+    return workbooks.open_workbook(content)
+
+
+def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
+    book = _open_workbook(content)
     sheets = 0
     for sheet in book.sheets:
         first = [

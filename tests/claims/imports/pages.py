@@ -13,7 +13,7 @@ from claims.access import memberships
 from claims.models import NAD, Network, VMImport
 from tests.claims import worlds
 
-NEW = "admin:claims_vmimport_add"
+NEW = "admin:pools_import_add"
 
 
 def browser(role: str = "operator") -> Client:
@@ -40,7 +40,7 @@ def text(answer: Any, status: int = 200) -> str:
 
 
 def url(of: VMImport) -> str:
-    return reverse("admin:claims_vmimport_change", args=[of.pk])
+    return reverse("admin:pools_import_change", args=[of.pk])
 
 
 def page(client: Client, of: VMImport, **query: Any) -> str:
@@ -54,7 +54,12 @@ def do(client: Client, of: VMImport, action: str, **said: Any) -> str:
 
 def typed(network: Network, **more: Any) -> dict[str, Any]:
     """What the form of a new import sends."""
-    said = {"how": "vm", "where": f"network-{network.pk}", "target": "ippool", "namespace": "shop"}
+    said = {
+        "kind": "one",
+        "where": f"network-{network.pk}",
+        "target": "ippool",
+        "namespace": "shop",
+    }
     return said | {"vm": "web", "mac": "00:50:56:00:00:01", "ips": "10.0.0.5"} | more
 
 

@@ -169,9 +169,9 @@ def test_rows_without_a_namespace_are_counted_and_get_one(network: Network) -> N
     rows = [row("a", mac(1), "10.0.0.5"), row("b", mac(2), "10.0.0.6", namespace="shop")]
     of, api = drafts.draft(network, *rows, namespace=""), apis.Api()
     assert api("GET", f"imports/{of.pk}/").json()["without_namespace"] == 1
-    client, url = pages.browser(), f"/admin/claims/vmimport/{of.pk}/change/"
+    client, url = pages.browser(), f"/admin/pools/import/{of.pk}/change/"
     assert "1 row has no namespace" in pages.page(client, of)
-    sent = {"group-0": "", "group-0-network": network.pk, "group-0-namespace": "blue"}
+    sent = {"network:": network.pk, "namespace:": "blue"}
     assert client.post(url, {"action": "map", **sent}).status_code == 302
     assert api("GET", f"imports/{of.pk}/").json()["without_namespace"] == 0
     lines = ImportRow.objects.filter(vm_import=of).order_by("number")

@@ -13,7 +13,7 @@ from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
 from pools.models.imports import ImportStatus as Status
-from pools.platform.admin import related
+from pools.platform.admin import imports, related
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 
@@ -47,8 +47,8 @@ def of(network: Network) -> VMImport:
 @pytest.mark.exhaustive
 def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> None:
     shown = pages.page(client, of)
-    assert "Changes to write: 2 entries" in shown
-    assert "Write 2, skip 2 invalid rows" in shown
+    assert "Ready to import: 2 of 4 rows" in shown
+    assert "Import 2 valid rows, leave 2 out" in shown
     assert "10.0.0.1 is the gateway of the network." in shown
     assert "192.0.2.1 is in none of the network" in shown
     assert "<del>10.0.0.6/24</del> <ins>10.0.0.7/24</ins>" in shown
@@ -66,7 +66,7 @@ def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> N
 def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMImport) -> None:
     after = pages.do(client, of, "correct", row=3, ips="10.0.0.9", vm="gw", mac=C)
     assert "Row 3 is new now." in after
-    assert "Row 4 is still refused" in pages.do(client, of, "correct", row=4, ips="nonsense")
+    assert "Row 4 is still invalid" in pages.do(client, of, "correct", row=4, ips="nonsense")
     assert "Row 4 has 10.0.0.3/24 now." in pages.do(client, of, "free", row=4)
     pages.do(client, of, "skip", row=1)
     assert ImportRow.objects.get(vm_import=of, number=1).status == "skipped"
@@ -77,15 +77,17 @@ def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMI
 
 @pytest.mark.exhaustive
 def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImport) -> None:
-    assert "Rows in conflict: 1, refused: 1" in pages.do(client, of, "commit", skip_bad="false")
+    assert "Rows in conflict: 1, invalid: 1" in pages.do(client, of, "commit", skip_bad="false")
     shown = pages.do(client, of, "commit", skip_bad="true")
-    assert "Committed: 1 new, 1 changed, 1 conflict, 1 refused." in shown
+    assert "Committed: 1 new, 1 changed, 1 conflict, 1 invalid." in shown
     assert "provisioned" in shown
     link = reverse("claims-api:import-manifest", args=[of.pk])
     assert f'href="{link}"' in shown
     assert re.findall(r'href="/admin/find/\?q=([^"]+)">', shown) == ["web-01", "db"]
     assert A in client.get(link).content.decode()
-    assert "1 new record is deleted. 1 changed record gets its previous values." in shown
+    asked = pages.page(client, of, ask="undo")
+    assert "1 record that the import created is deleted." in asked
+    assert "1 changed record gets its previous values." in asked
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
     assert "required: ready for review" in pages.do(client, of, "commit")
     shown = pages.do(client, of, "undo")
@@ -110,12 +112,12 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
         Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
     )
     assert of.counts["refused"] == 1
-    said = {"group-0": "", "group-1": "vlan1", "group-1-network": network.pk}
-    wrong = pages.do(client, of, "map", **said, **{"group-1-namespace": "No Name"})
+    said = {"network:vlan1": network.pk}
+    wrong = pages.do(client, of, "map", **said, **{"namespace:vlan1": "No Name"})
     assert "lower-case letters" in wrong
     assert 'value="No Name"' in wrong
     assert not PortGroup.objects.exists()
-    done = pages.do(client, of, "map", **said, **{"group-1-namespace": "shop"})
+    done = pages.do(client, of, "map", **said, **{"namespace:vlan1": "shop"})
     assert "All rows were validated again: 1 new." in done
     assert PortGroup.objects.get().namespace == "shop"
     again = import_drafts.create(
@@ -134,16 +136,16 @@ def test_port_groups_are_mapped_by_name_if_networks_are_many(
     of = import_drafts.create(
         Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
     )
-    said = {"group-0": "", "group-0-network": "", "group-1": "vlan1"}
-    wrong = pages.do(client, of, "map", **said, **{"group-1-network": "cluster_udn_red"})
+    said = {"network:": ""}
+    wrong = pages.do(client, of, "map", **said, **{"network:vlan1": "cluster_udn_red"})
     assert "Nothing has the name cluster_udn_red." in wrong
     assert 'value="cluster_udn_red"' in wrong
     assert not PortGroup.objects.exists()
     for name in (network.name, f"prod/{network.name}"):
-        done = pages.do(client, of, "map", **said, **{"group-1-network": name})
+        done = pages.do(client, of, "map", **said, **{"network:vlan1": name})
         assert f'value="prod/{network.name}"' in done
         assert PortGroup.objects.get().network == network
-    pages.do(client, of, "map", **said, **{"group-1-network": ""})
+    pages.do(client, of, "map", **said, **{"network:vlan1": ""})
     of.refresh_from_db()
     assert of.counts["refused"] == 1
 
@@ -207,3 +209,61 @@ def test_what_several_rows_have_in_common_is_said_once(client: Client, network: 
     assert page.count("(2 of the rows below)") == 2
     assert "MTV renames VMs" in page
     assert "In the cluster the VM is named" not in page
+
+
+@pytest.mark.parametrize(
+    ("new", "bad", "said"),
+    [
+        (17, 3, "Import 17 valid rows, leave 3 out"),
+        (1, 2, "Import 1 valid row, leave 2 out"),
+        (17, 0, "Import 17 rows"),
+        (1, 0, "Import 1 row"),
+        (0, 3, ""),
+        (0, 0, ""),
+    ],
+)
+def test_the_button_says_what_it_does(new: int, bad: int, said: str) -> None:
+    assert imports.commit_text({"writes": new, "bad": bad}) == said
+
+
+def test_without_a_valid_row_there_is_no_button(client: Client, network: Network) -> None:
+    of = drafts.draft(network, drafts.row("gw", A, "10.0.0.1"))
+    shown = pages.page(client, of)
+    assert 'value="commit"' not in shown
+    assert "No row can be imported as it is" in shown
+
+
+def test_warnings_are_counted_apart(client: Client, network: Network) -> None:
+    NAD.objects.create(network=network, namespace="blue", name="n")
+    of = drafts.draft(
+        network,
+        drafts.row("web", A, "10.0.0.5"),
+        drafts.row("db", B, "10.0.0.6", namespace="apps"),
+        drafts.row("gw", C, "10.0.0.1", namespace="apps"),
+    )
+    shown = pages.page(client, of)
+    assert "with warnings</span> 1</a>" in shown
+    assert "Import 2 valid rows, leave 1 out" in shown
+    only = client.get(pages.url(of), {"status": "warning"}).context["listed"]
+    assert [line["row"].vm for line in only["rows"]] == ["db"]
+    assert [line["bad"] for line in only["rows"]] == [False]
+    reasons = {
+        reason["code"]: reason["warning"]
+        for line in client.get(pages.url(of), {"status": "conflict"}).context["listed"]["rows"]
+        for reason in line["reasons"]
+    }
+    assert reasons == {"gateway": False, "no_nad": True, "prefix_added": False}
+
+
+def test_after_the_last_correction_all_rows_are_valid(client: Client, of: VMImport) -> None:
+    url = f"{pages.url(of)}?status=conflict"
+    said = {"action": "correct", "row": 3, "ips": "10.0.0.9"}
+    shown = pages.text(client.post(url, said, follow=True))
+    assert "No row has this status any more" in shown
+    assert "All rows are valid now." not in shown
+    url = f"{pages.url(of)}?status=refused"
+    said = {"action": "correct", "row": 4, "ips": "10.0.0.10"}
+    shown = pages.text(client.post(url, said, follow=True))
+    assert "All rows are valid now." in shown
+    assert shown.count("Import 4 rows") == 2
+    assert f'href="{pages.url(of)}">Show all rows</a>' in shown

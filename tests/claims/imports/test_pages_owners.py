@@ -10,7 +10,7 @@ from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 
 pytestmark = pytest.mark.django_db
-LIST = "admin:claims_vmimport_changelist"
+LIST = "admin:pools_import_changelist"
 
 
 @pytest.fixture
@@ -26,19 +26,19 @@ def foreign(network: Network) -> VMImport:
 def test_the_list_says_what_each_is(network: Network, foreign: VMImport) -> None:
     client = pages.browser("viewer")
     shown = pages.text(client.get(reverse(LIST)))
-    for item in (f"Import {foreign.pk}", "draft", "new", "1", "IPPool entries", "tester"):
+    for item in (f"Import {foreign.pk}", "ready for review", "new", "1", "VMs", "tester"):
         assert item in shown
     assert f"Import {foreign.pk}" in pages.text(client.get(reverse(LIST), {"q": "tester"}))
-    filtered = {"status": "committed", "target": "ippool", "cluster": network.cluster_id}
+    filtered = {"status": "committed", "kind": "vm", "cluster": network.cluster_id}
     assert f"Import {foreign.pk}" not in pages.text(client.get(reverse(LIST), filtered))
-    rows = b"".join(client.get(reverse("admin:claims_vmimport_export")).streaming_content)  # type: ignore[attr-defined]
+    rows = b"".join(client.get(reverse("admin:pools_import_export")).streaming_content)  # type: ignore[attr-defined]
     assert b"drafted" in rows
     assert "Discard draft" not in pages.page(client, foreign)
     assert client.post(pages.url(foreign), {"action": "commit"}).status_code == 403
 
 
 def test_an_empty_list_offers_the_first_step(network: Network) -> None:
-    assert "Start the first import" in pages.text(pages.browser().get(reverse(LIST)))
+    assert "No imports yet" in pages.text(pages.browser().get(reverse(LIST)))
 
 
 @pytest.mark.exhaustive
@@ -46,7 +46,7 @@ def test_an_owner_imports_for_their_own_namespaces(network: Network, foreign: VM
     client = pages.owner(network, "shop")
     assert "hidden-vm" not in pages.text(client.get(reverse(LIST)))
     assert client.get(pages.url(foreign)).status_code == 404
-    progress = reverse("admin:claims_vmimport_progress", args=[foreign.pk])
+    progress = reverse("admin:pools_import_progress", args=[foreign.pk])
     assert client.get(progress).status_code == 404
     assert client.post(pages.url(foreign), {"action": "cancel"}).status_code == 404
     assert 'name="namespace" value="shop"' in pages.text(client.get(reverse(pages.NEW)))
@@ -65,6 +65,3 @@ def test_only_networks_that_are_seen_can_be_chosen(network: Network) -> None:
     assert "hidden-net" not in pages.text(client.get(reverse(pages.NEW)))
     answer = client.post(reverse(pages.NEW), pages.typed(hidden))
     assert answer.context["form"].errors["where"]
-    url = reverse("admin:claims_vmimport_check")
-    told = client.get(url, {"where": f"network-{hidden.pk}", "ips": "nonsense"}).json()
-    assert told == {"problems": [], "warnings": [], "duplicates": []}
