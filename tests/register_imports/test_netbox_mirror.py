@@ -24,7 +24,7 @@ from pools.platform.outbound.credentials import Access
 from pools.register.allocator import allocation
 from pools.register.imports import drafts as import_drafts
 from pools.register.imports import netbox, sources
-from tests import factories
+from tests import factories, people
 from tests.edges import api as apis
 from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox, nested
@@ -169,6 +169,28 @@ def test_the_confirmation_over_rest(server: NetBox) -> None:
     released = api("POST", f"{path}release/", {}).json()
     assert (released["counts"]["vanished"], released["counts"]["released"]) == (0, 1)
     assert held() == {"10.1.1.5/32": ("web.example", "Acme")}
+
+
+def test_the_confirmation_on_the_page(server: NetBox) -> None:
+    fill(server)
+    mirror = source(server)
+    run(mirror)
+    del server.objects["ip-addresses"][:]
+    second, browser = run(mirror), people.browser()
+    url = f"/admin/pools/import/{second.pk}/change/"
+    page = browser.get(url).content.decode()
+    assert "3 objects are gone from the source" in page
+    assert "Release all" not in people.browser("viewer").get(url).content.decode()
+    assert people.browser("viewer").get(url, {"ask": "release"}).status_code == 403
+    first = RegisterRow.objects.get(register_import=second, status="vanished", first="10.1.1.5")
+    browser.post(url, {"action": "keep", "row": first.number})
+    assert (
+        "2 objects that the source has no more"
+        in browser.get(url, {"ask": "release"}).content.decode()
+    )
+    after = browser.post(f"{url}?ask=release", {"action": "release"}, follow=True).content.decode()
+    assert "gone from the source</h2>" not in after
+    assert (held(), ReservedRange.objects.count()) == ({"10.1.1.5/32": ("web.example", "Acme")}, 1)
 
 
 def test_what_changed_hands_before_it_was_confirmed_stays(server: NetBox) -> None:

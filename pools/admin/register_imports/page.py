@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
@@ -15,8 +16,8 @@ from pools import tasks
 from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
 from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
-from pools.models.imports import RowStatus
-from pools.platform.admin import imports
+from pools.models.imports import ImportStatus, RowStatus
+from pools.platform.admin import display, imports, pages
 from pools.register import overlaps
 from pools.register.imports import drafts
 from pools.register.imports import rows as import_rows
@@ -65,6 +66,51 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
     def inputs(self, row: RegisterRow) -> Iterator[imports.Input]:
         return iter(()) if import_rows.follows(row) else _inputs(row)
 
+    def context(self, request: HttpRequest, row: RegisterImport) -> dict[str, Any]:
+        may_change = self.kind.permits(request.user, "change")
+        committed = row.status == ImportStatus.COMMITTED and not row.undo_wanted
+        return {"may_confirm": may_change and committed and row.counts.get(RowStatus.VANISHED, 0)}
+
+    def view(self, request: HttpRequest, row: RegisterImport) -> HttpResponse:
+        if request.method != "POST" and request.GET.get("ask") == "release":
+            self.require_change(request)
+            return self._release_page(request, row)
+        return super().view(request, row)
+
+    def _release_page(self, request: HttpRequest, row: RegisterImport) -> HttpResponse:
+        number = row.counts.get(RowStatus.VANISHED, 0)
+        text = ngettext(
+            "%(number)s object that the source has no more: an address goes into the cooldown of its pool,"
+            " a reserved range, a container or an unused pool is removed.",
+            "%(number)s objects that the source has no more: addresses go into the cooldown of their pool,"
+            " reserved ranges, containers and unused pools are removed.",
+            number,
+        )
+        return pages.confirmation(
+            request,
+            row,
+            title=gettext("Release all that is gone from the source?"),
+            effects=[
+                text % {"number": display.digits(number)},
+                gettext(
+                    "The undo of the import restores them, unless somebody else has them then."
+                ),
+            ],
+            button=gettext("Release all"),
+            action="release",
+        )
+
+    def actions(self) -> dict[str, Callable[[HttpRequest, RegisterImport], HttpResponse | None]]:
+        return super().actions() | {"release": self._confirm, "keep": self._confirm}
+
+    def _confirm(self, request: HttpRequest, row: RegisterImport) -> None:
+        """Release or keep one row that the source has no more, or all."""
+        numbers = [imports.row_number(request)] if request.POST.get("row") else None
+        keep = request.POST["action"] == "keep"
+        author = pages.author(request)
+        changed = drafts.confirm_vanished(row.pk, numbers, keep=keep, author=author)
+        self.report(request, gettext("Confirmed: %(counts)s."), changed)
+
     def corrections(self, sent: Mapping[str, str]) -> dict[str, Any]:
         return {
             name: text[: attributes.LONGEST]
@@ -100,6 +146,7 @@ def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
         "space": row.space_name,
         "reasons": imports.reasons(row),
         "candidates": drafts.candidates(row),
+        "chosen_field": drafts.chosen_field(row),
         "attributes": list(_attributes(row)),
         "differences": list(_differences(row)),
     }

@@ -147,7 +147,9 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
                 title=gettext("Mirror %(source)s now?") % {"source": source.name},
                 effects=[
                     gettext("All rows without a conflict are written."),
-                    gettext("Addresses that have vanished from NetBox are released."),
+                    gettext(
+                        "What has vanished from NetBox stays until you confirm it on the page of the run."
+                    ),
                 ],
                 button=gettext("Mirror now"),
             )

@@ -23,6 +23,7 @@ from pools.register.imports import (
     commit,
     files,
     sources,
+    topology,
     undo,
     validation,
     vanished,
@@ -118,6 +119,14 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
 def candidates(row: RegisterRow) -> list[str]:
     """Return the clusters or VRFs of which one has to be chosen for a row (topology.CHOSEN_FIELDS); [] for other rows."""
     return [name for reason in row.found for name in reason.get("candidates", ())]
+
+
+def chosen_field(row: RegisterRow) -> str:
+    """Return the field of a row that one of its candidates is chosen for; "" for other rows."""
+    codes = (reason["code"] for reason in row.found)
+    return next(
+        (topology.CHOSEN_FIELDS[code] for code in codes if code in topology.CHOSEN_FIELDS), ""
+    )
 
 
 def _revise(
