@@ -67,7 +67,7 @@ class VMImportDetailSerializer(VMImportSerializer):
 
     port_groups = fields.ListField(child=ImportPortGroupSerializer())
     without_namespace = fields.IntegerField()
-    vm_status_counts = kinds.CountsField(*manifests.STATUSES, allow_null=True)
+    vm_status_counts = kinds.RowCountsField(*manifests.STATUSES, allow_null=True)
 
 
 class ResolvedField(fields.TextField):
@@ -142,6 +142,10 @@ class MappingField(fields.ParsedField):
     checked here; `import_mapping` resolves the networks.
     """
 
+    def __init__(self, **options: Any) -> None:
+        values = {"oneOf": [{"type": "integer"}, _DESTINATION]}
+        super().__init__(schema=_MAPPING | {"additionalProperties": values}, **options)
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if isinstance(data, str):
             data = documents.load_json_value(data.encode())
@@ -159,11 +163,6 @@ class MappingField(fields.ParsedField):
                 mapping[name] = import_mapping.parse_destination(destination, path)
         report.raise_any()
         return mapping
-
-
-def _mapping_field() -> MappingField:
-    values = {"oneOf": [{"type": "integer"}, _DESTINATION]}
-    return MappingField(required=False, schema=_MAPPING | {"additionalProperties": values})
 
 
 def _parse_rows(value: object, path: str) -> Upload:
@@ -194,7 +193,7 @@ class VMOptionsSerializer(kinds.NewImportSerializer):
 
     kind = fields.ChoiceField([VMImport.KIND], required=False)
     network = NetworkField(required=False, schema={"type": "integer"})
-    mapping = _mapping_field()
+    mapping = MappingField(required=False)
     cluster = scoped.ClusterField(required=False)
     namespace = fields.NamespaceField(required=False)
     target = fields.ChoiceField(
@@ -262,7 +261,7 @@ class VMImportChangeSerializer(Serializer):
 
     network = NetworkField(required=False, allow_null=True, schema={"type": "integer"})
     namespace = fields.TextField(entries.parse_namespace, required=False)
-    mapping = _mapping_field()
+    mapping = MappingField(required=False)
 
 
 class VMImportRowChangeSerializer(Serializer):

@@ -29,8 +29,8 @@ _LONGEST = 500
 # --- answers --------------------------------------------------------------------------------------
 
 
-class CountsField(fields.ParsedField):
-    """An object of numbers by these names; one that is not counted is 0."""
+class RowCountsField(fields.ParsedField):
+    """The numbers of rows by these names; 0 where none is counted."""
 
     def __init__(self, *names: str, **options: Any) -> None:
         properties = {name: {"type": "integer"} for name in names}
@@ -77,7 +77,7 @@ class ImportSerializer(Representation):
     id = fields.IntegerField()
     format = fields.TextField()
     status = fields.ChoiceField(ImportStatus.values)
-    counts = CountsField(*RowStatus.values)
+    counts = RowCountsField(*RowStatus.values)
     cluster = fields.TextField(source="cluster.name")
     file = fields.TextField(source="file_name")
     rows = fields.IntegerField(source="rows_total", allow_null=True)
