@@ -147,6 +147,7 @@ def _cluster() -> int:
 def test_a_kind_that_a_switch_needs_is_a_fault(
     kube: RealCluster, managed_resource: str, kind: str
 ) -> None:
+    kube.anew()
     _connect(kube, managed_resource)
     with pytest.raises(Exception, match=f'does not serve {kind}, but "{managed_resource}"'):
         _reconcile()
