@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import secrets as random
 from typing import Any
 
 import pytest
 from django.core import serializers
-from django.core.management import call_command
 from django.db import connection
 from django.urls import reverse
 
@@ -17,7 +15,7 @@ from ipam_site import logs
 from pools.core import errors
 from pools.models import Delivery, Event, WebhookTarget, WebhookTargetEvent
 from pools.platform.alerts import outbox, sending, targets
-from tests import factories, people
+from tests import commands, factories, people
 from tests.alerts.receivers import AUTHORITY, Receiver
 from tests.edges import api as apis
 
@@ -114,7 +112,7 @@ def created_id() -> int:
 def test_it_is_sealed_anew_with_a_new_key(receiver: Receiver, url: str, settings: Any) -> None:
     created(url)
     settings.IPAM_KEY_RING = [random.token_urlsafe(32), *settings.IPAM_KEY_RING]
-    call_command("rotate_keys", stdout=io.StringIO())
+    commands.output("rotate_keys")
     settings.IPAM_KEY_RING = settings.IPAM_KEY_RING[:1]
     assert arrived(receiver) == f"/workflows/1/invoke?{QUERY}"
 

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from pools import tasks
 from pools.models import Alert, PoolCIDR
 from pools.platform import checks
 from pools.platform.conditions import evaluation
-from tests import factories
+from tests import commands, factories
 
 pytestmark = pytest.mark.django_db
 
 
 def check_data(*words: str) -> tuple[int, str]:
     """Exit status and output."""
-    out = io.StringIO()
-    try:
-        call_command("check_data", *words, stdout=out)
-    except SystemExit as ended:
-        return int(ended.code or 0), out.getvalue()
-    return 0, out.getvalue()
+    return commands.status_and_output("check_data", *words)
 
 
 def _lose_free_space() -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from pools.models import Pool
 from pools.register.utilization import forecasts, samples
-from tests import factories
+from tests import commands, factories
 from tests.dashboard.test_sampling import shifted
 from tests.edges import api as apis
 
@@ -132,12 +131,8 @@ def test_no_pool_no_forecast() -> None:
 
 
 def verb(*options: str) -> tuple[str, int]:
-    out, status = io.StringIO(), 0
-    try:
-        call_command("ipam", "forecast", *options, stdout=out)
-    except SystemExit as end:
-        status = int(end.code or 0)
-    return out.getvalue(), status
+    status, text = commands.status_and_output("ipam", "forecast", *options)
+    return text, status
 
 
 @pytest.mark.exhaustive

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from django.core.management import call_command
 from django.db import connection, transaction
 
+from tests import commands
 from tests.claims.access import answers
 from tests.edges.api import resolve
 from tests.security import everything, requests
@@ -29,9 +28,7 @@ FORMATS = {
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    out = io.StringIO()
-    call_command("spectacular", stdout=out)
-    result: dict[str, Any] = yaml.safe_load(out.getvalue())
+    result: dict[str, Any] = yaml.safe_load(commands.output("spectacular"))
     return result
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
 import yaml
-from django.core.management import call_command
 
+from tests import commands
 from tests.edges.api import Api, resolve
 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    out = io.StringIO()
-    call_command("spectacular", "--fail-on-warn", "--validate", stdout=out)
-    result: dict[str, Any] = yaml.safe_load(out.getvalue())
+    text = commands.output("spectacular", "--fail-on-warn", "--validate")
+    result: dict[str, Any] = yaml.safe_load(text)
     return result
 
 

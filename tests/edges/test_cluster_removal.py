@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 
 from pools.models import AddressSpace, AllocationRequest, Block, Cluster, Environment, Pool
+from tests import commands
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -31,9 +31,7 @@ def api() -> apis.Api:
 
 
 def _run(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command("cluster", "remove", *arguments, stdout=out)
-    return out.getvalue()
+    return commands.output("cluster", "remove", *arguments)
 
 
 def _nothing_is_left() -> bool:

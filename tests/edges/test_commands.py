@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from pools.models import Cluster, Pool
+from tests import commands
 
 pytestmark = pytest.mark.django_db
 CFP_PROPOSED = """\
@@ -27,21 +27,15 @@ spec:
 """
 
 
-def _run(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command(*arguments, stdout=out)
-    return out.getvalue()
-
-
 def test_a_prefix_is_divided() -> None:
-    run = _run("cluster", "add", "prod", "--prefix", "2001:db8:10::/48")
+    run = commands.output("cluster", "add", "prod", "--prefix", "2001:db8:10::/48")
     assert "2001:db8:10::/64" in run
     assert "2001:db8:10:1::/64" in run
 
 
 def test_a_prefix_is_divided_later_and_otherwise() -> None:
-    _run("cluster", "add", "prod")
-    _run(
+    commands.output("cluster", "add", "prod")
+    commands.output(
         "cluster", "divide", "prod", "--prefix", "2001:db8::/32",
         "--node-prefix", "2001:db8:1::/64", "--instance-prefix", "2001:db8:2::/64",
     )  # fmt: skip
@@ -61,30 +55,32 @@ def test_a_prefix_is_divided_later_and_otherwise() -> None:
 )
 def test_a_refusal_names_its_code(arguments: list[str], code: str) -> None:
     with pytest.raises(CommandError, match=code):
-        _run(*arguments)
+        commands.output(*arguments)
     assert not Cluster.objects.exists()
 
 
 def test_the_pools_of_a_file(tmp_path: Path) -> None:
-    _run("cluster", "add", "prod")
+    commands.output("cluster", "add", "prod")
     file = tmp_path / "pools.yaml"
     file.write_text(CFP_PROPOSED)
-    assert "created" in _run("pools", "import", str(file), "--cluster", "prod", "--dry-run")
+    assert "created" in commands.output(
+        "pools", "import", str(file), "--cluster", "prod", "--dry-run"
+    )
     assert not Pool.objects.exists()
-    assert "created" in _run("pools", "import", str(file), "--cluster", "prod")
+    assert "created" in commands.output("pools", "import", str(file), "--cluster", "prod")
     pool = Pool.objects.get(name="green-pool")
     assert [str(cidr) for cidr in pool.cidrs.all()] == ["10.20.0.0/16", "10.30.0.0/16"]
     assert str(pool.reserved_ranges.get()) == "10.20.0.0-10.20.0.99"
-    assert "unchanged" in _run("pools", "import", str(file), "--cluster", "prod")
+    assert "unchanged" in commands.output("pools", "import", str(file), "--cluster", "prod")
 
 
 @pytest.mark.parametrize(
     "text", ["kind: CiliumPodIPPool\n", "a: [\n", ""], ids=["bare", "cut", "empty"]
 )
 def test_a_bad_file_changes_nothing(text: str, tmp_path: Path, capsys: Any) -> None:
-    _run("cluster", "add", "prod")
+    commands.output("cluster", "add", "prod")
     file = tmp_path / "pools.yaml"
     file.write_text(text)
     with pytest.raises(CommandError):
-        _run("pools", "import", str(file), "--cluster", "prod")
+        commands.output("pools", "import", str(file), "--cluster", "prod")
     assert not Pool.objects.exists()

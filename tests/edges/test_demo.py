@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from pools.models import (
     AllocationRequest,
@@ -22,15 +21,13 @@ from pools.models import (
 )
 from pools.models.blocks import LIVE
 from pools.register import usage
-from tests import factories
+from tests import commands, factories
 
 pytestmark = pytest.mark.django_db
 
 
 def command(*options: str) -> str:
-    output = io.StringIO()
-    call_command("demo", *options, stdout=output)
-    return output.getvalue()
+    return commands.output("demo", *options)
 
 
 @pytest.mark.exhaustive

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import pathlib
 import re
 import shlex
 import subprocess
 
-from django.core import management
 from django.db import connection
 
 from ipam_site.supervisor import embedded
+from tests import commands
 
 _PAGE = pathlib.Path("docs/how-to/backup-and-restore.md")
 _RECOVERY = re.compile(r" *SELECT ipam_recovery_begin.*?;\n", re.DOTALL)
@@ -34,9 +33,9 @@ def _commands() -> list[str]:
 
 
 def _run(command: str, file: pathlib.Path) -> subprocess.CompletedProcess[str]:
-    environment = io.StringIO()
-    management.call_command("pg_environment", stdout=environment)
-    script = f"{environment.getvalue()}\n{re.sub('FILE', shlex.quote(str(file)), command)}"
+    script = (
+        f"{commands.output('pg_environment')}\n{re.sub('FILE', shlex.quote(str(file)), command)}"
+    )
     # The tests' server is the embedded one, but DATABASE_URL names it.
     path = {"PATH": f"{embedded.client_programs()}:/usr/bin:/bin", "USER": "ann"}
     return subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pathlib
 import stat
 from collections.abc import Iterator
@@ -10,14 +9,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.core import management
 from django.db import connection
 
 from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.models import Block, BrowserSession, Environment, JournalEntry, Recovery
 from pools.register import environments, journal
-from tests import factories, people, servers
+from tests import commands, factories, people, servers
 from tests.failure import dumps
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed", "remade_database")]
@@ -118,9 +116,7 @@ def test_a_backup_that_cannot_be_written_replaces_none(tmp_path: pathlib.Path) -
 
 
 def test_the_environment_has_the_password_and_no_time_limit() -> None:
-    output = io.StringIO()
-    management.call_command("pg_environment", stdout=output)
-    lines = output.getvalue().splitlines()
+    lines = commands.output("pg_environment").splitlines()
     assert all(line.startswith("export PG") for line in lines)
     names = {line.removeprefix("export ").partition("=")[0] for line in lines}
     assert names >= {"PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"}

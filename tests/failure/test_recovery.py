@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 from datetime import timedelta
 from ipaddress import ip_network
 
 import pytest
-from django.core import management
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
@@ -19,7 +16,7 @@ from pools.models import Block, Recovery
 from pools.models.blocks import BlockState
 from pools.platform import database, events, tokens
 from pools.register.allocator import allocation, requests
-from tests import factories
+from tests import commands, factories
 from tests.claims import worlds
 from tests.edges import api as apis
 
@@ -158,9 +155,6 @@ def test_the_commands() -> None:
 
 
 def _command(*arguments: str, status: int = 0) -> str:
-    out = io.StringIO()
-    ends = pytest.raises(SystemExit) if status else contextlib.nullcontext()
-    with ends as ended:
-        management.call_command("ipam", "recovery", *arguments, stdout=out)
-    assert not status or ended.value.code == status
-    return out.getvalue()
+    ended, text = commands.status_and_output("ipam", "recovery", *arguments)
+    assert ended == status
+    return text

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import pathlib
 
 import pytest
-from django.core import management
 
 from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.models import Connection
-from tests import factories
+from tests import commands, factories
 from tests.failure import dumps
 from tests.handlers.cilium_world import CiliumWorld
 from tests.kube.fake import FakeCluster
@@ -20,9 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("remade_database")]
 
 
 def _command(*arguments: str) -> str:
-    out = io.StringIO()
-    management.call_command("ipam", *arguments, stdout=out)
-    return out.getvalue()
+    return commands.output("ipam", *arguments)
 
 
 def test_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:

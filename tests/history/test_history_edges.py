@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
@@ -16,7 +15,7 @@ from pools.core import block_fields
 from pools.models import Cluster
 from pools.platform import audit, database
 from pools.register import pools
-from tests import factories, people
+from tests import commands, factories, people
 from tests.edges import api as apis
 
 MAC = "02:00:00:00:00:01"
@@ -162,12 +161,8 @@ def test_a_vm_owner_finds_their_own_only() -> None:
 
 
 def who(*words: str) -> tuple[int, list[dict[str, Any]]]:
-    out, status = io.StringIO(), 0
-    try:
-        call_command("ipam", "who", *words, "-o", "json", stdout=out)
-    except SystemExit as end:
-        status = int(end.code or 0)
-    return status, json.loads(out.getvalue())
+    status, text = commands.status_and_output("ipam", "who", *words, "-o", "json")
+    return status, json.loads(text)
 
 
 @pytest.mark.sample(2)

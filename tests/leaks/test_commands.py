@@ -9,21 +9,16 @@ import pathlib
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from pools.management import output
-from tests import factories
+from tests import commands, factories
 from tests.leaks.feeds import Feed, row
 
 
 def ipam(*words: str) -> tuple[int, str]:
     """Status and standard output."""
-    out = io.StringIO()
-    try:
-        call_command("ipam", *words, stdout=out)
-    except SystemExit as ended:
-        return int(ended.code or 0), out.getvalue()
-    return 0, out.getvalue()
+    return commands.status_and_output("ipam", *words)
 
 
 def reclaim_outcomes(*words: str) -> list[tuple[str, str]]:

@@ -8,19 +8,18 @@ import json
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from pools.management import output
 from pools.register import block_lists
-from tests import factories
+from tests import commands, factories
 
 pytestmark = pytest.mark.django_db
 
 
 def ipam(*words: str, form: str = "json") -> Any:
-    out = io.StringIO()
-    call_command("ipam", "list", *words, "-o", form, stdout=out)
-    return json.loads(out.getvalue()) if form == "json" else out.getvalue()
+    text = commands.output("ipam", "list", *words, "-o", form)
+    return json.loads(text) if form == "json" else text
 
 
 @pytest.fixture

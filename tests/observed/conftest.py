@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import call_command
 
+from tests import commands
 from tests.edges import api as apis
 from tests.kube.api_servers import (
     definitions,
@@ -51,10 +52,4 @@ def connect(server: Cluster, api: apis.Api) -> Callable[..., None]:
 def reconcile(connect: Callable[..., None]) -> Callable[[], str]:
     """Connect the cluster, then run a full sync; raises CommandError if it fails."""
     connect()
-
-    def run() -> str:
-        output = io.StringIO()
-        call_command("reconcile", "prod", stdout=output)
-        return output.getvalue()
-
-    return run
+    return functools.partial(commands.output, "reconcile", "prod")

@@ -6,16 +6,14 @@ A second full pass writes nothing, neither to the cluster nor to the register.
 
 from __future__ import annotations
 
-import io
 import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 
 from pools.models import Connection, Event, Finding, ObservedObject
-from tests import people
+from tests import commands, people
 from tests.claims.networks.ovn import cudn
 from tests.edges import api as apis
 from tests.kube import gateways
@@ -72,9 +70,7 @@ def _versions(kube: RealCluster) -> dict[str, str]:
 
 def _reconcile() -> str:
     """Exit status 0, or CommandError."""
-    output = io.StringIO()
-    call_command("reconcile", "prod", stdout=output)
-    return output.getvalue()
+    return commands.output("reconcile", "prod")
 
 
 def _connect(kube: RealCluster, *managed_resources: str) -> None:
@@ -151,6 +147,7 @@ def _cluster() -> int:
 def test_a_kind_that_a_switch_needs_is_a_fault(
     kube: RealCluster, managed_resource: str, kind: str
 ) -> None:
+    kube.anew()
     _connect(kube, managed_resource)
     with pytest.raises(Exception, match=f'does not serve {kind}, but "{managed_resource}"'):
         _reconcile()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import call_command
 
 from pools.models import Connection, Finding
 from pools.models.connections import ManagedResource
+from tests import commands
 from tests.handlers.fleet import manifest
 from tests.real import sites
 from tests.real.owned_pools import KIND, OWNERS, A, B
@@ -85,8 +84,7 @@ def test_the_command_counts_it(kube: RealCluster, kubectl: Callable[..., str]) -
     kubectl("apply", "-f", "-", manifest=manifest("green", A, version="v2alpha1"))
     connection = sites.connect(kube)
     _findings(connection, kube)
-    output = io.StringIO()
-    call_command("cluster", "show", connection.cluster.name, stdout=output)
-    lines = dict(line.split(maxsplit=1) for line in output.getvalue().splitlines() if " " in line)
+    shown = commands.output("cluster", "show", connection.cluster.name)
+    lines = dict(line.split(maxsplit=1) for line in shown.splitlines() if " " in line)
     assert lines["findings"] == "1"
     assert "CiliumPodIPPool cilium.io/v2" in lines["served"]

@@ -7,12 +7,10 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from django.core import management
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
@@ -20,7 +18,7 @@ from claims.models import Decision, IndexEntry, IPAMClaim, Network
 from claims.webhooks import hooks
 from pools.models import Block, ObservedObject
 from pools.models.connections import ManagedResource
-from tests import eventually
+from tests import commands, eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn
 from tests.core.vm_world import pod as launcher
@@ -68,12 +66,11 @@ def connection(kube: RealCluster, tmp_path: pathlib.Path) -> Iterator[Connection
     created = sites.connect(kube, ManagedResource.CLAIMS)
     _reconcile(created, kube)
     with own_site.serving(tmp_path) as url:
-        printed = StringIO()
-        management.call_command(
+        printed = commands.output(
             "webhook", created.cluster.name, "--new-key", "--print-manifest", "--only=mutate-pods",
-            f"--url={url}", f"--ca={tmp_path / 'ca.pem'}", "--failure-policy=Fail", stdout=printed,
+            f"--url={url}", f"--ca={tmp_path / 'ca.pem'}", "--failure-policy=Fail",
         )  # fmt: skip
-        for document in yaml.safe_load_all(printed.getvalue()):
+        for document in yaml.safe_load_all(printed):
             kube.put(document)
         eventually.until(lambda: bool(_decided(created, kube)))
         yield created

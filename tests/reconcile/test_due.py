@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from pools import tasks
 from pools.clusters.reconcile import leases, registry
 from pools.models import Connection, SyncRun
 from pools.models.observed import Trigger
+from tests import commands
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
@@ -35,9 +35,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def reconcile(connection: Connection, *options: str) -> str:
-    out = StringIO()
-    call_command("reconcile", connection.cluster.name, *options, stdout=out)
-    return out.getvalue()
+    return commands.output("reconcile", connection.cluster.name, *options)
 
 
 def test_one_message_for_each_cluster_that_is_due(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import time
@@ -12,14 +11,13 @@ import pytest
 from allauth.mfa.models import Authenticator as Factor
 from allauth.mfa.totp.internal import auth as totp
 from django.contrib.auth.models import Group
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
 from claims.access import directory
 from claims.access.directory import Person
 from pools.models import DirectorySource, Event, LoginFailures
-from tests import people
+from tests import commands, people
 from tests.signon.authenticator import UP, Authenticator
 
 pytestmark = pytest.mark.django_db
@@ -425,7 +423,7 @@ def test_a_reset_removes_passkeys(olga: Owner, way: str) -> None:
         path = reverse("admin:reset_second_factor", args=[olga.user.pk])
         assert people.browser().post(path).status_code == 302
     else:
-        call_command("second_factor", "reset", olga.user.username, stdout=io.StringIO())
+        commands.output("second_factor", "reset", olga.user.username)
     assert not Factor.objects.exists()
     assert REFUSED in error_alone(sign_in(olga.device))
     assert is_signed_in(olga.give_password())

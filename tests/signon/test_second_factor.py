@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import secrets as randomness
 import time
@@ -23,7 +22,7 @@ from claims.access import directory
 from claims.access.directory import Person
 from pools.models import DirectorySource, Event, LoginFailures
 from pools.platform.outbound import secrets
-from tests import people
+from tests import commands, people
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough pass phrase"
@@ -367,9 +366,7 @@ def test_an_administrator_resets_it_but_not_that_of_a_superuser(clock: Clock) ->
 
 
 def test_the_command_resets_it(olga: Enrolled) -> None:
-    out = io.StringIO()
-    call_command("second_factor", "reset", olga.user.username, stdout=out)
-    assert "was removed" in out.getvalue()
+    assert "was removed" in commands.output("second_factor", "reset", olga.user.username)
     assert Event.objects.get(type="authenticator_app.deleted").actor == "manage.py"
     assert is_signed_in(give_password(olga.user))
     with pytest.raises(CommandError, match="has no second factor"):
@@ -380,7 +377,7 @@ def test_the_command_resets_it(olga: Enrolled) -> None:
 
 def test_the_secret_follows_the_key_ring(olga: Enrolled, settings: Any) -> None:
     settings.IPAM_KEY_RING = [randomness.token_urlsafe(32), *settings.IPAM_KEY_RING]
-    call_command("rotate_keys", stdout=io.StringIO())
+    commands.output("rotate_keys")
     settings.IPAM_KEY_RING = settings.IPAM_KEY_RING[:1]
     for row in Authenticator.objects.all():
         sealed = row.data["secret" if row.type == "totp" else "seed"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -16,7 +14,7 @@ from claims.access.directory import Person, SignInRefused
 from pools import tasks
 from pools.models import BrowserSession, DirectorySource
 from pools.platform import database
-from tests import people
+from tests import commands, people
 from tests.signon import test_passkeys
 from tests.signon.authenticator import Authenticator
 from tests.signon.test_passkeys import (
@@ -79,7 +77,7 @@ def test_the_second_factor_is_removed(way: str) -> None:
         path = reverse("admin:reset_second_factor", args=[owner.user.pk])
         assert people.browser().post(path).status_code == 302
     else:
-        call_command("second_factor", "reset", owner.user.username, stdout=io.StringIO())
+        commands.output("second_factor", "reset", owner.user.username)
     assert not Factor.objects.exists()
     assert [is_open(client) for client in others] == [False] * 3
     # Who removes its own has just proven both factors.
