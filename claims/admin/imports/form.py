@@ -130,7 +130,8 @@ class ImportForm(RegisterOptions):
         kind.initial = offered[0]
         where: Any = self.fields["where"]
         where.offer(request, has_registers=REGISTER in self.kinds)
-        if not self.is_bound and REGISTER not in self.kinds and "where" not in self.initial:
+        are_vms = REGISTER not in self.kinds or self.initial.get("kind") in {VM, ONE}
+        if are_vms and not self.is_bound and "where" not in self.initial:
             self.initial["where"] = _only_network(request)
 
     @property

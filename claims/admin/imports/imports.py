@@ -16,13 +16,13 @@ from claims.admin import scoped
 from claims.admin.imports import form
 from claims.admin.imports.form import PAGES
 from pools.models.imports import Import, ImportStatus
-from pools.platform.admin import columns, display, filters, imports, lists
+from pools.platform.admin import columns, display, filters, import_texts, lists
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
 
 def _name(row: Import) -> SafeString:
-    link = display.row_link(row, imports.name(row))
+    link = display.row_link(row, import_texts.name(row))
     return display.two_lines(link, PAGES[row.kind].format_name(row))
 
 
@@ -44,8 +44,8 @@ class ImportAdmin(lists.ListAdmin[Import]):
     list_display = (
         Column("name", _("import"), _name),
         Column("kind", _("what"), lambda row: PAGES[row.kind].what),
-        Column("status", _("status"), imports.badge),
-        Column("rows", _("rows"), imports.counts_stack),
+        Column("status", _("status"), import_texts.badge),
+        Column("rows", _("rows"), import_texts.counts_stack),
         Column("cluster", _("cluster"), scoped.cluster_link),
         columns.text("actor", _("user")),
         columns.timestamp("created_at", _("started")),

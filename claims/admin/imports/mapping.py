@@ -16,7 +16,7 @@ from claims.imports import drafts, mapping
 from claims.models import Network, VMImport
 from pools.core import errors, holders
 from pools.platform.admin import forms as fields
-from pools.platform.admin import imports, lists, pages, related, row_forms
+from pools.platform.admin import import_texts, lists, pages, related, row_forms
 
 GROUPS_PER_PAGE = 25
 _REST = ""  # the name of the line for all rows without a line of their own
@@ -172,7 +172,7 @@ def save_mapping(request: HttpRequest, vm_import: VMImport) -> MappingForm | Non
         pages.add_errors(form, error)
         return form
     text = gettext("All rows were validated again: %(counts)s.")
-    messages.success(request, text % {"counts": imports.counts_text(saved.counts)})
+    messages.success(request, text % {"counts": import_texts.counts_text(saved.counts)})
     return None
 
 

@@ -30,7 +30,7 @@ from pools import tasks
 from pools.core import errors
 from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import display as admin_display
-from pools.platform.admin import imports, lists, pages
+from pools.platform.admin import import_texts, imports, lists, pages
 
 _SHOWN_BY_THE_ROW = frozenset({"differs", "vm_name_changed"})
 # The texts of a row that can be corrected.
@@ -145,7 +145,9 @@ def _lines(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any
             "ips": row.ips or row.source_ips,
             "namespace": row.namespace or row.source_namespace,
             "reasons": [
-                reason for reason in imports.reasons(row) if reason["code"] not in _SHOWN_BY_THE_ROW
+                reason
+                for reason in import_texts.reasons(row)
+                if reason["code"] not in _SHOWN_BY_THE_ROW
             ],
             "differences": display.differences(row),
             "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",

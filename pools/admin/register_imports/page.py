@@ -17,7 +17,7 @@ from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
 from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
 from pools.models.imports import ImportStatus, RowStatus
-from pools.platform.admin import display, imports, pages
+from pools.platform.admin import display, import_texts, imports, pages
 from pools.register import overlaps
 from pools.register.imports import drafts
 from pools.register.imports import rows as import_rows
@@ -144,7 +144,7 @@ def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
         "place": shown,
         "target": row.get_target_display() if row.target else "",
         "space": row.space_name,
-        "reasons": imports.reasons(row),
+        "reasons": import_texts.reasons(row),
         "candidates": drafts.candidates(row),
         "chosen_field": drafts.chosen_field(row),
         "attributes": list(_attributes(row)),

@@ -17,7 +17,7 @@ from pools.admin.clusters import field as cluster_fields
 from pools.admin.register_imports.form import RegisterOptions
 from pools.core import holders
 from pools.models import Cluster, NetBoxSource, RegisterImport
-from pools.platform.admin import columns, display, imports, lists, pages, row_forms
+from pools.platform.admin import columns, display, import_texts, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -170,8 +170,8 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
         runs=[
             {
                 "run": run,
-                "state": imports.badge(run),
-                "counts": imports.counts_text(run.counts),
+                "state": import_texts.badge(run),
+                "counts": import_texts.counts_text(run.counts),
                 "released": run.counts.get("released", 0),
             }
             for run in runs

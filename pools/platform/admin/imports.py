@@ -11,17 +11,14 @@ from django.contrib import messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext, ngettext_lazy
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, ngettext_lazy
 from django_stubs_ext import StrOrPromise
 
 from pools.core import errors
 from pools.models.imports import Import, RowStatus
 from pools.models.imports import ImportStatus as Status
 from pools.platform import database
-from pools.platform.admin import display, lists, pages, row_forms
+from pools.platform.admin import display, import_texts, lists, pages, row_forms
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Imports
 
@@ -31,28 +28,6 @@ Input = tuple[str, StrOrPromise, str]  # a field of a row, its label and its tex
 PER_PAGE = 50
 BAD = (RowStatus.CONFLICT, RowStatus.REFUSED)
 WARNING = "warning"  # the filter of the rows with warnings
-
-# By the status of a row: its style, one of those of static/cadastre, its shape, and its meaning.
-_ROW_BADGES: dict[str, tuple[str, str, StrOrPromise]] = {
-    "new": ("created", "+", _("not registered yet")),
-    "changed": ("changed", "~", _("registered with other values")),
-    "unchanged": ("unchanged", "=", _("already registered, unchanged")),
-    "conflict": ("conflict", "▲", _("in conflict with the register, the network or another row")),
-    "refused": ("refused", "✕", _("cannot be imported as it is")),
-    "skipped": ("ignored", "‖", _("left out by a user")),
-    "vanished": ("pending", "?", _("the source has it no more: release it, or keep it here")),
-    "released": ("ignored", "↓", _("released: the source has it no more, or with other ends")),
-}
-_STATUS_BADGES: dict[str, tuple[str, str]] = {
-    Status.QUEUED: ("pending", "◔"),
-    Status.DRAFTING: ("running", "◔"),
-    Status.DRAFTED: ("open", "○"),
-    Status.COMMITTING: ("running", "◔"),
-    Status.COMMITTED: ("ok", "●"),
-    Status.UNDONE: ("ignored", "↶"),
-    Status.CANCELLED: ("ignored", "✕"),
-    Status.FAILED: ("failed", "▲"),
-}
 
 # What undoing an import does to its rows, by their status: for one and for many.
 _UNDONE: dict[str, Any] = {
@@ -74,16 +49,6 @@ _UNDONE: dict[str, Any] = {
 }
 
 
-def counts_text(counts: Mapping[str, int]) -> str:
-    """Return the counts by row status as text: `12 new, 3 changed`, or `no rows`."""
-    parts = [
-        f"{display.digits(counts[status])} {status.label}"
-        for status in RowStatus
-        if counts.get(status)
-    ]
-    return ", ".join(parts) or gettext("no rows")
-
-
 def row_number(request: HttpRequest) -> int:
     """Return the number of the row that a button belongs to. Raises NotFound."""
     number = lists.parse_id(request.POST.get("row", ""))
@@ -94,62 +59,6 @@ def row_number(request: HttpRequest) -> int:
 
 def actor(request: HttpRequest) -> dict[str, Any]:
     return {"author": pages.author(request), "user": request.user}
-
-
-# --- badges and texts -----------------------------------------------------------------------------
-
-
-def row_badge(status: str) -> SafeString:
-    style, shape, title = _ROW_BADGES[status]
-    return display.badge(style, shape, RowStatus(status).label, title)
-
-
-def badge(row: Import) -> SafeString:
-    return display.badge(*_STATUS_BADGES[row.status], Status(row.status).label, row.error)
-
-
-def name(row: Import) -> str:
-    return row.file_name or gettext("Import %(number)s") % {"number": row.pk}
-
-
-def counts_stack(row: Import) -> SafeString:
-    lines = [
-        format_html(
-            '<span class="cad-nowrap">{} {}</span>', row_badge(status), display.digits(number)
-        )
-        for status in RowStatus.values
-        if (number := row.counts.get(status))
-    ]
-    return display.stack(lines)
-
-
-def commit_text(effect: Mapping[str, int]) -> str:
-    """Return what the button that commits a draft says; "" if no row of it would be written."""
-    writes, bad = effect["writes"], effect["bad"]
-    if not writes:
-        return ""
-    words = {"writes": display.digits(writes), "bad": display.digits(bad)}
-    if not bad:
-        return ngettext("Import %(writes)s row", "Import %(writes)s rows", writes) % words
-    text = ngettext(
-        "Import %(writes)s valid row, leave %(bad)s out",
-        "Import %(writes)s valid rows, leave %(bad)s out",
-        writes,
-    )
-    return text % words
-
-
-def reasons(row: Any) -> list[dict[str, Any]]:
-    """Return the reasons of a row: those of its status, then its warnings, then notes."""
-    status_reasons = [
-        reason
-        | {
-            "warning": states.is_warning(row.status, reason["code"]),
-            "note": states.is_note(reason["code"]),
-        }
-        for reason in row.reasons
-    ]
-    return sorted(status_reasons, key=lambda reason: (reason["note"], reason["warning"]))
 
 
 class CorrectionForm(row_forms.RowForm):
@@ -272,8 +181,8 @@ class ImportPages(ABC, Generic[Row]):
             request,
             self.template,
             row,
-            title=name(row),
-            state=badge(row),
+            title=import_texts.name(row),
+            state=import_texts.badge(row),
             format=self.format_name(row),
             progress=shown if shown["working"] else None,
             progress_url=_url(row, "progress"),
@@ -283,7 +192,7 @@ class ImportPages(ABC, Generic[Row]):
             may_add=self.kind.permits(request.user, "add"),
             drafted=drafted,
             effect=effect,
-            commit_text=commit_text(effect),
+            commit_text=import_texts.commit_text(effect),
             listed=self._listed(request, row, correction) if has_rows else None,
             call=f"{self.endpoint}/{row.pk}/",
             **{**self.context(request, row), **context},
@@ -313,7 +222,7 @@ class ImportPages(ABC, Generic[Row]):
             is_kept = correction is not None and correction.row == line["row"]
             line["form"] = correction if is_kept else CorrectionForm(line["row"], self.inputs, None)
             line["bad"] = line["row"].status in BAD
-            line["status"] = row_badge(line["row"].status)
+            line["status"] = import_texts.row_badge(line["row"].status)
         return {
             **lines,
             "chips": list(_chips(row, status, text, warned.count())),
@@ -339,7 +248,7 @@ class ImportPages(ABC, Generic[Row]):
         return pages.confirmation(
             request,
             row,
-            title=gettext("Undo %(name)s?") % {"name": name(row)},
+            title=gettext("Undo %(name)s?") % {"name": import_texts.name(row)},
             effects=[*effects, *self.undo_effects(row)],
             button=gettext("Undo the import"),
             action="undo",
@@ -354,7 +263,7 @@ class ImportPages(ABC, Generic[Row]):
         return pages.confirmation(
             request,
             row,
-            title=title % {"name": name(row)},
+            title=title % {"name": import_texts.name(row)},
             effects=[text % {"rows": rows}, gettext("Nothing was written to the register.")],
             button=button,
             action="cancel",
@@ -421,7 +330,7 @@ class ImportPages(ABC, Generic[Row]):
 
     def report(self, request: HttpRequest, text: str, row: Row) -> None:
         """Show a message with the counts of an import."""
-        messages.success(request, text % {"counts": counts_text(row.counts)})
+        messages.success(request, text % {"counts": import_texts.counts_text(row.counts)})
 
     def _revalidate(self, request: HttpRequest, row: Row) -> None:
         changed = self.kind.revalidate(row.pk, **actor(request))
@@ -474,7 +383,10 @@ def _chips(row: Import, chosen: str, text: str, warned: int) -> Iterator[dict[st
     warnings = display.badge("warning", "▲", gettext("with warnings"), title)
     counted: list[tuple[StrOrPromise, str, int]] = [
         (gettext("All"), "", sum(row.counts.values())),
-        *((row_badge(status), status, row.counts.get(status, 0)) for status in RowStatus),
+        *(
+            (import_texts.row_badge(status), status, row.counts.get(status, 0))
+            for status in RowStatus
+        ),
         (warnings, WARNING, warned),
     ]
     for label, status, count in counted:

@@ -13,7 +13,7 @@ from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
 from pools.models.imports import ImportStatus as Status
-from pools.platform.admin import imports, related
+from pools.platform.admin import import_texts, related
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 
@@ -223,7 +223,7 @@ def test_what_several_rows_have_in_common_is_said_once(client: Client, network: 
     ],
 )
 def test_the_button_says_what_it_does(new: int, bad: int, said: str) -> None:
-    assert imports.commit_text({"writes": new, "bad": bad}) == said
+    assert import_texts.commit_text({"writes": new, "bad": bad}) == said
 
 
 def test_without_a_valid_row_there_is_no_button(client: Client, network: Network) -> None:

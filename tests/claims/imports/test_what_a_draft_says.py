@@ -136,7 +136,7 @@ def test_no_network_is_chosen_that_cannot_hold_static_vms(network: Network, page
     client = pages.browser()
 
     def chosen(**query: int) -> str:
-        form = client.get(reverse(page), query).context["form"]
+        form = client.get(reverse(page), {"kind": "vm", **query}).context["form"]
         return str(form["where" if "where" in form.fields else "ippool"].value() or "")
 
     names = {f"network-{other.network_id}", str(other.pk)}
@@ -151,7 +151,7 @@ def test_no_network_is_chosen_that_cannot_hold_static_vms(network: Network, page
 
 def _text(client: Any, *ips: str) -> Any:
     lines = "\n".join(f"vm-{n} {mac(n)} {ip}" for n, ip in enumerate(ips, 1))
-    said = {"how": "text", "where": "", "target": "ippool", "namespace": "shop", "text": lines}
+    said = {"kind": "", "where": "", "target": "ippool", "namespace": "shop", "text": lines}
     return client.post(reverse(pages.NEW), said)
 
 
@@ -162,7 +162,7 @@ def test_the_network_that_the_addresses_tell(network: Network) -> None:
     _text(client, "10.0.0.5", "10.0.0.6/24")
     vm_import = VMImport.objects.get()
     assert (vm_import.network, vm_import.counts["new"]) == (network, 2)
-    assert [note["code"] for note in vm_import.notes] == ["network_by_addresses"]
+    assert [note["code"] for note in vm_import.notes] == ["recognised", "network_by_addresses"]
     assert f"No network was specified: {network.name} was chosen, the only network" in pages.page(
         client, vm_import
     )
