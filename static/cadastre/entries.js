@@ -20,7 +20,6 @@ function watch(part, form) {
     const query = new URLSearchParams({
       ippool: field("ippool")?.value || form.dataset.ippool || "",
       entry: part.dataset.entry || part.dataset.entryRow || "",
-      where: field("where")?.value || "",
     });
     for (const name of ["mac", "ips", "vm", "namespace"]) query.set(name, field(name)?.value || "");
     lastRequest += 1;

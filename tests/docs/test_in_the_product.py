@@ -6,6 +6,8 @@ import re
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import RequestFactory
 from django.urls import reverse
 
 from pools.admin import documentation
@@ -21,6 +23,25 @@ def test_every_menu_entry_has_a_chapter_that_exists() -> None:
             if item["url"].startswith("admin:"):
                 name = menu.chapter(f"{reverse(item['url'])}12/change/")
                 assert (settings.BASE_DIR / "docs" / f"{name}.md").is_file(), item["title"]
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "chapter"),
+    [
+        ("pools_netboxsource_changelist", "NetBox sources", "how-to/bring-your-register"),
+        ("import", "Import pools", "tutorials/administration"),
+        ("pools_import_add", "", "how-to/import-vms"),
+    ],
+)
+def test_pages_below_an_entry_belong_to_it(name: str, title: str, chapter: str) -> None:
+    """They are not in the menu: their entry is highlighted, and they have a title and a chapter of their own."""
+    url = reverse(f"admin:{name}")
+    assert menu.chapter(url) == chapter
+    assert menu.entry(url).get("title", "") == title
+    request = RequestFactory().get(url)
+    request.user = User(is_superuser=True, is_active=True)
+    items = [item for group in menu.navigation(request) for item in group["items"]]
+    assert [str(item["title"]) for item in items if item["active"]] == ["Import"]
 
 
 def test_a_page_links_its_chapter() -> None:
