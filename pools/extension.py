@@ -40,7 +40,8 @@ from pools.models import (
 )
 from pools.observed import cidrs as observed_metrics
 from pools.observed import handlers as observed_kinds
-from pools.platform import checks, events, schema_checks
+from pools.platform import checks as data_checks
+from pools.platform import events
 from pools.platform.admin import search_text
 from pools.platform.alerts import event_feed
 from pools.platform.attributes import values as attribute_values
@@ -101,8 +102,8 @@ class Extension:
     # Kinds of objects with tags, an owner and custom fields, by their names in REST
     attributed: Mapping[str, Any] = _part(attribute_values.MODELS)
     # Checks, conditions and metrics
-    checks: Mapping[str, checks.Check] = _part(checks.CHECKS)
-    sql_packages: Sequence[str] = _part(schema_checks.SQL_PACKAGES)
+    checks: Mapping[str, data_checks.Check] = _part(data_checks.CHECKS)
+    sql_packages: Sequence[str] = _part(data_checks.SQL_PACKAGES)
     conditions: Sequence[Condition] = _part(condition_registry.CONDITIONS)
     metrics: Sequence[metric_registry.Source] = _part(metric_registry.SOURCES)
     # Kinds of imports, and what REST knows of them
@@ -168,8 +169,8 @@ ADDRESS_SPACE = Extension(
     history_permissions=(search.VIEW_EVENTS,),
     attributed={"cluster": Cluster, "pool": Pool, "cidr": PoolCIDR, "container": Container},
     checks={
-        "constraints": schema_checks.constraints,
-        "triggers": schema_checks.triggers,
+        "constraints": data_checks.schema_constraints,
+        "triggers": data_checks.schema_triggers,
         **register_checks.CHECKS,
     },
     sql_packages=("pools.sql",),

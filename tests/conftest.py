@@ -23,7 +23,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-from pools.platform import garbage
+from pools.platform import heartbeat
 from tests import schedule, servers, slowest_files
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) 
 
 def pytest_collection_finish() -> None:
     """Ten thousand tests and all of Django stay until the end: looking for garbage among them takes long."""
-    garbage.collect_seldom()
+    heartbeat.collect_seldom()
 
 
 @pytest.hookimpl(optionalhook=True)

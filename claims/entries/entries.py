@@ -22,7 +22,7 @@ from claims.entries import ippools
 from claims.models import Entry, IPPool
 from claims.models.ippools import EntrySource
 from pools.core import errors
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.sql import statements
 
 
@@ -74,7 +74,7 @@ def add(
 
 
 def change(
-    entry_id: int, spec: EntrySpec, *, author: events.Author, version: versions.Version = None
+    entry_id: int, spec: EntrySpec, *, author: events.Author, version: database.Version = None
 ) -> Entry:
     """Change an entry; a field of `spec` that is None keeps its value.
 
@@ -82,7 +82,7 @@ def change(
     """
     with ippools.lock_for_change(_ippool_of(entry_id), author=author) as ippool_change:
         row = _entry(ippool_change.ippool, entry_id)  # all who change it lock its IPPool first
-        versions.require(row, version)
+        database.require_version(row, version)
         diff = EntryDiff()
         _add_change(
             diff, EntryRow(row.pk, row.mac, tuple(row.ips), row.vm, row.namespace, row.note), spec

@@ -34,7 +34,7 @@ from pools.clusters.reconcile import leases
 from pools.core import addresses, errors, holders
 from pools.models import ObservedObject
 from pools.models.fields import Now
-from pools.platform import database, events, versions
+from pools.platform import database, events
 
 
 def claim_name(network: Network, namespace: str, vm: str) -> str:
@@ -210,7 +210,7 @@ def change(
     *,
     author: events.Author,
     scope: namespaces.Scope = namespaces.EVERYTHING,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> IPAMClaim:
     """Change the request of a claim without addresses, or the note of any claim.
 
@@ -219,7 +219,7 @@ def change(
     claim = _get(claim_id)
     with _lock_for_change(claim, author, scope):
         claim = _get(claim_id, lock=True)
-        versions.require(claim, version)
+        database.require_version(claim, version)
         if changes.changes_request:
             if claim.ips:
                 raise errors.ImmutableInUse(

@@ -24,7 +24,7 @@ from pools.clusters.reconcile import leases
 from pools.core import addresses, errors
 from pools.models import Cluster, Connection, PoolCIDR
 from pools.models.connections import Mode
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.platform.attributes import values as attribute_values
 
 # Fields of a network's object; the logical name is the key of the row, conditions are the status.
@@ -261,7 +261,7 @@ def change(
     values: Mapping[str, Any],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Network:
     """Change the description and the attributes, or of a network created here the namespace selector and `applied`.
 
@@ -288,7 +288,7 @@ def change(
         if changes and (network.applied or changes.get("applied")):
             leases.nudge(network.cluster_id, patient=True)
         locked = Network.objects.select_for_update(no_key=True).get(pk=network.pk)
-        versions.require(locked, version)
+        database.require_version(locked, version)
         for name, value in changes.items():
             setattr(network, name, value)
         if attributes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from claims.models import NetworkSettings
 from pools.models import Cluster
-from pools.platform import database, events, versions
+from pools.platform import database, events
 
 
 def for_cluster(cluster: Cluster) -> NetworkSettings:
@@ -21,7 +21,7 @@ def change(
     values: Mapping[str, Any],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> NetworkSettings:
     """Change settings; keys of `values` are `annotation`, `default_nad_namespace`, `default_nad_name`.
 
@@ -30,7 +30,7 @@ def change(
     with events.recorded_by(author):
         NetworkSettings.objects.get_or_create(cluster=cluster)
         row = NetworkSettings.objects.select_for_update().get(cluster=cluster)
-        versions.require(row, version)
+        database.require_version(row, version)
         for name, value in values.items():
             setattr(row, name, value)
         database.save(row)

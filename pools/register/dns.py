@@ -13,7 +13,7 @@ from pools.core.block_fields import BlockAnswer
 from pools.core.dns_names import Record
 from pools.models import Block, DNSName, Pool
 from pools.models.blocks import BlockState
-from pools.platform import events, versions
+from pools.platform import database, events
 from pools.sql import statements
 
 _PAGE = 2000  # rows
@@ -61,7 +61,7 @@ def set_name(
     *,
     author: events.Author,
     holder: demand.Holder | None = None,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Block:
     """Set the DNS name of a held block, "" for none; with `holder` only if it still has the block.
 
@@ -76,7 +76,7 @@ def set_name(
             raise errors.HolderChanged
         if block.cidr.prefixlen != block.cidr.max_prefixlen:
             require_addresses(block.pool)
-        versions.require(block, version)
+        database.require_version(block, version)
         rows = DNSName.objects.filter(block_id=block_id)
         if name:
             copied = ("pool", "cidr", "holder_kind", "holder_id", "allocated_at")
