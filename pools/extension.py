@@ -19,12 +19,10 @@ from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
 from pools.api.imports import kinds as rest_imports
 from pools.api.imports import register as rest_register_imports
-from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings
+from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings, pool_sync
 from pools.cilium import configuration as cilium_operator
-from pools.cilium import drift as cilium_drift
-from pools.cluster_api import claims
+from pools.cluster_api import allocation, claims
 from pools.cluster_api import claims as address_claims
-from pools.cluster_api import leaks as cluster_api_leaks
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift, other_writers
 from pools.clusters import metrics as cluster_metrics
@@ -141,12 +139,12 @@ ADDRESS_SPACE = Extension(
         address_claims.IPAddressClaims(),
         *(cadastre_pools.CadastrePools(kind) for kind in contract.POOL_KINDS),
     ),
-    drift_resolvers=(cilium_drift.RESOLVER,),
+    drift_resolvers=(pool_sync.DRIFT_RESOLVER,),
     sync_observers=(detection.observe_full_sync,),
     other_writers=(cilium_operator.CILIUM_OPERATOR,),
     disconnect_observers=(pool_findings.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
-    leak_sources=(detection.NODES, detection.NODE_POOLS, cluster_api_leaks.CLAIMS),
+    leak_sources=(detection.NODES, detection.NODE_POOLS, allocation.LEAK_SOURCE),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
         "cluster": _("clusters"),

@@ -20,7 +20,7 @@ from claims.models.networks import NetworkKind
 from claims.networks import manifests as network_manifests
 from claims.networks import networks as services
 from claims.networks import route_advertisements
-from pools.api import overlaps
+from pools.api import pool_cidrs
 from pools.core import errors
 from pools.platform.rest import attributes, filters, generics, views
 from pools.platform.rest.views import endpoints
@@ -120,13 +120,15 @@ class Networks(_NetworkView, generics.ListView):
     orderings = {"id": ("id",), "name": ("name", "id")}
 
     @extend_schema(
-        responses={201: NetworkSerializer}, examples=[_EXAMPLE], parameters=[overlaps.PARAMETER]
+        responses={201: NetworkSerializer}, examples=[_EXAMPLE], parameters=[pool_cidrs.OVERLAPS]
     )
     def post(self, request: Request) -> Response:
         """Create a network: to be applied, or as a note of an observed cluster."""
         values, author = self.read(request), self.author()
         cluster, spec = values.pop("cluster"), values.pop("network")
-        overlaps.warn(self, spec.subnets, owners.owner_of_new_network(cluster, spec.name))
+        pool_cidrs.warn_of_overlaps(
+            self, spec.subnets, owners.owner_of_new_network(cluster, spec.name)
+        )
         return self.once(
             request,
             lambda: self.represent_by_id(

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
-from pools.core import demand, dns_names, errors
+from pools.core import dns_names, errors, holders
 from pools.core.block_fields import BlockAnswer
 from pools.core.dns_names import Record
 from pools.models import Block, DNSName, Pool
@@ -38,7 +38,7 @@ def require_addresses(pool: Pool) -> None:
 
 
 def check_demand(
-    pool: Pool | None, block_demand: demand.BlockDemand, name: str, *, wait: bool
+    pool: Pool | None, block_demand: holders.BlockDemand, name: str, *, wait: bool
 ) -> None:
     """Raise InvalidInput if the blocks of a demand cannot have this DNS name; a missing pool is not refused here."""
     if not name or pool is None:
@@ -60,7 +60,7 @@ def set_name(
     name: str,
     *,
     author: events.Author,
-    holder: demand.Holder | None = None,
+    holder: holders.Holder | None = None,
     version: database.Version = None,
 ) -> Block:
     """Set the DNS name of a held block, "" for none; with `holder` only if it still has the block.

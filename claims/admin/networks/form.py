@@ -26,7 +26,6 @@ from claims.models import Network
 from claims.networks import manifests
 from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.plan import overlap_warning
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
 from pools.platform.admin import attributes, pages
@@ -238,7 +237,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _overlaps_accepted(form: NetworkForm) -> bool:
     owner = overlaps.owner_of_new_network(form.cleaned_data["cluster"], form.spec.name)
-    return overlap_warning.accepted(form, map(ip_network, form.spec.subnets), owner)
+    return cluster_fields.overlaps_accepted(form, map(ip_network, form.spec.subnets), owner)
 
 
 def _create_network(request: HttpRequest, form: NetworkForm) -> Network:
@@ -282,7 +281,7 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponse:
         mutable=rules.MUTABLE,
         manifest=manifests.render_yaml(spec),
         hidden_inputs=[
-            pair for pair in pages.posted_values(request) if pair[0] != overlap_warning.TICK
+            pair for pair in pages.posted_values(request) if pair[0] != cluster_fields.OVERLAPS_TICK
         ],
     )
 

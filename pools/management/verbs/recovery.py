@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from pools.clusters import recovery_mode
 from pools.core import addresses, errors, holders
-from pools.core.demand import BlockDemand, Holder
+from pools.core.holders import BlockDemand, Holder
 from pools.management import output
 from pools.models import Pool, Recovery
 from pools.platform import events

@@ -9,15 +9,15 @@ from functools import lru_cache
 
 from django.conf import settings
 
-from pools.core import demand, errors
+from pools.core import errors, holders
 from pools.models import Pool
 from pools.models.pools import Category
 
 CODE = "owner_required"
-_KIND = {Category.INSTANCE.value: "instance", Category.IPV4.value: demand.ENV}
+_KIND = {Category.INSTANCE.value: "instance", Category.IPV4.value: holders.ENVIRONMENT}
 
 
-def require_owner(pool_id: int, block_demand: demand.BlockDemand) -> None:
+def require_owner(pool_id: int, block_demand: holders.BlockDemand) -> None:
     """Raise InvalidInput `owner_required` with every field that is missing or has a wrong value."""
     if settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS:
         return
@@ -37,13 +37,13 @@ def _category(pool_id: int) -> str:
     return Pool.objects.values_list("category", flat=True).get(pk=pool_id)
 
 
-def _find_problems(kind: str, block_demand: demand.BlockDemand) -> list[errors.FieldProblem]:
+def _find_problems(kind: str, block_demand: holders.BlockDemand) -> list[errors.FieldProblem]:
     subject = "an instance's address" if kind == "instance" else "a public IPv4 address"
     problems = []
     if not block_demand.org:
         problems.append(errors.FieldProblem("org", CODE, f"{subject} needs the org that it serves"))
     # A holder of the kind env is the environment itself.
-    if not block_demand.env and kind != demand.ENV:
+    if not block_demand.env and kind != holders.ENVIRONMENT:
         problems.append(errors.FieldProblem("env", CODE, f"{subject} needs the env that it serves"))
     for index, holder in enumerate(block_demand.holders):
         if holder.kind != kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.core.block_fields import BlockAnswer
-from pools.core.demand import BlockDemand
+from pools.core.holders import BlockDemand
 from pools.models import Block
 from pools.models.blocks import BlockState
 from pools.platform import events
