@@ -138,7 +138,7 @@ INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "unfold.contrib.forms",
-    "ipam_site.admin_app.AdminConfig",
+    "ipam_site.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",  # its command clearsessions; its table is that of earlier versions

@@ -51,13 +51,12 @@ from pools.platform.imports.lifecycle import Imports
 from pools.platform.metrics import registry as metric_registry
 from pools.platform.metrics import totals
 from pools.register import checks as register_checks
-from pools.register import event_filters, journal, operating_metrics
+from pools.register import event_filters, journal
 from pools.register import metrics as register_metrics
 from pools.register.conditions import clusters as cluster_conditions
-from pools.register.conditions import metrics as condition_metrics
 from pools.register.conditions import pools as pool_conditions
 from pools.register.conditions import register as register_conditions
-from pools.register.demo import demo, labels, samples
+from pools.register.demo import demo, samples
 from pools.register.history import holders as history_holders
 from pools.register.history import searchers
 from pools.register.imports import drafts as import_drafts
@@ -177,8 +176,8 @@ ADDRESS_SPACE = Extension(
         register_metrics.values,
         cluster_metrics.sample_values,
         observed_metrics.values,
-        operating_metrics.values,
-        condition_metrics.values,
+        register_metrics.operating_values,
+        register_metrics.condition_values,
         totals.values,
     ),
     finders=(address_claims_admin.finder,),
@@ -191,7 +190,7 @@ ADDRESS_SPACE = Extension(
         journal.Subject(Container),
     ),
     demo_parts=(
-        demo.DemoPart(labels.steps, labels.forget),
+        demo.DemoPart(samples.label_steps, samples.forget_labels),
         demo.DemoPart(samples.steps, samples.forget),
     ),
 )

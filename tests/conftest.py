@@ -217,10 +217,10 @@ def redis_url() -> Iterator[str]:
 @pytest.fixture(scope="session", autouse=True)
 def patient_webhooks() -> Iterator[None]:
     """A machine that stalls for half a second fails no test; those of the limits set them themselves."""
-    from claims.workloads import webhook_decisions
+    from claims.workloads import vm_lookup
     from pools.webhooks import register
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(register, "STATEMENT_MS", 20_000)
-        patch.setattr(webhook_decisions, "WAIT_MS", 20_000)
+        patch.setattr(vm_lookup, "WAIT_MS", 20_000)
         yield

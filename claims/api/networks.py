@@ -12,12 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from claims.access import namespaces
-from claims.api import manifests, scoped
+from claims.api import scoped
 from claims.api.networks_serializers import NetworkChangeSerializer, NetworkSerializer
 from claims.core.networks import udn
 from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
-from claims.networks import manifests as network_manifests
 from claims.networks import networks as services
 from claims.networks import route_advertisements
 from pools.api import pool_cidrs
@@ -174,11 +173,11 @@ class NetworkManifest(scoped.ScopedView):
     )
     def get(self, request: Request, network_id: int) -> views.Answer:
         """The manifest of a network."""
-        output_format = manifests.requested_format(request)
+        output_format = scoped.requested_format(request)
         network = self.get_object()
         if network.kind == NetworkKind.CUDN:  # its selector names other namespaces
             views.require(request, namespaces.EVERY_NAMESPACE)
-        return manifests.answer(network_manifests.applicable_manifest(network), output_format)
+        return scoped.manifest_answer(services.applicable_manifest(network), output_format)
 
 
 urlpatterns = [

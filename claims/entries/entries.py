@@ -1,4 +1,4 @@
-"""Writes entries of an IPPool: one, many, or the whole set, with as few statements as possible.
+"""Writes entries of an IPPool, one, many, or the whole set, with as few statements as possible; requests of VM owners.
 
 New rows are written by COPY, changed and deleted rows by one statement each, so that a hundred thousand
 take seconds. The address index, the conflict flags and the blocks of the network's pool are updated in
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from claims.access import quota
-from claims.address_index import index
+from claims.access import namespaces
+from claims.address_index import duplicates, index
 from claims.core.entries import EntrySpec
 from claims.entries import ippools
 from claims.models import Entry, IPPool
@@ -62,11 +62,11 @@ def add(
     Raises NotFound, VersionMismatch, ClusterDecides, and QuotaExceeded for requests of VM owners.
     """
     is_request = source == EntrySource.REQUEST
-    namespaces = [spec.namespace or "" for spec in specs] if is_request else []
+    used_namespaces = [spec.namespace or "" for spec in specs] if is_request else []
     cluster_id = IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
     with (
         events.recorded_by(author),
-        quota.enforce(cluster_id or 0, namespaces),
+        namespaces.enforce_quota(cluster_id or 0, used_namespaces),
         ippools.lock_for_change(ippool_id, author=author, version=version) as ippool_change,
     ):
         entries = _store(ippool_change.ippool, EntryDiff(new=list(specs)), source)
@@ -268,3 +268,62 @@ def find_by_mac(rows: QuerySet[Entry], network_id: int, mac: str) -> Entry | Non
     """Return the entry of `rows` that applies to a MAC address of a network: the oldest."""
     entries = rows.filter(ippool__network=network_id, mac=mac).order_by("pk")
     return entries.first()
+
+
+def check_request(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
+    """Check that a user may create these entries, each for a VM in a namespace of the user.
+
+    Rule `taken-address-names-nobody` refuses addresses and MACs that are used elsewhere or by the
+    network itself. Conflicts among rows that the user may see are allowed, as for administrators.
+    Raises NotAllowed, InvalidInput, AlreadyAllocated, ReservedAddress.
+    """
+    if not user.has_perm("claims.add_entry") and not user.has_perm("claims.request_address"):
+        raise errors.NotAllowed("This needs the permission claims.request_address.")
+    scope = namespaces.owner_scope(user)
+    problems = []
+    for position, spec in enumerate(specs):
+        prefix = f"{position}." if len(specs) > 1 else ""
+        problems += [
+            errors.FieldProblem(f"{prefix}{name}", "required", "required: select one of your VMs")
+            for name in ("namespace", "vm")
+            if not getattr(spec, name)
+        ]
+    if problems:
+        raise errors.InvalidInput.all(problems)
+    for spec in specs:
+        namespaces.require_request(user, ippool.cluster_id, spec.namespace or "")
+    for spec in specs:
+        _refuse_taken(ippool, spec, scope)
+
+
+def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> None:
+    entry_duplicates = duplicates.of_candidate(
+        ippool.network,
+        mac=spec.mac,
+        addresses=[ip.partition("/")[0] for ip in spec.ips],
+        vm=spec.vm or "",
+        namespace=spec.namespace or "",
+        scope=scope,
+    )
+    for duplicate in entry_duplicates:
+        if duplicate.note:
+            continue
+        if any(occurrence.is_own for occurrence in duplicate.occurrences):
+            raise errors.ReservedAddress(f"{duplicate.value} is reserved for the network itself.")
+        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
+            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
+
+
+def may_withdraw(user: Any, entry: Entry) -> bool:
+    """Return True if the user may delete the entry: any entry, or the request of an owner of its VM."""
+    if user.has_perm("claims.delete_entry"):
+        return True
+    if entry.source != EntrySource.REQUEST or not user.has_perm("claims.request_address"):
+        return False
+    return namespaces.owner_scope(user).has(entry.ippool.cluster_id, entry.namespace)
+
+
+def require_withdrawal(user: Any, entry: Entry) -> None:
+    """Raise NotAllowed unless the user may delete the entry."""
+    if not may_withdraw(user, entry):
+        raise errors.NotAllowed("This needs the permission claims.delete_entry.")

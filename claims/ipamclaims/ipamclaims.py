@@ -18,8 +18,8 @@ from django.db import IntegrityError
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from claims.access import namespaces, quota
-from claims.address_index import duplicates, index, own_addresses
+from claims.access import namespaces
+from claims.address_index import conflicts, duplicates, index
 from claims.address_index.index import by_address, by_mac
 from claims.core import entries, macs
 from claims.core.ipamclaims import dialects, names
@@ -156,7 +156,7 @@ def _lock_for_change(
     """
     limited = [] if scope.everything else [claim.namespace]
     try:
-        with events.recorded_by(author), quota.enforce(claim.cluster_id, limited):
+        with events.recorded_by(author), namespaces.enforce_quota(claim.cluster_id, limited):
             leases.nudge(claim.cluster_id, patient=True)
             ingest.lock_pools([claim.network_id])
             yield
@@ -168,7 +168,7 @@ def _lock_for_change(
 
 def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
     """Raise ReservedAddress for a MAC that the network keeps; with a limited scope, for any taken value."""
-    kept_span = own_addresses.macs(claim.network).get(claim.mac or "")
+    kept_span = conflicts.own_macs(claim.network).get(claim.mac or "")
     if kept_span:
         raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the {kept_span.port}.")
     if scope.everything:

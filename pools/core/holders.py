@@ -151,9 +151,8 @@ def _check_characters(text: str, field: str, *, unfit: set[str]) -> None:
 
 
 MOST_BLOCKS = 10_000  # blocks in one request
-ENVIRONMENT = (
-    "env"  # the kind of holder that is an environment: its id is unique within its org only
-)
+# The kind of holder that is an environment: its id is unique within its org only.
+ENVIRONMENT = "env"
 
 
 class Holder(NamedTuple):  # a batch creates ten thousand; a dataclass takes five times as long

@@ -24,10 +24,9 @@ from pools.models.attributes import ATTRIBUTES, CustomField
 from pools.models.blocks import Block, BlockState, DNSName
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
-from pools.models.containers import Container
 from pools.models.imports import Import, NetBoxSource
 from pools.models.journal import JournalEntry
-from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
+from pools.models.pools import Category, Container, Pool, PoolCIDR, ReservedRange
 from pools.models.requests import Environment
 
 SEQUENCE = "pools_event_number"

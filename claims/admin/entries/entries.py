@@ -16,7 +16,7 @@ from claims.address_index import duplicates
 from claims.admin import bulk, duplicate_list, scoped, tables
 from claims.admin.entries import form
 from claims.entries import entries as services
-from claims.entries import requests, search
+from claims.entries import search
 from claims.models import Entry, IndexEntry, IPPool, Workload
 from claims.models.fields import FirstAddress
 from claims.models.workloads import WorkloadKind
@@ -95,7 +95,7 @@ def _source(entry: Entry) -> SafeString:
 
 
 def _delete(request: HttpRequest, entry: Entry) -> HttpResponseBase:
-    if not requests.may_withdraw(request.user, entry):
+    if not services.may_withdraw(request.user, entry):
         pages.require(request, "claims.delete_entry")
     running = running_workloads(request, [entry])
     return pages.deletion(

@@ -23,7 +23,6 @@ from claims.admin.networks import page
 from claims.core.networks import rules, static_vms, udn
 from claims.core.networks.udn import UDN
 from claims.models import Network
-from claims.networks import manifests
 from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders, object_reader
@@ -279,7 +278,7 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponse:
         check=replace(static_vms.check(row, []), notes=()),
         immutable=_immutable_settings(row),
         mutable=rules.MUTABLE,
-        manifest=manifests.render_yaml(spec),
+        manifest=services.render_yaml(spec),
         hidden_inputs=[
             pair for pair in pages.posted_values(request) if pair[0] != cluster_fields.OVERLAPS_TICK
         ],
