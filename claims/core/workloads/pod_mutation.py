@@ -249,7 +249,7 @@ class Refusal:
     namespace: str
     pod: str
     pod_uid: str
-    event_reason: str
+    reason: str
     message: str
     moment: str
 
