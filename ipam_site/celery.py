@@ -1,4 +1,4 @@
-"""The Celery application; settings.py has its settings."""
+"""The Celery application; settings.py and library_settings.py have its settings."""
 
 import os
 from typing import Any
