@@ -20,7 +20,7 @@ from claims.api.entries_serializers import EntryDiffSerializer, EntryMapSerializ
 from claims.core import entries as core
 from claims.core import ippool, macs
 from claims.entries import entries as services
-from claims.entries import ippools, search
+from claims.entries import ippools
 from claims.models import Entry, IndexEntry, IPPool
 from claims.models.fields import FirstAddress
 from claims.models.ippools import EntrySource
@@ -58,7 +58,7 @@ class EntryFilter(filters.FilterSet):
     namespace = filters.Filter()
     source = filters.choice(*EntrySource.values)
     q = filters.Filter(
-        select=search.matching_entries, help_text="A part of MAC, VM, namespace or note."
+        select=services.matching_entries, help_text="A part of MAC, VM, namespace or note."
     )
 
     def filter_duplicate(self, rows: QuerySet[Entry], _name: str, kind: str) -> QuerySet[Entry]:

@@ -1,11 +1,11 @@
-"""What webhooks know of a starting VM: its registrations, read by five indexed statements, and the log of decisions."""
+"""What webhooks know of a starting VM: settings, registrations (five indexed statements), the log of decisions."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -30,8 +30,9 @@ from claims.models import NAD, Decision, IPAMClaim, Network, NetworkSettings
 from claims.models import Entry as EntryRow
 from claims.models.networks import Annotation
 from pools.core import errors, redaction
-from pools.models import ObservedObject
+from pools.models import Cluster, ObservedObject
 from pools.models.fields import Now
+from pools.platform import database, events
 
 NO_REGISTRATIONS = Registrations()
 MOST = 20  # registrations of each kind; more of one VM are ambiguous
@@ -225,3 +226,30 @@ def delete_old_decisions(days: int) -> int:
         deleted += Decision.objects.filter(pk__in=ids).delete()[0]
         if len(ids) < _AT_ONCE:
             return deleted
+
+
+def settings_of_cluster(cluster: Cluster) -> NetworkSettings:
+    """Return the cluster's settings, or an unsaved row with the defaults."""
+    row = NetworkSettings.objects.filter(cluster=cluster).first()
+    return row or NetworkSettings(cluster=cluster)
+
+
+def change_settings(
+    cluster: Cluster,
+    values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    version: database.Version = None,
+) -> NetworkSettings:
+    """Change settings; keys of `values` are `annotation`, `default_nad_namespace`, `default_nad_name`.
+
+    Raises VersionMismatch.
+    """
+    with events.recorded_by(author):
+        NetworkSettings.objects.get_or_create(cluster=cluster)
+        row = NetworkSettings.objects.select_for_update().get(cluster=cluster)
+        database.require_version(row, version)
+        for name, value in values.items():
+            setattr(row, name, value)
+        database.save(row)
+    return row

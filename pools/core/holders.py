@@ -12,6 +12,7 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from pools.core import addresses, errors
@@ -195,3 +196,19 @@ class BlockDemand:
     def env_of(self, holder: Holder) -> str:
         """Return the environment of a holder's block; an `env` holder is itself the environment."""
         return self.env or (holder.id if holder.kind == ENVIRONMENT else "")
+
+
+_YEARS = (2000, 2200)
+
+
+def parse_timestamp(value: str, field: str = "") -> datetime:
+    """Return an RFC 3339 timestamp in UTC. Raises InvalidInput `time` without a zone or outside 2000-2199."""
+    try:
+        # An unescaped "+" of a query string arrives as a blank.
+        moment = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None or not _YEARS[0] <= moment.year < _YEARS[1]:
+        message = "must be a time with a zone such as 2026-05-05T14:02:00Z"
+        raise errors.InvalidInput.for_field(field, "time", message, value)
+    return moment.astimezone(UTC)

@@ -14,7 +14,7 @@ from pools.models.accounts import (
     TokenUse,
 )
 from pools.models.alerts import Alert, Delivery, WebhookTarget
-from pools.models.attributes import CustomField
+from pools.models.attributes import CustomField, JournalEntry
 from pools.models.audit import AuditLayout, AuditSegment
 from pools.models.blocks import Block, DNSName, FreeSpan, Window
 from pools.models.clusters import AddressSpace, Cluster, Recovery
@@ -49,7 +49,6 @@ from pools.models.imports import (
     RegisterRecord,
     RegisterRow,
 )
-from pools.models.journal import JournalEntry
 from pools.models.observed import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
 from pools.models.pools import CIDRMigration, Container, Pool, PoolCIDR, ReservedRange
 from pools.models.references import Leak, Reference, ReferenceFeed

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables, vm_text
+from claims.admin import duplicate_list, scoped, tables
 from claims.core import entries as core
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
@@ -264,9 +264,9 @@ def _page(
     )
 
 
-def _vm_manifest(entry: Entry, scope: namespaces.Scope) -> vm_text.VMText:
+def _vm_manifest(entry: Entry, scope: namespaces.Scope) -> tables.VMText:
     network = entry.ippool.network
-    return vm_text.manifest_text(
+    return tables.manifest_text(
         network,
         vm=entry.vm,
         namespace=entry.namespace,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables, vm_text
+from claims.admin import duplicate_list, scoped, tables
 from claims.admin.ipamclaims import form
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.ipamclaims import findings, ipamclaims, states
@@ -71,7 +71,7 @@ def view(request: HttpRequest, claim: Any) -> HttpResponse:
         duplicates=_duplicates(claim, scope),
         manifest=documents.dump_yaml(ipamclaims.manifest(claim)),
         vm_link=tables.vm_link(claim.namespace, claim.vm),
-        vm=vm_text.manifest_text(
+        vm=tables.manifest_text(
             claim.network,
             vm=claim.vm,
             namespace=claim.namespace,
