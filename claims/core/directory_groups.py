@@ -1,7 +1,8 @@
 """What grants access: groups of a directory, RoleBindings of a cluster and OpenShift's groups.
 
-A group of a directory grants roles of the site, and VM ownership of a namespace. Both come from two settings: a JSON object from groups to roles, and a regular expression whose named groups
-are the namespace and, if the organization names it in its groups, the cluster.
+A group of a directory grants roles of the site, and VM ownership of a namespace. Both come from two settings: a JSON
+object from groups to roles, and a regular expression whose named groups are the namespace and, if the organization
+names it in its groups, the cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of the database: that it has the schema of this version, and statements about the data that no row contradicts.
+"""Checks of the database: it has the schema of this version, and no row contradicts statements about the data.
 
 A check is a file of `pools/sql/checks` or `claims/sql/checks` that selects a text for each violation, or a function
 that yields them where SQL cannot do the arithmetic of blocks. `manage.py check_data` runs them; a worker does so

@@ -1,7 +1,7 @@
 """Mutation of virt-launcher pods: adds the addresses of the VM, following the enhancement proposal.
 
-The patches are those of RFC 6902, and set annotations. What was refused is an event of the launcher pod, with the reason
-why the VM does not get its address.
+The patches are those of RFC 6902, and set annotations. What was refused is an event of the launcher pod: the
+reason why the VM does not get its address.
 
 The multus default-network element requests MAC and addresses from OVN-Kubernetes. The owner of the VM
 may write it too (KubeVirt copies the annotation from VM to pod), and so does kubevirt/ipam-extensions,

@@ -1,4 +1,4 @@
-"""The part of the address plan that somebody looks at, the free parts of its containers, free blocks near an address."""
+"""The part of the address plan that somebody looks at, free parts of its containers, free blocks near an address."""
 
 from __future__ import annotations
 
