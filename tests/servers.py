@@ -44,7 +44,7 @@ def _folder() -> tuple[pathlib.Path, embedded.Account]:
     folder = pathlib.Path(
         tempfile.mkdtemp(prefix="cadastre-test-", dir=memory if in_memory else None)
     )
-    account = embedded.for_servers(folder)
+    account = embedded.account_for_servers(folder)
     account.chown(folder)
     return folder, account
 

@@ -61,7 +61,7 @@ class Account:
             os.chown(path, self.uid, self.gid)
 
 
-def for_servers(folder: pathlib.Path) -> Account:
+def account_for_servers(folder: pathlib.Path) -> Account:
     """Return the account of the servers: the owner of an existing folder, else `nobody` for root."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid())
@@ -74,7 +74,7 @@ def for_servers(folder: pathlib.Path) -> Account:
 def servers_folder(data: pathlib.Path) -> tuple[pathlib.Path, Account]:
     """Return the folder of the servers' data, created if it is missing, and its account."""
     link = data / "servers"
-    account = for_servers(link)
+    account = account_for_servers(link)
     if link.is_symlink() and not link.exists():
         message = f"{link} points to {link.readlink()}, which does not exist"
         raise processes.CannotStartError(message)

@@ -109,7 +109,7 @@ class Group:
 @contextlib.contextmanager
 def running() -> Iterator[Group]:
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cadastre-redis-"))
-    group = Group(folder, embedded.for_servers(folder))
+    group = Group(folder, embedded.account_for_servers(folder))
     try:
         primary, *others = free_ports(3)
         for port in (primary, *others):

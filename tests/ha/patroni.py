@@ -210,7 +210,7 @@ def _add_namespace(node: Node) -> None:
 
 @contextlib.contextmanager
 def running() -> Iterator[Cluster]:
-    account = embedded.for_servers(pathlib.Path("/nonexistent"))
+    account = embedded.account_for_servers(pathlib.Path("/nonexistent"))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cadastre-ha-"))
     account.chown(folder)
     cluster = Cluster(folder, account)
