@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ipam_site.supervisor import processes
-from pools.platform import garbage
+from pools.platform import heartbeat
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -43,7 +43,7 @@ def main() -> int:
         django.setup()
         from benchmarks import suite  # noqa: PLC0415  # needs Django, as it is set up now
 
-        garbage.collect_seldom()
+        heartbeat.collect_seldom()
         logging.disable(logging.INFO)  # the results alone are printed
 
         missed = 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from ipam_site.supervisor import account, embedded
+from ipam_site.supervisor import embedded
 
 TABLE = "benchmark_floor"
 
@@ -51,7 +51,7 @@ def pgbench(connections: int, seconds: float) -> float:
     """One-row INSERTs a second by pgbench over TCP with prepared statements."""
     make()
     database = settings.DATABASES["default"]
-    binary = embedded.programs(account.Account(os.geteuid(), os.getegid()))[0] / "pgbench"
+    binary = embedded.programs(embedded.Account(os.geteuid(), os.getegid()))[0] / "pgbench"
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(" ".join(_INSERT.replace("ROWS", "1").split()) + ";\n")
         script.flush()

@@ -20,7 +20,7 @@ from claims.models import Network, VMImport
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.route_advertisements import RouteAdvertisements
 from claims.networks.udn_handler import UserDefinedNetworks
-from claims.operations import checks, conditions, demo, history, leak_sources
+from claims.operations import conditions, demo, history, leak_sources
 from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters import other_writers
@@ -70,7 +70,7 @@ VM_NETWORKS = Extension(
     history_permissions=("claims.view_entry",),
     holder_readers=(history.registered_addresses,),
     attributed={"network": Network},
-    checks=checks.CHECKS,
+    checks=conditions.CHECKS,
     sql_packages=("claims.sql",),
     conditions=conditions.ALL,
     metrics=(conditions.values,),

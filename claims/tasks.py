@@ -6,12 +6,12 @@ from celery import shared_task
 from django.conf import settings
 
 from claims.address_index import conflicts
-from claims.workloads import results, webhook_decisions
+from claims.workloads import results, vm_lookup
 
 
 @shared_task
 def tidy_decisions() -> int:
-    return webhook_decisions.delete_old(settings.IPAM_DECISION_DAYS)
+    return vm_lookup.delete_old_decisions(settings.IPAM_DECISION_DAYS)
 
 
 @shared_task

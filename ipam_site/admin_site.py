@@ -228,6 +228,6 @@ UNFOLD: dict[str, Any] = {
     "SIDEBAR": {
         "show_search": False,
         "show_all_applications": False,
-        "navigation": "pools.platform.admin.menu.navigation",
+        "navigation": "pools.platform.admin.pages.navigation",
     },
 }

@@ -1,6 +1,9 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.apps import apps as installed
+from django.contrib import admin
+from django.contrib.admin import apps
 from django.core import checks, exceptions
 from django.db import connections
 from django.db.backends import signals
@@ -36,3 +39,24 @@ def _require_schema(using: str, **_: Any) -> None:
             " GRANT CREATE, USAGE ON SCHEMA public TO the user, or make it the owner of the database"
             " (docs/how-to/deploy.md)."
         )
+
+
+_WITHOUT_PAGES = (
+    "account.EmailAddress",
+    "mfa.Authenticator",
+    "socialaccount.SocialAccount",
+    "socialaccount.SocialApp",
+    "socialaccount.SocialToken",
+)
+
+
+class AdminConfig(apps.AdminConfig):
+    """Django's admin with Cadastre's admin site, without the pages of tables that no administrator has to edit."""
+
+    default = False  # ipam_site's own configuration is SiteConfig
+
+    default_site = "ipam_site.site.Site"
+
+    def ready(self) -> None:
+        super().ready()
+        admin.site.unregister([installed.get_model(name) for name in _WITHOUT_PAGES])

@@ -1,12 +1,10 @@
-"""The Celery application; settings.py has its settings."""
+"""The Celery application; settings.py and library_settings.py have its settings."""
 
 import os
 from typing import Any
 
 import celery
 from celery import signals
-
-from pools.platform import garbage
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ipam_site.settings")
 
@@ -17,7 +15,9 @@ app.autodiscover_tasks()
 
 @signals.worker_process_init.connect
 def _tune_garbage_collection(**_: object) -> None:
-    garbage.collect_seldom()
+    from pools.platform import heartbeat  # noqa: PLC0415  # imports settings
+
+    heartbeat.collect_seldom()
 
 
 @signals.worker_process_shutdown.connect

@@ -1,4 +1,4 @@
-"""Convert DATABASE_URL to an entry of Django's DATABASES.
+"""Convert DATABASE_URL to an entry of Django's DATABASES, with the limits of the kind of process.
 
 `postgresql://user:password@host:port/name?sslmode=require`: every part is percent-decoded, libpq gets
 the query unchanged. No library is used because the format is small and mistakes must be reported.
@@ -13,6 +13,8 @@ from urllib import parse
 
 from django.core import exceptions
 
+from ipam_site import env
+
 # Allowed options of libpq in the query: a misspelt option is an error. Not sslpassword: for it pg_dump and psql read
 # their command line only, which all users of the machine see.
 _OPTIONS = frozenset(
@@ -26,6 +28,46 @@ _OPTIONS = frozenset(
 )  # fmt: skip
 # A setting of the session that only shows that settings arrive (ipam_site/pooler.py).
 MARK = "-c ipam.settings=sent"
+# By kind of process: a web request must not use a connection for long.
+STATEMENT_TIMEOUT_MS = {"web": 5_000, "worker": 60_000, "beat": 60_000, "command": 0}
+
+
+def entry(url: str, *, role: str, pooler: bool) -> dict[str, Any]:
+    """Return the entry of a database for processes of a role."""
+    parsed = parse_url(url)
+    limits = {
+        "statement_timeout": env.integer("STATEMENT_TIMEOUT_MS", STATEMENT_TIMEOUT_MS[role]),
+        # A longer wait for a lock becomes a 503, instead of blocking more and more threads.
+        "lock_timeout": env.integer("LOCK_TIMEOUT_MS", 2_000 if role == "web" else 10_000),
+        # Releases the locks of a client that died inside a transaction.
+        "idle_in_transaction_session_timeout": 30_000,
+    }
+    options = parsed["OPTIONS"]
+    limit_options = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    defaults = {
+        "application_name": f"cadastre-{role}",
+        "connect_timeout": "3",
+        # Detect a network that drops packets in seconds, instead of the kernel's 15 minutes.
+        "tcp_user_timeout": "10000",
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "2",
+        # PgBouncer keeps track of prepared statements from version 1.22.1 on, if it is told to.
+        "prepare_threshold": 5 if env.boolean("DB_PREPARED_STATEMENTS", not pooler) else None,
+    }
+    if not pooler:
+        defaults["options"] = f"{limit_options} {MARK} {options.pop('options', '')}".strip()
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        # One connection for the life of the thread: opening one costs as much as ten allocations.
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        **parsed,
+        # The options of the URL come last, so that they win.
+        "OPTIONS": {**defaults, **options},
+        # A cursor on the server outlives the transaction, with which a pooler takes the connection back.
+        "DISABLE_SERVER_SIDE_CURSORS": pooler,
+    }
 
 
 def parse_url(url: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from gunicorn import glogging
 
 from ipam_site import data_folder, env, logs, tls
 from ipam_site.supervisor import processes
-from pools.platform import garbage
+from pools.platform import heartbeat
 
 bind = env.text("WEB_BIND", "127.0.0.1:8000")
 if bind.startswith(":") and socket.has_dualstack_ipv6():
@@ -72,7 +72,7 @@ def on_starting(_server: object) -> None:
 def post_fork(_server: object, _worker: object) -> None:
     """Make a worker end with its master even if that is killed, tune its garbage collection and its limits."""
     processes.die_with_parent(signal.SIGKILL, parent=os.getppid())()
-    garbage.collect_seldom()
+    heartbeat.collect_seldom()
     # A slow client occupies no thread, but a descriptor.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

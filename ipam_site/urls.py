@@ -24,8 +24,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", include(second_factor.admin_names)),
     path("api/v1/", include("pools.api.urls")),
     path("api/v1/", include("claims.api.urls")),
-    path("webhooks/v1/", include("pools.webhooks.urls")),
-    path("webhooks/v1/", include("claims.webhooks.urls")),
+    path("webhooks/v1/", include("pools.webhooks.views")),
+    path("webhooks/v1/", include("claims.webhooks.hooks")),
 ]
 handler400 = "ipam_site.http.problems.bad_request"
 handler403 = "ipam_site.http.problems.permission_denied"

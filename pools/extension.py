@@ -19,12 +19,10 @@ from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
 from pools.api.imports import kinds as rest_imports
 from pools.api.imports import register as rest_register_imports
-from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings
+from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings, pool_sync
 from pools.cilium import configuration as cilium_operator
-from pools.cilium import drift as cilium_drift
-from pools.cluster_api import claims
+from pools.cluster_api import allocation, claims
 from pools.cluster_api import claims as address_claims
-from pools.cluster_api import leaks as cluster_api_leaks
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift, other_writers
 from pools.clusters import metrics as cluster_metrics
@@ -40,7 +38,8 @@ from pools.models import (
 )
 from pools.observed import cidrs as observed_metrics
 from pools.observed import handlers as observed_kinds
-from pools.platform import checks, events, schema_checks
+from pools.platform import checks as data_checks
+from pools.platform import events
 from pools.platform.admin import search_text
 from pools.platform.alerts import event_feed
 from pools.platform.attributes import values as attribute_values
@@ -52,13 +51,12 @@ from pools.platform.imports.lifecycle import Imports
 from pools.platform.metrics import registry as metric_registry
 from pools.platform.metrics import totals
 from pools.register import checks as register_checks
-from pools.register import event_filters, journal, operating_metrics
+from pools.register import event_filters, journal
 from pools.register import metrics as register_metrics
 from pools.register.conditions import clusters as cluster_conditions
-from pools.register.conditions import metrics as condition_metrics
 from pools.register.conditions import pools as pool_conditions
 from pools.register.conditions import register as register_conditions
-from pools.register.demo import demo, labels, samples
+from pools.register.demo import demo, samples
 from pools.register.history import holders as history_holders
 from pools.register.history import searchers
 from pools.register.imports import drafts as import_drafts
@@ -101,8 +99,8 @@ class Extension:
     # Kinds of objects with tags, an owner and custom fields, by their names in REST
     attributed: Mapping[str, Any] = _part(attribute_values.MODELS)
     # Checks, conditions and metrics
-    checks: Mapping[str, checks.Check] = _part(checks.CHECKS)
-    sql_packages: Sequence[str] = _part(schema_checks.SQL_PACKAGES)
+    checks: Mapping[str, data_checks.Check] = _part(data_checks.CHECKS)
+    sql_packages: Sequence[str] = _part(data_checks.SQL_PACKAGES)
     conditions: Sequence[Condition] = _part(condition_registry.CONDITIONS)
     metrics: Sequence[metric_registry.Source] = _part(metric_registry.SOURCES)
     # Kinds of imports, and what REST knows of them
@@ -140,12 +138,12 @@ ADDRESS_SPACE = Extension(
         address_claims.IPAddressClaims(),
         *(cadastre_pools.CadastrePools(kind) for kind in contract.POOL_KINDS),
     ),
-    drift_resolvers=(cilium_drift.RESOLVER,),
+    drift_resolvers=(pool_sync.DRIFT_RESOLVER,),
     sync_observers=(detection.observe_full_sync,),
     other_writers=(cilium_operator.CILIUM_OPERATOR,),
     disconnect_observers=(pool_findings.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
-    leak_sources=(detection.NODES, detection.NODE_POOLS, cluster_api_leaks.CLAIMS),
+    leak_sources=(detection.NODES, detection.NODE_POOLS, allocation.LEAK_SOURCE),
     event_subjects={
         "pool": _("pools, CIDRs, ranges"),
         "cluster": _("clusters"),
@@ -168,8 +166,8 @@ ADDRESS_SPACE = Extension(
     history_permissions=(search.VIEW_EVENTS,),
     attributed={"cluster": Cluster, "pool": Pool, "cidr": PoolCIDR, "container": Container},
     checks={
-        "constraints": schema_checks.constraints,
-        "triggers": schema_checks.triggers,
+        "constraints": data_checks.schema_constraints,
+        "triggers": data_checks.schema_triggers,
         **register_checks.CHECKS,
     },
     sql_packages=("pools.sql",),
@@ -178,8 +176,8 @@ ADDRESS_SPACE = Extension(
         register_metrics.values,
         cluster_metrics.sample_values,
         observed_metrics.values,
-        operating_metrics.values,
-        condition_metrics.values,
+        register_metrics.operating_values,
+        register_metrics.condition_values,
         totals.values,
     ),
     finders=(address_claims_admin.finder,),
@@ -192,7 +190,7 @@ ADDRESS_SPACE = Extension(
         journal.Subject(Container),
     ),
     demo_parts=(
-        demo.DemoPart(labels.steps, labels.forget),
+        demo.DemoPart(samples.label_steps, samples.forget_labels),
         demo.DemoPart(samples.steps, samples.forget),
     ),
 )

@@ -18,7 +18,8 @@ from pools.platform import audit, idempotency, login_limits, process_metrics, se
 from pools.platform.conditions import evaluation
 from pools.platform.imports import lifecycle
 from pools.platform.imports import worker as import_worker
-from pools.platform.metrics import event_counts, totals
+from pools.platform.metrics import registry as metrics_registry
+from pools.platform.metrics import totals
 from pools.register import dns, retention, usage
 from pools.register.allocator import requests
 from pools.register.conditions import register as register_conditions
@@ -73,7 +74,7 @@ def tick() -> bool:
     """Record that scheduler and worker are alive, and count events even without scrapes."""
     process_metrics.mark("ipam_scheduler_last_tick_timestamp_seconds")
     process_metrics.flush()
-    return event_counts.count(seconds=2)
+    return metrics_registry.count_events(seconds=2)
 
 
 @shared_task

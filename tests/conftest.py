@@ -23,7 +23,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-from pools.platform import garbage
+from pools.platform import heartbeat
 from tests import schedule, servers, slowest_files
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) 
 
 def pytest_collection_finish() -> None:
     """Ten thousand tests and all of Django stay until the end: looking for garbage among them takes long."""
-    garbage.collect_seldom()
+    heartbeat.collect_seldom()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -217,10 +217,10 @@ def redis_url() -> Iterator[str]:
 @pytest.fixture(scope="session", autouse=True)
 def patient_webhooks() -> Iterator[None]:
     """A machine that stalls for half a second fails no test; those of the limits set them themselves."""
-    from claims.workloads import webhook_decisions
+    from claims.workloads import vm_lookup
     from pools.webhooks import register
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(register, "STATEMENT_MS", 20_000)
-        patch.setattr(webhook_decisions, "WAIT_MS", 20_000)
+        patch.setattr(vm_lookup, "WAIT_MS", 20_000)
         yield

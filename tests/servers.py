@@ -19,7 +19,6 @@ import psycopg
 from psycopg import sql
 
 from ipam_site import data_folder
-from ipam_site.supervisor import account as accounts
 from ipam_site.supervisor import embedded, processes
 
 if TYPE_CHECKING:
@@ -39,13 +38,13 @@ _FAST = {
 _ROOM = 1 << 30
 
 
-def _folder() -> tuple[pathlib.Path, accounts.Account]:
+def _folder() -> tuple[pathlib.Path, embedded.Account]:
     memory = pathlib.Path("/dev/shm")
     in_memory = memory.is_dir() and shutil.disk_usage(memory).free > _ROOM
     folder = pathlib.Path(
         tempfile.mkdtemp(prefix="cadastre-test-", dir=memory if in_memory else None)
     )
-    account = accounts.for_servers(folder)
+    account = embedded.account_for_servers(folder)
     account.chown(folder)
     return folder, account
 
@@ -132,7 +131,7 @@ def redis() -> Iterator[str]:
 
 
 def _popen(
-    command: list[str], folder: pathlib.Path, account: accounts.Account, on_death: int
+    command: list[str], folder: pathlib.Path, account: embedded.Account, on_death: int
 ) -> subprocess.Popen[bytes]:
     with (folder / f"{pathlib.Path(command[0]).name}.log").open("ab") as log:
         return subprocess.Popen(

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.expressions import RawSQL
 
-from claims.core import resources, role_bindings
+from claims.core import directory_groups, resources
 from claims.core.workloads import vm_objects
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.models.cluster_owners import Role, SubjectKind
@@ -110,7 +110,7 @@ def follow_bindings(connection: Connection, kind: str) -> list[tuple[ClusterOwne
     """Sync the VM owners of a cluster with its RoleBindings as last observed; return those that failed alone."""
     desired_bindings = {}
     for uid, manifest in _observed_manifests(connection, kind):
-        binding = role_bindings.parse_binding(manifest)
+        binding = directory_groups.parse_binding(manifest)
         for subject in binding.subjects if binding.role in roles() else ():
             desired_bindings[uid, *subject] = binding
     rows = ClusterOwner.objects.filter(connection=connection)
@@ -148,7 +148,7 @@ def follow_groups(connection: Connection, kind: str) -> list[tuple[ClusterGroupM
     groups = sorted(set(group_owners.values_list("subject", flat=True)))
     desired_members = set()
     for _, manifest in _observed_manifests(connection, kind, names=groups):
-        members = role_bindings.parse_group(manifest)
+        members = directory_groups.parse_group(manifest)
         desired_members |= {(members.name, user) for user in members.users}
     rows = ClusterGroupMember.objects.filter(connection=connection)
     existing_ids = {
@@ -187,13 +187,13 @@ class RoleBindings(Handler):
     resources: Sequence[Resource] = (resources.ROLE_BINDING,)
 
     def is_relevant(self, manifest: Manifest) -> bool:
-        return role_bindings.grants_role(manifest, roles())
+        return directory_groups.grants_role(manifest, roles())
 
     def project(self, manifest: Manifest) -> Manifest:
         return vm_objects.project(manifest, vm_objects.ROLE_BINDING)
 
     def parse(self, manifest: Manifest) -> Any:
-        return role_bindings.parse_binding(manifest)
+        return directory_groups.parse_binding(manifest)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
         with context.transaction():
@@ -214,7 +214,7 @@ class Groups(Handler):
         return vm_objects.project(manifest, vm_objects.GROUP)
 
     def parse(self, manifest: Manifest) -> Any:
-        return role_bindings.parse_group(manifest)
+        return directory_groups.parse_group(manifest)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:
         with context.transaction():

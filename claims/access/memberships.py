@@ -19,7 +19,7 @@ from claims.access.namespaces import EVERY_NAMESPACE
 from claims.models import Membership
 from pools.core import errors, holders
 from pools.models import Cluster
-from pools.platform import database, events, versions
+from pools.platform import database, events
 
 MAX_NAMESPACES = 1000  # of one membership
 MAX_GROUP_LENGTH = 150
@@ -86,7 +86,7 @@ def change(
     namespaces: Iterable[str],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Membership:
     """Replace the namespaces of a membership. Raises NotFound, VersionMismatch."""
     with events.recorded_by(author):
@@ -94,7 +94,7 @@ def change(
         locked = rows.filter(pk=membership.pk).first()
         if locked is None:
             raise errors.NotFound("There is no such object.")
-        versions.require(locked, version)
+        database.require_version(locked, version)
         membership.namespaces = list(namespaces)
         _save(membership)
     return membership

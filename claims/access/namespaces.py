@@ -1,4 +1,4 @@
-"""Visibility of VM networks: by the permission to see all namespaces, or by VM ownership.
+"""Visibility of VM networks: by the permission to see all namespaces, or by VM ownership; the quota of a namespace.
 
 VM ownership comes from memberships and from clusters. An object that a user may not see does not exist
 for that user: every list, count, search, choice and export is filtered here, and a request for a
@@ -7,10 +7,12 @@ foreign object is answered like one for an absent object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q, QuerySet
 from django.db.models.expressions import RawSQL
@@ -30,7 +32,8 @@ from claims.models import (
 )
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform import database
+from pools.platform import advisory_locks, database
+from pools.sql import statements
 
 EVERY_NAMESPACE = "claims.view_every_namespace"
 
@@ -180,3 +183,37 @@ _LIMITS: dict[type[models.Model], Callable[[Rows, Scope], Rows]] = {
     Network: networks,
     IPPool: ippools,
 }
+
+
+# All addresses of the namespace's entries and claims count, on all networks of the cluster, whoever registered them.
+# What comes from clusters is never refused.
+@contextmanager
+def enforce_quota(cluster_id: int, namespaces: Iterable[str]) -> Iterator[None]:
+    """Raise QuotaExceeded if the changes inside give a namespace more addresses than the quota.
+
+    The caller opens the transaction and holds no other lock yet. The namespaces are locked until its end, so that
+    concurrent requests do not exceed the quota together (rule `quota-is-never-exceeded`).
+    """
+    quota: int = settings.IPAM_VM_OWNER_QUOTA
+    names = sorted(set(namespaces)) if quota else []
+    for name in names:
+        values = {"lock": advisory_locks.QUOTA, "namespace": f"{cluster_id}/{name}"}
+        database.fetch(_QUOTA_LOCK, values)
+    before = _count_addresses(cluster_id, names)
+    yield
+    for name, count in _count_addresses(cluster_id, names).items():
+        if count > max(quota, before.get(name, 0)):
+            raise errors.QuotaExceeded(
+                f"The namespace {name} would have {count} addresses; its VM owners may take {quota}."
+                " Release some, or ask an administrator for more."
+            )
+
+
+def _count_addresses(cluster_id: int, names: list[str]) -> dict[str, int]:
+    if not names:
+        return {}
+    return dict(database.rows(_QUOTA_COUNT, {"cluster": cluster_id, "namespaces": names}))
+
+
+_QUOTA_LOCK = "SELECT pg_advisory_xact_lock(%(lock)s, hashtext(%(namespace)s))"
+_QUOTA_COUNT = statements.read("claims/addresses_of_namespaces")

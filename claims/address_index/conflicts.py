@@ -25,19 +25,77 @@ Localnet networks on one physical network and VLAN are one segment: the index en
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef
 
-from claims.address_index import own_addresses, segments
+from claims.address_index import segments
 from claims.core.macs import parse_mac
+from claims.core.networks import kept_addresses
+from claims.core.networks.kept_addresses import KeptSpan
 from claims.models import IndexEntry, IPPool, Network
 from pools.core import errors
+from pools.core.addresses import AddressRange
+from pools.models import ReservedRange
 from pools.platform import database
 from pools.sql import statements
+
+RESERVED_RANGE = "reserved_range"
+
+
+@dataclass(frozen=True)
+class OwnSpan:
+    """A span of addresses and its type; a span that is only a note conflicts with no other use.
+
+    `type` is that of the kept span, or RESERVED_RANGE; `description` says what an address of it is.
+    """
+
+    type: str
+    span: AddressRange
+    name: str = ""
+    description: str = ""
+    note: bool = False
+
+
+def find_own_spans(network: Network) -> list[OwnSpan]:
+    """Return the spans of the network, gateways first, because they are the most specific."""
+    spans = [_own_span(kept_span) for kept_span in kept_addresses.kept_spans(network)]
+    return [*spans, *_range_spans(network, spans)]
+
+
+def _own_span(kept_span: KeptSpan) -> OwnSpan:
+    return OwnSpan(
+        kept_span.type,
+        kept_span.span,
+        kept_span.name,
+        kept_span.description,
+        note=kept_span.on_request,
+    )
+
+
+def own_macs(network: Network) -> dict[str, KeptSpan]:
+    """Return the MAC addresses of gateways and management ports, each with the address of its port."""
+    return kept_addresses.kept_macs(network)
+
+
+def _range_spans(network: Network, spans: Sequence[OwnSpan]) -> Iterator[OwnSpan]:
+    """Yield reserved ranges of the pool that lie in none of the network's own spans."""
+    if network.pool_id is None:
+        return
+    for row in ReservedRange.objects.filter(pool=network.pool_id):
+        span = AddressRange(row.first, row.last)
+        if not any(_within(span, own_span.span) for own_span in spans):
+            is_note = row.reason.startswith(kept_addresses.LEFT_OUT)
+            yield OwnSpan(RESERVED_RANGE, span, row.reason or str(row), note=is_note)
+
+
+def _within(inner: AddressRange, outer: AddressRange) -> bool:
+    same = inner.family == outer.family
+    return same and int(outer.first) <= int(inner.first) and int(inner.last) <= int(outer.last)
+
 
 Name = tuple[str, str]  # kind and id of a holder
 
@@ -168,11 +226,11 @@ def recheck_all() -> int:
 
 def _own_parameters(networks: Iterable[Network]) -> dict[str, str]:
     networks = list(networks)
-    macs = [(network.pk, mac) for network in networks for mac in own_addresses.macs(network)]
+    macs = [(network.pk, mac) for network in networks for mac in own_macs(network)]
     own_spans = [
         (network.pk, own_span.span.first, own_span.span.last)
         for network in networks
-        for own_span in own_addresses.own_spans(network)
+        for own_span in find_own_spans(network)
         if not own_span.note
     ]
     return {

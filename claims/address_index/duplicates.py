@@ -14,7 +14,7 @@ from typing import Any
 from psycopg import sql
 
 from claims.access.namespaces import EVERYTHING, Scope
-from claims.address_index import own_addresses
+from claims.address_index import conflicts
 from claims.address_index.block_sync import holder_name
 from claims.models import Entry, IPAMClaim, Network
 from pools.platform import database
@@ -177,7 +177,7 @@ class _DuplicateCollector:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._occurrences: dict[int, dict[tuple[str, str, bool], list[Occurrence]]] = {}
-        self._own_spans: dict[int, list[own_addresses.OwnSpan]] = {}
+        self._own_spans: dict[int, list[conflicts.OwnSpan]] = {}
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
         for owner, kind, value, type_, row_id, name, cluster_id, namespace, vm, mac in rows:
@@ -196,9 +196,9 @@ class _DuplicateCollector:
     def everything(self) -> bool:
         return self._scope.everything
 
-    def own_spans(self, network: Network) -> list[own_addresses.OwnSpan]:
+    def own_spans(self, network: Network) -> list[conflicts.OwnSpan]:
         if network.pk not in self._own_spans:
-            self._own_spans[network.pk] = own_addresses.own_spans(network)
+            self._own_spans[network.pk] = conflicts.find_own_spans(network)
         return self._own_spans[network.pk]
 
     def owner_duplicates(self, owner: int) -> list[Duplicate]:
@@ -218,7 +218,7 @@ def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text:
         if _has(own_span.span.first, own_span.span.last, address):
             name = (
                 own_span.name
-                if collector.everything or own_span.type != own_addresses.RESERVED_RANGE
+                if collector.everything or own_span.type != conflicts.RESERVED_RANGE
                 else ""
             )
             collector.add_occurrence(
@@ -229,7 +229,7 @@ def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text:
 def _add_own_mac(
     collector: _DuplicateCollector, owner: int, network: Network, mac: str | None
 ) -> None:
-    if mac and (kept_span := own_addresses.macs(network).get(mac)):
+    if mac and (kept_span := conflicts.own_macs(network).get(mac)):
         collector.add_occurrence(owner, MAC, mac, Occurrence(kept_span.type, name=kept_span.name))
 
 

@@ -1,4 +1,4 @@
-"""Tables of entries, claims, workloads, networks and IPPools, for pages that show several kinds."""
+"""Tables of entries, claims, workloads, networks and IPPools, and VM manifests, for pages that show several kinds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from claims.access import namespaces
 from claims.ipamclaims import states
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.ippools import EntrySource
-from pools.platform.admin import display
+from claims.workloads import vm_manifests
+from pools.core import errors
+from pools.platform import documents
+from pools.platform.admin import display, pages
 
 Cell = SafeString | str
 SOURCE_LABELS = {
@@ -154,3 +158,35 @@ def networks(rows: Iterable[Network]) -> AdminTable:
 def ippools(rows: Iterable[IPPool]) -> AdminTable:
     cells = [(row_link(row, row.name), row.cluster.name, row_link(row.network)) for row in rows]
     return AdminTable("IPPools", ("IPPool", gettext("Cluster"), gettext("Network")), cells)
+
+
+@dataclass(frozen=True)
+class VMText:
+    """A manifest, or the reason why there is none; one of them is empty."""
+
+    text: str = ""
+    why_not: str = ""
+
+
+def manifest_text(
+    network: Network,
+    *,
+    vm: str,
+    namespace: str,
+    mac: str | None,
+    scope: namespaces.Scope,
+    missing_vm_text: str,
+) -> VMText:
+    """Return the manifest of a VM as YAML, or the reason why it cannot be shown.
+
+    `missing_vm_text` is the reason if the VM or its namespace is not known.
+    """
+    if not vm or not namespace:
+        return VMText(why_not=missing_vm_text)
+    try:
+        manifest = vm_manifests.vm_manifest(
+            network, vm=vm, namespace=namespace, mac=mac, scope=scope
+        )
+    except errors.IpamError as error:
+        return VMText(why_not=pages.sentence(error.message))
+    return VMText(text=documents.dump_yaml(manifest))

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from claims.admin import scoped
 from claims.models import Decision, NetworkSettings
 from claims.models.networks import SEARCHED, Annotation
-from claims.networks import settings
+from claims.workloads import vm_lookup
 from pools.core import addresses, holders
 from pools.models import Cluster
 from pools.platform.admin import columns, display, filters, lists, pages, row_forms
@@ -108,14 +108,14 @@ def _edit_view(request: HttpRequest, cluster_id: int) -> HttpResponse:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         raise Http404(gettext("There is no such cluster."))
-    row = settings.for_cluster(cluster)
+    row = vm_lookup.settings_of_cluster(cluster)
     form = SettingsForm(request.POST or None)
     form.show_row(row, lambda row: {name: getattr(row, name) for name in form.fields})
     if request.method == "POST":
         pages.require(request, "claims.change_networksettings")
         if form.is_valid():
             with pages.errors_at_field(form):
-                settings.change(
+                vm_lookup.change_settings(
                     cluster,
                     form.cleaned_data,
                     author=pages.author(request),

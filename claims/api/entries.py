@@ -20,7 +20,7 @@ from claims.api.entries_serializers import EntryDiffSerializer, EntryMapSerializ
 from claims.core import entries as core
 from claims.core import ippool, macs
 from claims.entries import entries as services
-from claims.entries import ippools, requests, search
+from claims.entries import ippools
 from claims.models import Entry, IndexEntry, IPPool
 from claims.models.fields import FirstAddress
 from claims.models.ippools import EntrySource
@@ -58,7 +58,7 @@ class EntryFilter(filters.FilterSet):
     namespace = filters.Filter()
     source = filters.choice(*EntrySource.values)
     q = filters.Filter(
-        select=search.matching_entries, help_text="A part of MAC, VM, namespace or note."
+        select=services.matching_entries, help_text="A part of MAC, VM, namespace or note."
     )
 
     def filter_duplicate(self, rows: QuerySet[Entry], _name: str, kind: str) -> QuerySet[Entry]:
@@ -199,7 +199,7 @@ class EntryView(_EntryView, generics.DetailView):
     def delete(self, request: Request, ippool_id: int, entry_id: int) -> Response:
         """Delete an entry."""
         entry = self._get_entry()
-        requests.require_withdrawal(request.user, entry)
+        services.require_withdrawal(request.user, entry)
         services.delete([entry.pk], author=self.author())
         return Response(status=204)
 
@@ -258,7 +258,7 @@ def _entry_source(request: Request, ip_pool: IPPool, specs: Sequence[core.EntryS
     """Return the source of added entries: `request` for a VM owner, whose request is validated, else `api`."""
     if request.user.has_perm("claims.add_entry") and scoped.request_scope(request).everything:
         return EntrySource.API
-    requests.check(request.user, ip_pool, specs)
+    services.check_request(request.user, ip_pool, specs)
     return EntrySource.REQUEST
 
 

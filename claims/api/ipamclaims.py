@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.address_index import duplicates
-from claims.api import entries, manifests, scoped
+from claims.api import entries, scoped
 from claims.api.ipamclaims_serializers import (
     ClaimReleaseSerializer,
     IPAMClaimChangeSerializer,
@@ -165,11 +165,11 @@ class IPAMClaimView(_ClaimView, generics.DetailView):
 class IPAMClaimManifest(_ClaimView):
     needs = {"GET": _VIEW}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[manifests.FORMAT])
+    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
     def get(self, request: Request, claim_id: int) -> views.Answer:
         """An IPAMClaim as the Kubernetes object that it is or would be."""
-        output_format = manifests.requested_format(request)
-        return manifests.answer(ipamclaims.manifest(self.get_claim()), output_format)
+        output_format = scoped.requested_format(request)
+        return scoped.manifest_answer(ipamclaims.manifest(self.get_claim()), output_format)
 
 
 class IPAMClaimRelease(_ClaimView):
@@ -196,16 +196,16 @@ class VMManifest(generics.GenericView):
     posts_a_question = True
     serializer_class = VMManifestSerializer
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[manifests.FORMAT])
+    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
     def post(self, request: Request, network_id: int) -> views.Answer:
         """The VirtualMachine with the annotation by which it gets its addresses."""
-        output_format = manifests.requested_format(request)
+        output_format = scoped.requested_format(request)
         network = scoped.get_row(request, Network, network_id)
         values = self.read(request)
         scope = scoped.request_scope(request)
         scope.require(network.cluster_id, values["namespace"])
         manifest = vm_manifests.vm_manifest(network, **{"mac": None, **values}, scope=scope)
-        return manifests.answer(manifest, output_format)
+        return scoped.manifest_answer(manifest, output_format)
 
 
 urlpatterns = [

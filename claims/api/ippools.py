@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from claims.access import namespaces
-from claims.api import entries, manifests, scoped
+from claims.api import entries, scoped
 from claims.api.entries_serializers import (
     IPS_SCHEMA,
     MAC_SCHEMA,
@@ -208,15 +208,15 @@ class IPPoolView(_IPPoolView):
 class IPPoolManifest(_IPPoolView):
     needs = {"GET": ("claims.view_ippool", "claims.view_entry")}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[manifests.FORMAT])
+    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
     def get(self, request: Request, ippool_id: int) -> views.Answer:
         """An IPPool as a Kubernetes object."""
-        output_format = manifests.requested_format(request)
+        output_format = scoped.requested_format(request)
         ippool = self.get_ippool(ippool_id)
         everything = scoped.request_scope(request).everything
         rows = scoped.rows(request, Entry)
         manifest = ippools.manifest(ippool, rows=rows, status=everything)
-        return manifests.answer(manifest, output_format)
+        return scoped.manifest_answer(manifest, output_format)
 
 
 class AddressesForMAC(generics.GenericView):

@@ -12,15 +12,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from claims.access import namespaces
-from claims.api import manifests, scoped
+from claims.api import scoped
 from claims.api.networks_serializers import NetworkChangeSerializer, NetworkSerializer
 from claims.core.networks import udn
 from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
-from claims.networks import manifests as network_manifests
 from claims.networks import networks as services
 from claims.networks import route_advertisements
-from pools.api import overlaps
+from pools.api import pool_cidrs
 from pools.core import errors
 from pools.platform.rest import attributes, filters, generics, views
 from pools.platform.rest.views import endpoints
@@ -120,13 +119,15 @@ class Networks(_NetworkView, generics.ListView):
     orderings = {"id": ("id",), "name": ("name", "id")}
 
     @extend_schema(
-        responses={201: NetworkSerializer}, examples=[_EXAMPLE], parameters=[overlaps.PARAMETER]
+        responses={201: NetworkSerializer}, examples=[_EXAMPLE], parameters=[pool_cidrs.OVERLAPS]
     )
     def post(self, request: Request) -> Response:
         """Create a network: to be applied, or as a note of an observed cluster."""
         values, author = self.read(request), self.author()
         cluster, spec = values.pop("cluster"), values.pop("network")
-        overlaps.warn(self, spec.subnets, owners.owner_of_new_network(cluster, spec.name))
+        pool_cidrs.warn_of_overlaps(
+            self, spec.subnets, owners.owner_of_new_network(cluster, spec.name)
+        )
         return self.once(
             request,
             lambda: self.represent_by_id(
@@ -172,11 +173,11 @@ class NetworkManifest(scoped.ScopedView):
     )
     def get(self, request: Request, network_id: int) -> views.Answer:
         """The manifest of a network."""
-        output_format = manifests.requested_format(request)
+        output_format = scoped.requested_format(request)
         network = self.get_object()
         if network.kind == NetworkKind.CUDN:  # its selector names other namespaces
             views.require(request, namespaces.EVERY_NAMESPACE)
-        return manifests.answer(network_manifests.applicable_manifest(network), output_format)
+        return scoped.manifest_answer(services.applicable_manifest(network), output_format)
 
 
 urlpatterns = [

@@ -1,19 +1,23 @@
-"""Limit the endpoints of VM networks to the objects that the user may see."""
+"""What endpoints of VM networks share: the limit to objects that the user may see, and responses with a manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.models import IPAMClaim, IPPool, Network, VMImport
 from pools.api import lookups
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.rest import fields, filters, generics, token_scopes
+from pools.platform import documents
+from pools.platform.rest import fields, filters, generics, query, token_scopes, views
 
 for parameter, model in (
     ("network_id", Network),
@@ -97,3 +101,23 @@ class ClusterField(fields.TextField):
 
     def to_internal_value(self, data: Any) -> Cluster:
         return cluster_parser(self.context["request"])(data, "")
+
+
+_FORMATS = ("json", "yaml")
+MANIFEST_FORMAT = OpenApiParameter(
+    "format", str, description="json (default) or yaml", enum=_FORMATS
+)
+
+
+def requested_format(request: Request) -> str:
+    """Return `json` or `yaml`; raise InvalidInput for any other format or parameter."""
+    parameters = query.Query(request)
+    output_format = parameters.parse("format", query.choice(*_FORMATS))
+    parameters.raise_problems()
+    return output_format or "json"
+
+
+def manifest_answer(manifest: Mapping[str, Any], output_format: str) -> views.Answer:
+    if output_format == "yaml":
+        return HttpResponse(documents.dump_yaml(manifest), content_type="application/yaml")
+    return Response(manifest)

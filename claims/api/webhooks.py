@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from claims.api import scoped
 from claims.models import Decision, NetworkSettings
 from claims.models.networks import Annotation
-from claims.networks import settings
+from claims.workloads import vm_lookup
 from pools.api.clusters import clusters
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
@@ -67,7 +67,7 @@ class Settings(generics.GenericView):
 
     def get(self, request: Request, cluster: str) -> Response:
         """The address delivery settings of a cluster."""
-        return self.respond(settings.for_cluster(clusters.get(cluster)))
+        return self.respond(vm_lookup.settings_of_cluster(clusters.get(cluster)))
 
     @extend_schema(
         examples=[
@@ -79,7 +79,7 @@ class Settings(generics.GenericView):
     def patch(self, request: Request, cluster: str) -> Response:
         """Change the address delivery settings of a cluster."""
         changes = self.read(request, partial=True)
-        row = settings.change(clusters.get(cluster), changes, author=self.author())
+        row = vm_lookup.change_settings(clusters.get(cluster), changes, author=self.author())
         return self.respond(row)
 
 

@@ -1,4 +1,4 @@
-"""Writes entries of an IPPool: one, many, or the whole set, with as few statements as possible.
+"""Entries of an IPPool: written with as few statements as possible, requested by VM owners, searched.
 
 New rows are written by COPY, changed and deleted rows by one statement each, so that a hundred thousand
 take seconds. The address index, the conflict flags and the blocks of the network's pool are updated in
@@ -7,22 +7,27 @@ the same transaction (claims/address_index/index.py).
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
-from claims.access import quota
-from claims.address_index import index
+from claims.access import namespaces
+from claims.address_index import duplicates, index
+from claims.address_index.index import by_mac as lookup_by_mac
+from claims.core import macs
 from claims.core.entries import EntrySpec
 from claims.entries import ippools
-from claims.models import Entry, IPPool
+from claims.models import Entry, IndexEntry, IPPool
 from claims.models.ippools import EntrySource
-from pools.core import errors
-from pools.platform import database, events, versions
+from pools.core import addresses, errors
+from pools.platform import database, events
 from pools.sql import statements
 
 
@@ -62,11 +67,11 @@ def add(
     Raises NotFound, VersionMismatch, ClusterDecides, and QuotaExceeded for requests of VM owners.
     """
     is_request = source == EntrySource.REQUEST
-    namespaces = [spec.namespace or "" for spec in specs] if is_request else []
+    owner_namespaces = [spec.namespace or "" for spec in specs] if is_request else []
     cluster_id = IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
     with (
         events.recorded_by(author),
-        quota.enforce(cluster_id or 0, namespaces),
+        namespaces.enforce_quota(cluster_id or 0, owner_namespaces),
         ippools.lock_for_change(ippool_id, author=author, version=version) as ippool_change,
     ):
         entries = _store(ippool_change.ippool, EntryDiff(new=list(specs)), source)
@@ -74,7 +79,7 @@ def add(
 
 
 def change(
-    entry_id: int, spec: EntrySpec, *, author: events.Author, version: versions.Version = None
+    entry_id: int, spec: EntrySpec, *, author: events.Author, version: database.Version = None
 ) -> Entry:
     """Change an entry; a field of `spec` that is None keeps its value.
 
@@ -82,7 +87,7 @@ def change(
     """
     with ippools.lock_for_change(_ippool_of(entry_id), author=author) as ippool_change:
         row = _entry(ippool_change.ippool, entry_id)  # all who change it lock its IPPool first
-        versions.require(row, version)
+        database.require_version(row, version)
         diff = EntryDiff()
         _add_change(
             diff, EntryRow(row.pk, row.mac, tuple(row.ips), row.vm, row.namespace, row.note), spec
@@ -268,3 +273,121 @@ def find_by_mac(rows: QuerySet[Entry], network_id: int, mac: str) -> Entry | Non
     """Return the entry of `rows` that applies to a MAC address of a network: the oldest."""
     entries = rows.filter(ippool__network=network_id, mac=mac).order_by("pk")
     return entries.first()
+
+
+def check_request(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
+    """Check that a user may create these entries, each for a VM in a namespace of the user.
+
+    Rule `taken-address-names-nobody` refuses addresses and MACs that are used elsewhere or by the
+    network itself. Conflicts among rows that the user may see are allowed, as for administrators.
+    Raises NotAllowed, InvalidInput, AlreadyAllocated, ReservedAddress.
+    """
+    if not user.has_perm("claims.add_entry") and not user.has_perm("claims.request_address"):
+        raise errors.NotAllowed("This needs the permission claims.request_address.")
+    scope = namespaces.owner_scope(user)
+    problems = []
+    for position, spec in enumerate(specs):
+        prefix = f"{position}." if len(specs) > 1 else ""
+        problems += [
+            errors.FieldProblem(f"{prefix}{name}", "required", "required: select one of your VMs")
+            for name in ("namespace", "vm")
+            if not getattr(spec, name)
+        ]
+    if problems:
+        raise errors.InvalidInput.all(problems)
+    for spec in specs:
+        namespaces.require_request(user, ippool.cluster_id, spec.namespace or "")
+    for spec in specs:
+        _refuse_taken(ippool, spec, scope)
+
+
+def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> None:
+    entry_duplicates = duplicates.of_candidate(
+        ippool.network,
+        mac=spec.mac,
+        addresses=[ip.partition("/")[0] for ip in spec.ips],
+        vm=spec.vm or "",
+        namespace=spec.namespace or "",
+        scope=scope,
+    )
+    for duplicate in entry_duplicates:
+        if duplicate.note:
+            continue
+        if any(occurrence.is_own for occurrence in duplicate.occurrences):
+            raise errors.ReservedAddress(f"{duplicate.value} is reserved for the network itself.")
+        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
+            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
+
+
+def may_withdraw(user: Any, entry: Entry) -> bool:
+    """Return True if the user may delete the entry: any entry, or the request of an owner of its VM."""
+    if user.has_perm("claims.delete_entry"):
+        return True
+    if entry.source != EntrySource.REQUEST or not user.has_perm("claims.request_address"):
+        return False
+    return namespaces.owner_scope(user).has(entry.ippool.cluster_id, entry.namespace)
+
+
+def require_withdrawal(user: Any, entry: Entry) -> None:
+    """Raise NotAllowed unless the user may delete the entry."""
+    if not may_withdraw(user, entry):
+        raise errors.NotAllowed("This needs the permission claims.delete_entry.")
+
+
+_MAC_PART = re.compile(r"[0-9a-fA-F:.-]+")
+_NAMESPACES = statements.read("claims/used_namespaces")
+
+
+def used_namespaces(limit: int) -> list[str]:
+    """Return the first namespaces that entries name, in their order."""
+    return [namespace for (namespace,) in database.rows(_NAMESPACES, {"most": limit})]
+
+
+def matching_entries(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
+    """Return the entries that match an address, a CIDR or a MAC, else a part of a name, a note or a MAC."""
+    text = text.strip()
+    lookup = _address_lookup(text)
+    if lookup is None:
+        with contextlib.suppress(errors.InvalidInput):
+            index_entries = lookup_by_mac(macs.parse_mac(text, lenient=True))
+            ids = list(index_entries.filter(entry__isnull=False).values_list("entry_id", flat=True))
+            if ids:  # otherwise a note may contain it
+                return rows.filter(pk__in=ids)
+        return _by_text(rows, text)
+    return rows.filter(pk__in=IndexEntry.objects.filter(**lookup).values("entry_id"))
+
+
+def _address_lookup(text: str) -> dict[str, str] | None:
+    """Return the lookup for `10.0.0.5`, `10.0.0.5/24` (the form of entries) or a CIDR, else None."""
+    source = addresses.InputSource.TEXT
+    try:
+        if "/" in text:
+            within = str(addresses.parse_block(text, source=source))
+            return {"address__net_contained_or_equal": within}
+    except errors.InvalidInput as error:
+        if error.code != "host_bits_set":
+            return None
+    try:
+        return {"address": str(addresses.parse_address(text.partition("/")[0], source=source))}
+    except errors.InvalidInput:
+        return None
+
+
+def _by_text(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
+    namespace, slash, vm = text.partition("/")
+    query = Q(vm__icontains=text) | Q(namespace__icontains=text) | Q(note__icontains=text)
+    if _MAC_PART.fullmatch(text):  # each condition is evaluated for all entries
+        rows = rows.annotate(mac_text=Cast("mac", TextField()))
+        query |= Q(mac_text__contains=_canonical_mac_part(text))
+    if slash:
+        query |= Q(namespace=namespace, vm__startswith=vm)
+    return rows.filter(query)
+
+
+def _canonical_mac_part(text: str) -> str:
+    """Return a part of a MAC address in the stored spelling, whatever separates its octets."""
+    digits = text.lower().replace("-", "").replace(".", "").replace(":", "")
+    separated = any(mark in text for mark in "-.")
+    if separated and digits and all(char in "0123456789abcdef" for char in digits):
+        return ":".join(digits[i : i + 2] for i in range(0, len(digits), 2))
+    return text.lower()

@@ -30,7 +30,7 @@ from pools.clusters.reconcile import leases
 from pools.core import errors, holders
 from pools.models import Cluster, ObservedObject
 from pools.models.connections import ManagedResource
-from pools.platform import database, events, versions
+from pools.platform import database, events
 
 _CLUSTER = "cluster"  # source of the changes of sync runs
 
@@ -99,7 +99,7 @@ def change(
     name: str | None = None,
     note: str | None = None,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> IPPool:
     """Change the note of an IPPool, or its name if it has no object in the cluster.
 
@@ -118,7 +118,7 @@ def change(
     return IPPool.objects.get(pk=ippool_id)
 
 
-def delete(ippool_id: int, *, author: events.Author, version: versions.Version = None) -> None:
+def delete(ippool_id: int, *, author: events.Author, version: database.Version = None) -> None:
     """Delete an IPPool and its entries, and release their addresses.
 
     The object in the cluster stays, because the register may have lost data in a restore. Raises
@@ -147,7 +147,7 @@ class IPPoolChange:
 
 @contextmanager
 def lock_for_change(
-    ippool_id: int, *, author: events.Author, version: versions.Version = None
+    ippool_id: int, *, author: events.Author, version: database.Version = None
 ) -> Iterator[IPPoolChange]:
     """Lock an IPPool for a change; at the end increment its version and update its conditions.
 
@@ -167,7 +167,7 @@ def lock_for_change(
         )
         if ippool_row is None:
             raise errors.NotFound("There is no such object.")
-        versions.require(ippool_row, version)
+        database.require_version(ippool_row, version)
         follows = follows_after(ippool_row, author)
         ippool_change = IPPoolChange(ippool_row)
         yield ippool_change

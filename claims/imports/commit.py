@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import QuerySet
 from psycopg import sql
 
-from claims.access import quota
+from claims.access import namespaces
 from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
@@ -42,7 +42,7 @@ def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str
     ClusterDecides, InvalidInput network_unfit, and QuotaExceeded for an import of a VM owner.
     """
     limited = _written_rows(vm_import).values_list("namespace", flat=True).distinct()
-    with quota.enforce(vm_import.cluster_id, limited if vm_import.limited else ()):
+    with namespaces.enforce_quota(vm_import.cluster_id, limited if vm_import.limited else ()):
         return _write(vm_import, author=author, step=step)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from claims.address_index import own_addresses
+from claims.address_index import conflicts
 from claims.core import address_requests
 from claims.core.vm_import import resolving
 from claims.imports import rows as import_rows
@@ -154,7 +154,7 @@ def _unused_addresses(
     candidate, end = int(subnet.network_address), int(subnet.broadcast_address) + 1
     own_spans = [
         (int(own_address.span.first), int(own_address.span.last))
-        for own_address in own_addresses.own_spans(network)
+        for own_address in conflicts.find_own_spans(network)
         if own_address.span.family == subnet.version
     ]
     used_spans = [(host, host) for host in _used_hosts(vm_import, network, subnet, excluded_number)]

@@ -26,7 +26,7 @@ from claims.imports.files import formats
 from claims.models import ImportRow, VMImport
 from claims.models.imports import ImportTarget
 from pools.core import errors
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.platform.imports import lifecycle, states
 
 
@@ -256,7 +256,7 @@ def change_mapping(
     *,
     author: events.Author,
     user: Any = None,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> VMImport:
     """Change the network, namespace and mapping of a draft, and resolve and validate all rows again.
 
@@ -264,7 +264,7 @@ def change_mapping(
     into the existing one. Raises ImportState, InvalidInput, NotAllowed, VersionMismatch.
     """
     with IMPORTS.changing(import_id, author=author, user=user) as vm_import:
-        versions.require(vm_import, version)
+        database.require_version(vm_import, version)
         vm_import.network = values.get("network", vm_import.network)
         vm_import.namespace = values.get("namespace", vm_import.namespace)
         options = mapping.ImportOptions(

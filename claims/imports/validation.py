@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from claims.access import namespaces
-from claims.address_index import own_addresses
+from claims.address_index import conflicts
 from claims.core import address_requests
 from claims.core.vm_import import resolving
 from claims.models import ImportRow, IPPool, Network, VMImport
@@ -89,12 +89,12 @@ def _own_address_values(networks: dict[int, Network]) -> dict[str, list[object]]
     network_addresses = [
         (pk, address)
         for pk, network in networks.items()
-        for address in own_addresses.own_spans(network)
+        for address in conflicts.find_own_spans(network)
     ]
     macs = [
         (pk, mac, kept_span)
         for pk, network in networks.items()
-        for mac, kept_span in own_addresses.macs(network).items()
+        for mac, kept_span in conflicts.own_macs(network).items()
     ]
     return {
         "own_networks": [pk for pk, _ in network_addresses],

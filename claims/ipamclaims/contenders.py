@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from claims.address_index import block_sync, own_addresses
+from claims.address_index import block_sync, conflicts
 from claims.core.ipamclaims import ipamclaim
 from claims.core.networks.kept_addresses import KeptSpan
 from claims.core.workloads import attachments
@@ -62,9 +62,9 @@ class Contenders:
 
     def __post_init__(self) -> None:
         self.subnets = readable_subnets(self.network)
-        self._own_macs = own_addresses.macs(self.network)
+        self._own_macs = conflicts.own_macs(self.network)
         self._own_spans = [
-            address.span for address in own_addresses.own_spans(self.network) if not address.note
+            address.span for address in conflicts.find_own_spans(self.network) if not address.note
         ]
         self.running = _running(self.network, self.claims)
         self.macs = _macs(self.network, self.claims, self.running)

@@ -17,7 +17,7 @@ from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.ipamclaims.contenders import Contenders
 from claims.models import IPAMClaim
 from pools.core import errors
-from pools.core.demand import BlockDemand, Holder
+from pools.core.holders import BlockDemand, Holder
 from pools.models import Pool
 from pools.platform import events
 from pools.register import block_sync as register_block_sync

@@ -18,8 +18,8 @@ from django.db import IntegrityError
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from claims.access import namespaces, quota
-from claims.address_index import duplicates, index, own_addresses
+from claims.access import namespaces
+from claims.address_index import conflicts, duplicates, index
 from claims.address_index.index import by_address, by_mac
 from claims.core import entries, macs
 from claims.core.ipamclaims import dialects, names
@@ -34,7 +34,7 @@ from pools.clusters.reconcile import leases
 from pools.core import addresses, errors, holders
 from pools.models import ObservedObject
 from pools.models.fields import Now
-from pools.platform import database, events, versions
+from pools.platform import database, events
 
 
 def claim_name(network: Network, namespace: str, vm: str) -> str:
@@ -156,7 +156,7 @@ def _lock_for_change(
     """
     limited = [] if scope.everything else [claim.namespace]
     try:
-        with events.recorded_by(author), quota.enforce(claim.cluster_id, limited):
+        with events.recorded_by(author), namespaces.enforce_quota(claim.cluster_id, limited):
             leases.nudge(claim.cluster_id, patient=True)
             ingest.lock_pools([claim.network_id])
             yield
@@ -168,7 +168,7 @@ def _lock_for_change(
 
 def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
     """Raise ReservedAddress for a MAC that the network keeps; with a limited scope, for any taken value."""
-    kept_span = own_addresses.macs(claim.network).get(claim.mac or "")
+    kept_span = conflicts.own_macs(claim.network).get(claim.mac or "")
     if kept_span:
         raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the {kept_span.port}.")
     if scope.everything:
@@ -210,7 +210,7 @@ def change(
     *,
     author: events.Author,
     scope: namespaces.Scope = namespaces.EVERYTHING,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> IPAMClaim:
     """Change the request of a claim without addresses, or the note of any claim.
 
@@ -219,7 +219,7 @@ def change(
     claim = _get(claim_id)
     with _lock_for_change(claim, author, scope):
         claim = _get(claim_id, lock=True)
-        versions.require(claim, version)
+        database.require_version(claim, version)
         if changes.changes_request:
             if claim.ips:
                 raise errors.ImmutableInUse(

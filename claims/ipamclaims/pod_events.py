@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 
 from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import ClaimOutcome
-from claims.core.workloads import pod_events, vm_addresses
-from claims.core.workloads.pod_events import Refusal
+from claims.core.workloads import pod_mutation, vm_addresses
+from claims.core.workloads.pod_mutation import Refusal
 from pools.clusters.reconcile.handler import BUGS, MANAGER, SyncContext
 from pools.core.kubernetes import resources
 from pools.platform import database
@@ -63,7 +63,7 @@ def _write(context: SyncContext, refusal: Refusal) -> None:
         existing_event = context.client.get(resources.EVENT, refusal.name, refusal.namespace)
     except faults.NotFound:
         existing_event = None
-    event = pod_events.render(refusal, existing_event)
+    event = pod_mutation.render_event(refusal, existing_event)
     if event is not None:
         context.prove()
         context.client.apply(resources.EVENT, event, manager=MANAGER)
@@ -91,13 +91,13 @@ def _refused_claims(cluster_id: int) -> Iterator[Refusal]:
 
 def _declined_pods(cluster_id: int) -> Iterator[Refusal]:
     for row in database.fetch(_DECISIONS, {"cluster": cluster_id, "most": MOST}):
-        if row["code"] not in pod_events.NOTHING_REFUSED:
+        if row["code"] not in pod_mutation.NOTHING_REFUSED:
             moment: datetime = row["at"]
             yield Refusal(
                 row["namespace"],
                 row["pod"],
                 row["uid"],
-                reason=pod_events.reason(row["code"]),
+                reason=pod_mutation.event_reason(row["code"]),
                 # Whoever sees the pod sees the event (rule `webhook-answers-name-no-other-namespace`).
                 message=vm_addresses.NAMING_OTHERS.get(row["code"], row["message"]),
                 moment=f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",

@@ -10,7 +10,7 @@ import pghistory.utils
 import pgtrigger.compiler
 import pgtrigger.migrations
 import pools.models.fields
-import pools.platform.tables
+import pools.platform.database
 from django.conf import settings
 from django.db import migrations, models
 
@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        pools.platform.tables.CreateTables(
+        pools.platform.database.CreateTables(
             operations=[
                 migrations.CreateModel(
                     name='Membership',

@@ -11,11 +11,11 @@ from claims.models.history import (
     WaveEvent,
 )
 from claims.models.imports import ImportRow, PortGroup, VMImport, Wave, WaveVM
-from claims.models.index_entries import IndexEntry
-from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import NAD, Decision, Network, NetworkSettings
 from claims.models.workloads import (
+    IndexEntry,
+    IPAMClaim,
     NamespaceWorkloadComparison,
     Workload,
     WorkloadComparison,

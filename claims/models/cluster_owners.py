@@ -8,15 +8,15 @@ from django.db import models
 from django.db.models import Func, Q, Value
 from django.utils.translation import gettext_lazy as _
 
-from claims.core import role_bindings
+from claims.core import directory_groups
 from pools.models import Cluster, Connection
 
 
 class SubjectKind(models.TextChoices):
     """Kinds of subjects of a RoleBinding that are read here; values as in Kubernetes."""
 
-    USER = role_bindings.USER, _("user")
-    GROUP = role_bindings.GROUP, _("group")
+    USER = directory_groups.USER, _("user")
+    GROUP = directory_groups.GROUP, _("group")
 
 
 class ClusterOwner(models.Model):

@@ -14,9 +14,9 @@ from django.db import models
 
 from claims.models.cluster_owners import Membership
 from claims.models.imports import Wave
-from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network, NetworkSettings
+from claims.models.workloads import IPAMClaim
 from pools.models.attributes import ATTRIBUTES
 from pools.models.history import create_event_model, search_indexes
 

@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from claims.models.fields import MACField
-from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry
 from claims.models.networks import Network
+from claims.models.workloads import IPAMClaim
 from pools.models import Cluster
 from pools.models.imports import Import, ImportManager, RowStatus, option
 

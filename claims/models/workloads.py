@@ -2,12 +2,67 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from claims.models.fields import MACField
-from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry
 from claims.models.networks import Network
+from pools.models import Cluster
+from pools.models.fields import HostAddressField
+
+
+class IPAMClaim(models.Model):
+    """An IPAMClaim (k8s.cni.cncf.io/v1alpha1): addresses of a VM's interface that outlive its pods.
+
+    `mac` and `ips_requested` are the requests of the enhancement proposal's decentralized form. `ips`,
+    `owner_pod` and `conditions` are the status: as last observed in the cluster, or as allocated here if
+    Cadastre writes the status (managed resource `claims`). Addresses are strings with a prefix length.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="ipamclaims")
+    network = models.ForeignKey(Network, on_delete=models.RESTRICT, related_name="claims")
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    interface = models.CharField(max_length=253, blank=True, default="")
+    mac = MACField(null=True, blank=True)
+    ips_requested = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    vm = models.CharField("VM", max_length=253, blank=True, default="")
+    vm_uid = models.CharField(max_length=64, blank=True, default="")
+    ips = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    owner_pod = models.CharField(max_length=253, blank=True, default="")
+    conditions = models.JSONField(default=list, blank=True)
+    finalizers = ArrayField(models.CharField(max_length=317), default=list, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)  # metadata.deletionTimestamp
+    uid = models.CharField(max_length=64, blank=True, default="", editable=False)
+    follows_cluster = models.BooleanField(default=False, editable=False)
+    # Set when the object is deleted. The row is kept until its blocks are released.
+    gone_at = models.DateTimeField(null=True, blank=True, editable=False)
+    note = models.CharField(max_length=500, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("IPAMClaim")
+        ordering = ["cluster__name", "namespace", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "namespace", "name"],
+                name="ipamclaim_name_unique",
+                violation_error_code="already_exists",
+                violation_error_message=_("The namespace already has an IPAMClaim with this name."),
+            ),
+        ]
+        # Not beginning with the cluster, because pages search in all clusters.
+        indexes = [
+            models.Index(fields=["vm", "namespace", "cluster"], name="ipamclaim_vm"),
+            models.Index(fields=["namespace", "name"], name="ipamclaim_namespace"),
+            models.Index(fields=["name"], name="ipamclaim_name"),
+            # The few without an address: pending, refused.
+            models.Index(fields=["id"], condition=Q(ips=[]), name="ipamclaim_without_ips"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
 
 
 class WorkloadKind(models.TextChoices):
@@ -145,3 +200,66 @@ class WorkloadCounts(models.Model):
     def as_dict(self) -> dict[str, int]:
         """Return the number of rows by result."""
         return {result: getattr(self, result) for result in ComparisonResult.values}
+
+
+class IndexEntry(models.Model):
+    """A MAC address or an IP address of a network that an entry, a claim or a workload names.
+
+    The table is the address index over all three: it finds duplicates, and looks up a MAC or an
+    address. An owner has one row for each of its addresses, or one row with a null address.
+    Only claims/address_index/index.py writes rows, in the transaction that writes their owner.
+
+    `duplicate_mac` and `duplicate_ip` mark a conflict with another index entry of the network
+    (claims/address_index/conflicts.py defines conflicts).
+    """
+
+    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="index_entries")
+    entry = models.ForeignKey(
+        Entry, on_delete=models.CASCADE, null=True, related_name="index_entries"
+    )
+    claim = models.ForeignKey(
+        IPAMClaim, on_delete=models.CASCADE, null=True, related_name="index_entries"
+    )
+    workload = models.ForeignKey(
+        Workload, on_delete=models.CASCADE, null=True, related_name="index_entries"
+    )
+    address = HostAddressField(null=True)
+    mac = MACField(null=True)
+    namespace = models.CharField(max_length=253, blank=True, default="")
+    vm = models.CharField(max_length=253, blank=True, default="")
+    # False for a claim that only requests the address and has not been granted it yet.
+    holds = models.BooleanField(default=True, db_default=True)
+    duplicate_mac = models.BooleanField(default=False, db_default=False)
+    duplicate_ip = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="index_entry_has_one_owner",
+                condition=Q(entry__isnull=False, claim=None, workload=None)
+                | Q(entry=None, claim__isnull=False, workload=None)
+                | Q(entry=None, claim=None, workload__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="index_entry_names_something",
+                condition=Q(address__isnull=False) | Q(mac__isnull=False) | ~Q(vm=""),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["network", "address"],
+                condition=Q(address__isnull=False),
+                name="index_entry_address",
+            ),
+            models.Index(
+                fields=["network", "mac"], condition=Q(mac__isnull=False), name="index_entry_mac"
+            ),
+            models.Index(
+                fields=["network"],
+                condition=Q(duplicate_mac=True) | Q(duplicate_ip=True),
+                name="index_entry_duplicate",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.mac or '?'} {self.address or '?'}"

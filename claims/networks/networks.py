@@ -1,6 +1,7 @@
 """Logical networks: those observed in clusters, and those created here.
 
-Beside it: lookup of networks by logical name, as IPPools and claims refer to them.
+IPPools and claims refer to networks by their logical name. The manifest of a network is the cluster's object, or the
+one to apply.
 
 The row of an observed network mirrors its object. A network that is created here documents one that is
 created in the cluster by other means, or (`applied`) is written to a managed cluster.
@@ -14,7 +15,9 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
+from claims.core import resources
 from claims.core.networks import rules, static_vms, udn
+from claims.core.networks import udn as network_manifest
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
@@ -22,9 +25,9 @@ from claims.models.workloads import WorkloadKind
 from claims.networks import pools
 from pools.clusters.reconcile import leases
 from pools.core import addresses, errors
-from pools.models import Cluster, Connection, PoolCIDR
+from pools.models import Cluster, Connection, ObservedObject, PoolCIDR
 from pools.models.connections import Mode
-from pools.platform import database, events, versions
+from pools.platform import database, documents, events
 from pools.platform.attributes import values as attribute_values
 
 # Fields of a network's object; the logical name is the key of the row, conditions are the status.
@@ -261,7 +264,7 @@ def change(
     values: Mapping[str, Any],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Network:
     """Change the description and the attributes, or of a network created here the namespace selector and `applied`.
 
@@ -288,7 +291,7 @@ def change(
         if changes and (network.applied or changes.get("applied")):
             leases.nudge(network.cluster_id, patient=True)
         locked = Network.objects.select_for_update(no_key=True).get(pk=network.pk)
-        versions.require(locked, version)
+        database.require_version(locked, version)
         for name, value in changes.items():
             setattr(network, name, value)
         if attributes:
@@ -353,3 +356,47 @@ def get_or_create(cluster_id: int, name: str) -> Network:
     """
     row, _ = Network.objects.get_or_create(cluster_id=cluster_id, name=name)
     return row
+
+
+_KINDS = {udn.CUDN: resources.CLUSTER_UDN, udn.UDN_KIND: resources.UDN}
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_METADATA = ("name", "namespace", "labels", "annotations")  # the fields that users set
+
+
+def applicable_manifest(network: Network) -> dict[str, Any]:
+    """Return the (Cluster)UserDefinedNetwork of a network, ready to be applied.
+
+    A network that follows its cluster has the object of the cluster, with all its fields. Raises
+    NotFound for a network without such an object.
+    """
+    resource = _KINDS.get(network.kind)
+    if resource is None:
+        raise errors.NotFound(f"The network {network.name} has no (Cluster)UserDefinedNetwork.")
+    if network.follows_cluster:
+        observed_object = ObservedObject.objects.filter(
+            cluster=network.cluster_id, kind=resource.kind, uid=network.uid
+        ).first()
+        if observed_object is not None:
+            return _plain(observed_object.manifest)
+    if network.topology == udn.LOCALNET:
+        raise errors.NotFound(f"The object of the network {network.name} was deleted.")
+    return network_manifest.render(as_udn(network))
+
+
+def _plain(manifest: dict[str, Any]) -> dict[str, Any]:
+    metadata = {key: manifest["metadata"].get(key) for key in _METADATA}
+    if annotations := metadata["annotations"]:
+        metadata["annotations"] = {
+            key: value for key, value in annotations.items() if key != _LAST_APPLIED
+        }
+    return {
+        "apiVersion": manifest["apiVersion"],
+        "kind": manifest["kind"],
+        "metadata": {key: value for key, value in metadata.items() if value},
+        "spec": manifest["spec"],
+    }
+
+
+def render_yaml(network: UDN) -> str:
+    """Return the manifest of a network as YAML, before the network is created."""
+    return documents.dump_yaml(network_manifest.render(network))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from claims.core import resources
-from claims.core.networks import route_advertisements
+from claims.core.networks import udn
 from claims.models import Network
 from claims.models.networks import NetworkKind
 from pools.clusters.reconcile import watchers
@@ -19,7 +19,7 @@ _KIND = resources.ROUTE_ADVERTISEMENTS.kind
 
 def of_networks(
     networks: Iterable[Network],
-) -> dict[int, list[route_advertisements.RouteAdvertisements] | None]:
+) -> dict[int, list[udn.RouteAdvertisements] | None]:
     """Return, by network id, the RouteAdvertisements that select the network, in order of their names.
 
     None means unknown: the kind was never listed in the network's cluster, or is not served there. Runs
@@ -47,12 +47,14 @@ def of_networks(
     }
 
 
-def _objects(clusters: Iterable[int]) -> dict[int, list[route_advertisements.RouteAdvertisements]]:
+def _objects(clusters: Iterable[int]) -> dict[int, list[udn.RouteAdvertisements]]:
     rows = ObservedObject.objects.filter(cluster__in=clusters, kind=_KIND, missed_at=None)
-    objects: dict[int, list[route_advertisements.RouteAdvertisements]] = {}
+    objects: dict[int, list[udn.RouteAdvertisements]] = {}
     for row in rows.order_by("name"):
         try:
-            objects.setdefault(row.cluster_id, []).append(route_advertisements.parse(row.manifest))
+            objects.setdefault(row.cluster_id, []).append(
+                udn.parse_route_advertisements(row.manifest)
+            )
         except errors.InvalidInput:
             continue  # the object's own problem reports it
     return objects
@@ -84,5 +86,5 @@ class RouteAdvertisements(Handler):
     kind = resources.ROUTE_ADVERTISEMENTS.kind
     resources: Sequence[Resource] = (resources.ROUTE_ADVERTISEMENTS,)
 
-    def parse(self, manifest: Manifest) -> route_advertisements.RouteAdvertisements:
-        return route_advertisements.parse(manifest)
+    def parse(self, manifest: Manifest) -> udn.RouteAdvertisements:
+        return udn.parse_route_advertisements(manifest)

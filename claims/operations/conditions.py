@@ -1,18 +1,24 @@
-"""Conditions and metrics of VM networks (pools/platform/conditions)."""
+"""Conditions, metrics and checks of VM networks (pools/platform/conditions, pools/platform/checks.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from django.db.models import Count, Q
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from claims.address_index import conflicts, index
 from claims.ipamclaims import states
-from claims.models import NAD, IndexEntry, IPAMClaim, IPPool, Network
+from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Workload
 from claims.networks import networks
+from pools.models import ReservedRangeEvent
 from pools.models.alerts import Level
+from pools.models.fields import Now
+from pools.platform import checks
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.platform.metrics.registry import Value, value
 from pools.register.conditions import clusters
@@ -179,3 +185,53 @@ def values() -> Iterator[Value]:
     counted = rows.values_list("network__cluster__name").annotate(count=Count("pk"))
     for cluster, count in counted:
         yield value("ipam_duplicates_detected", count, cluster=cluster)
+
+
+_OWNERS = 2_000  # compared at once
+_TABLES: tuple[tuple[str, str, Any], ...] = (
+    ("entry", "entries", Entry),
+    ("claim", "claims", IPAMClaim),
+    ("workload", "workloads", Workload),
+)
+
+
+def wrong_index_entries() -> Iterator[str]:
+    """Yield differences between the address index and the entries, claims and workloads."""
+    for name, argument, model in _TABLES:
+        rows = model.objects.order_by("pk").iterator(chunk_size=_OWNERS)
+        while owners := list(islice(rows, _OWNERS)):
+            change = index.compare(**{argument: owners})
+            names = {owner.pk: str(owner) for owner in owners}
+            for column, owner, row in change.new:
+                entry_text = " ".join(filter(None, (row.mac, row.address, row.vm)))
+                yield f"The {column} {names[owner]} is not indexed under {entry_text}"
+            for index_entry_id in change.gone:
+                yield f"The {name} of index entry {index_entry_id} does not name its value"
+
+
+def wrong_duplicates() -> Iterator[str]:
+    """Yield MACs and addresses that are marked as duplicates without being some, and the reverse.
+
+    Addresses of a pool whose reserved ranges changed recently are left out: a task checks them every five minutes.
+    """
+    recent = ReservedRangeEvent.objects.filter(pgh_created_at__gt=Now() - timedelta(minutes=10))
+    pending = set(recent.values_list("pool_id", flat=True))
+    for network in Network.objects.select_related("pool", "cluster").order_by("pk").iterator(500):
+        is_pending = network.pool_id in pending
+        for mac, address, duplicate_mac, duplicate_ip in conflicts.wrong_flags(network):
+            if is_pending and address:
+                continue
+            kinds = [
+                kind for kind, wrong in (("MAC", duplicate_mac), ("address", duplicate_ip)) if wrong
+            ]
+            status = f"a duplicate {' and '.join(kinds)}" if kinds else "no duplicate"
+            yield f"Network {network}: {mac or '?'} {address or '?'} is {status}, but is not marked so"
+        if not is_pending and conflicts.has_wrong_counts(network):
+            yield f"Network {network}: the duplicate counts of its IPPool are wrong"
+
+
+CHECKS: dict[str, checks.Check] = {
+    **checks.of_files("claims.sql"),
+    "duplicates": wrong_duplicates,
+    "index_entries": wrong_index_entries,
+}

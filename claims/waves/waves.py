@@ -11,7 +11,7 @@ from claims.models import VMImport, Wave, WaveVM
 from pools.core import errors, holders
 from pools.models import Cluster
 from pools.models.imports import RowStatus
-from pools.platform import database, events, versions
+from pools.platform import database, events
 
 MOST_VMS = 10_000
 _TO_MIGRATE = (RowStatus.NEW, RowStatus.CHANGED, RowStatus.UNCHANGED)
@@ -43,7 +43,7 @@ def change(
     values: Mapping[str, Any],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Wave:
     """Change `name`, `planned_at` or `note` of a wave.
 
@@ -51,7 +51,7 @@ def change(
     """
     with events.recorded_by(author):
         wave = get(wave_id, lock=True)
-        versions.require(wave, version)
+        database.require_version(wave, version)
         if "name" in values:
             wave.name = holders.parse_reason(values["name"], field="name")
         if "note" in values:

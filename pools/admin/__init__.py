@@ -5,7 +5,7 @@ from pools.admin import (
     api_tokens,
     custom_fields,
     events,
-    recovery_mode,
+    template_library,
     users,
     webhook_targets,
 )

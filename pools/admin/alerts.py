@@ -18,13 +18,13 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.models import Alert, Delivery
 from pools.models.alerts import Level
-from pools.platform import database, scheduler
+from pools.platform import database
 from pools.platform.admin import columns, display, filters, large_tables, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.platform.alerts import acknowledgement, open_alerts
-from pools.platform.conditions import registry
+from pools.platform.alerts import open_alerts
+from pools.platform.conditions import evaluation, registry
 
 MOST = 50  # deliveries on the page of an alert
 LIST = "admin:pools_alert_changelist"
@@ -42,7 +42,7 @@ def scheduler_context() -> dict[str, Any]:
     """Return `silence`, for how long the scheduler has been silent if it has stopped, otherwise an empty text;
     and `awaited`, True if it has not run yet, so that no condition was evaluated.
     """
-    seconds = scheduler.seconds_since_tick()
+    seconds = evaluation.seconds_since_scheduler_tick()
     has_stopped = seconds is not None and seconds > settings.IPAM_ALERT_SCHEDULER_SECONDS
     silence = display.duration(seconds or 0) if has_stopped else ""
     return {"silence": silence, "awaited": seconds is None and not Alert.objects.exists()}
@@ -74,7 +74,7 @@ def _acknowledge(request: HttpRequest, alert: Alert) -> HttpResponse:
         return HttpResponseRedirect(display.url_of(alert))
     if "withdraw" in request.POST:
         with pages.errors_as_messages(request):
-            acknowledgement.withdraw(alert)
+            open_alerts.withdraw_acknowledgement(alert)
             messages.success(request, gettext("The acknowledgement was withdrawn."))
         return HttpResponseRedirect(display.url_of(alert))
     form = AcknowledgeForm(request.POST)
@@ -86,7 +86,7 @@ def _acknowledge(request: HttpRequest, alert: Alert) -> HttpResponse:
     with pages.errors_as_messages(request), transaction.atomic():
         until = database.now() + duration if duration else None
         for row in (alert, *others):
-            acknowledgement.acknowledge(
+            open_alerts.acknowledge(
                 row,
                 by=request.user.get_username(),
                 reason=cleaned_data["reason"],
@@ -162,7 +162,7 @@ class AlertAdmin(lists.ListAdmin[Alert]):
             "open",
             {
                 "true": (_("open"), Q(ended_at=None)),
-                "acknowledged": (_("acknowledged"), acknowledgement.ACKNOWLEDGED),
+                "acknowledged": (_("acknowledged"), open_alerts.ACKNOWLEDGED),
                 "false": (_("ended"), Q(ended_at__isnull=False)),
             },
         ),

@@ -17,11 +17,12 @@ from knox.models import AuthToken
 
 from pools.admin import users
 from pools.models import TokenLevel, TokenScope
-from pools.platform import events, tokens
+from pools.platform import events
 from pools.platform.admin import columns, display, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.rest import token_scopes
 
 admin.site.unregister(AuthToken)
 
@@ -47,7 +48,7 @@ class TokenForm(forms.Form):
         help_text=_("A token never has more rights than its owner."),
     )
     limited_to = fields.ParsedField(
-        tokens.parse_subject,
+        token_scopes.parse_subject,
         label=_("Limited to"),
         required=False,
         help_text=_("One cluster (prod) or one pool (prod/green-pool). Empty: no limit."),
@@ -56,7 +57,7 @@ class TokenForm(forms.Form):
         label=_("Validity in days"),
         initial=365,
         min_value=1,
-        max_value=tokens.LONGEST_VALIDITY,
+        max_value=token_scopes.LONGEST_VALIDITY,
         widget=fields.text(inputmode="numeric"),
     )
 
@@ -78,10 +79,10 @@ def _create(request: HttpRequest) -> HttpResponse:
     token, call = "", ""
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
-        subject = values.get("limited_to") or tokens.ANYTHING
+        subject = values.get("limited_to") or token_scopes.ANYTHING
         call = _first_call(values["user"], subject)
         # The token is in this response only: the register stores its digest.
-        token = tokens.create(
+        token = token_scopes.create_token(
             values["user"],
             author=pages.author(request),
             validity=timedelta(days=values["days"]),
@@ -95,7 +96,7 @@ def _create(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _first_call(user: User, subject: tokens.Subject) -> str:
+def _first_call(user: User, subject: token_scopes.Subject) -> str:
     """Return a list or object that a new token of the user may read."""
     if subject.pool is not None:
         return f"pools/{subject.pool.pk}/"
@@ -116,7 +117,9 @@ def _subject(scope: TokenScope) -> str:
         return ""
     # Without a constraint, the row may be gone.
     related: Any = scope._state.fields_cache
-    return str(tokens.Subject(related.get("cluster"), related.get("pool"))) or gettext("removed")
+    return str(token_scopes.Subject(related.get("cluster"), related.get("pool"))) or gettext(
+        "removed"
+    )
 
 
 def _owns(request: HttpRequest, token: AuthToken | None) -> bool:

@@ -28,8 +28,9 @@ from pools.models import (
 )
 from pools.models.blocks import LIVE
 from pools.platform.admin import large_tables, pages, search_text
-from pools.register import dns, neighbours
+from pools.register import dns
 from pools.register.history import addresses as history_addresses
+from pools.register.plan import free_space
 
 MOST = 50
 SHORTEST_PART = 2  # characters of a name that is searched for as a part
@@ -177,7 +178,7 @@ def _address_match(cidr: PoolCIDR, address: addresses.Address) -> AddressMatch:
         for reserved_range in cidr.reserved_ranges.all()
         if int(reserved_range.first) <= int(address) <= int(reserved_range.last)
     ]
-    return AddressMatch(cidr, block, reserved[:1], neighbours.nearest_free_blocks(cidr, address, 6))
+    return AddressMatch(cidr, block, reserved[:1], free_space.nearest_free_blocks(cidr, address, 6))
 
 
 def _search_cidr(network: addresses.Network) -> dict[str, Any]:

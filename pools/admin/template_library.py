@@ -1,20 +1,55 @@
-"""Template filters and tags of the admin pages (library `cadastre`)."""
+"""Template filters and tags of the admin pages (library `cadastre`), and the banner of recovery mode."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django import template
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from pools.admin import documentation, events, find, journal, recovery_mode
+from pools.admin import documentation, events, find, journal
 from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
+from pools.clusters import recovery_mode
 from pools.models import Block, Event
-from pools.platform.admin import attributes, display, lists, menu, pages, preferences, search_text
+from pools.platform.admin import attributes, display, lists, pages, preferences, search_text
 from pools.register import usage
+
+SHOWN_CLUSTERS = 5
+
+
+@dataclass(frozen=True)
+class Banner:
+    """The banner. `clusters` are the first clusters that are not synced yet.
+
+    None if the user may not view clusters; `more` counts the others.
+    """
+
+    since: datetime
+    reason: str
+    clusters: list[str] | None
+    more: int = 0
+
+
+def banner(request: HttpRequest | None) -> Banner | None:
+    """Return the banner for this user; None outside recovery mode or without a login."""
+    if request is None or not getattr(request, "user", None) or not request.user.is_authenticated:
+        return None
+    row = recovery_mode.current_recovery()
+    if row is None:
+        return None
+    if not request.user.has_perm("pools.view_cluster"):
+        return Banner(row.since, "", None)
+    waiting = recovery_mode.clusters_to_list()
+    return Banner(
+        row.since, row.reason, waiting[:SHOWN_CLUSTERS], max(0, len(waiting) - SHOWN_CLUSTERS)
+    )
+
 
 register = template.Library()
 
@@ -41,16 +76,16 @@ register.filter("drift_state", drift.state)
 register.filter("event_type", events.type_label)
 register.filter("capitalized", pages.capitalize)
 register.filter("sentence", pages.sentence)
-register.filter("menu_entry", menu.entry)
+register.filter("menu_entry", pages.menu_entry)
 register.filter("journal_kind", journal.kind_label)
 register.filter("tags", attributes.show_tags)
 register.inclusion_tag("cadastre/list_rows.html", name="list_table")(lists.table)
 
 
 @register.simple_tag(takes_context=True)
-def recovery(context: template.Context) -> recovery_mode.Banner | None:
+def recovery(context: template.Context) -> Banner | None:
     """Return the recovery-mode banner; None outside recovery mode."""
-    return recovery_mode.banner(context.get("request"))
+    return banner(context.get("request"))
 
 
 @register.inclusion_tag("cadastre/list_tools.html", takes_context=True)

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from pools.core import errors
 from pools.models import Alert
 from pools.models.alerts import Level
-from pools.platform.alerts import acknowledgement
-from pools.platform.alerts.representation import AlertSerializer
+from pools.platform.alerts import open_alerts
+from pools.platform.alerts.open_alerts import AlertSerializer
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Serializer
 
@@ -24,7 +24,7 @@ class AlertFilter(filters.FilterSet):
         help_text="true: only open alerts; false: only ended ones.",
     )
     acknowledged = filters.condition(
-        acknowledgement.ACKNOWLEDGED,
+        open_alerts.ACKNOWLEDGED,
         help_text="true: only open alerts that are acknowledged; false: only others.",
     )
     level = filters.choice(*Level.values)
@@ -85,12 +85,12 @@ class AlertView(generics.DetailView):
         values = self.read(request, AcknowledgementSerializer)
         alert = self.get_object()
         if values["acknowledged"]:
-            acknowledgement.acknowledge(
+            open_alerts.acknowledge(
                 alert,
                 by=self.author().actor,
                 reason=values["acknowledged_reason"],
                 until=values.get("acknowledged_until"),
             )
         else:
-            acknowledgement.withdraw(alert)
+            open_alerts.withdraw_acknowledgement(alert)
         return self.respond(alert)

@@ -11,7 +11,8 @@ from rest_framework.response import Response
 
 from pools.api import requests
 from pools.api.blocks import BlockSerializer
-from pools.core import addresses, demand, dns_names, errors, holders, object_reader
+from pools.core import addresses, dns_names, errors, holders, object_reader
+from pools.core.holders import MOST_BLOCKS
 from pools.models import Block, Pool
 from pools.platform.rest import fields, generics, parsing, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
@@ -38,12 +39,12 @@ class BlockDemandSerializer(Serializer):
 
     holder = HolderSerializer(required=False)
     holders = fields.ListField(
-        child=HolderSerializer(), min_length=1, max_length=demand.MOST, required=False
+        child=HolderSerializer(), min_length=1, max_length=MOST_BLOCKS, required=False
     )
     org = fields.IdentifierField(required=False)
     env = fields.IdentifierField(required=False)
     family = fields.ParsedField(schema={"type": "integer", "enum": [4, 6]}, required=False)
-    count = fields.IntegerField(min_value=1, max_value=demand.MOST, required=False)
+    count = fields.IntegerField(min_value=1, max_value=MOST_BLOCKS, required=False)
     cidr = fields.BlockField(required=False)
     wait = fields.FlagField(required=False)
     reuse = fields.FlagField(
@@ -97,13 +98,13 @@ class Allocations(generics.GenericView):
 _FIELDS = tuple(BlockDemandSerializer().fields)
 
 
-def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
+def parse_demand(body: object_reader.Fields) -> tuple[holders.BlockDemand, bool]:
     """Return the demand of the body, and whether the request may wait for free blocks.
 
     Raises InvalidInput with all problems of the body.
     """
     report = body.report
-    block_demand = demand.BlockDemand(
+    block_demand = holders.BlockDemand(
         holders=_holders(body),
         families=(family,) if (family := _parse_optional(body, "family", _family)) else (),
         count=_parse_optional(body, "count", _count) or 1,
@@ -119,9 +120,9 @@ def parse_demand(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
     return block_demand, wait
 
 
-def _check_together(block_demand: demand.BlockDemand, report: object_reader.ProblemReport) -> None:
-    if len(block_demand.holders) * block_demand.count > demand.MOST:
-        report.add("count", "out_of_range", f"at most {demand.MOST} blocks in one request")
+def _check_together(block_demand: holders.BlockDemand, report: object_reader.ProblemReport) -> None:
+    if len(block_demand.holders) * block_demand.count > MOST_BLOCKS:
+        report.add("count", "out_of_range", f"at most {MOST_BLOCKS} blocks in one request")
     if block_demand.cidr is None:
         return
     if len(block_demand.holders) > 1 or block_demand.count > 1:
@@ -139,16 +140,16 @@ def _parse_optional(
     return body.parse(key, parser) if body.has(key) else None
 
 
-def _holders(body: object_reader.Fields) -> tuple[demand.Holder, ...]:
+def _holders(body: object_reader.Fields) -> tuple[holders.Holder, ...]:
     if not body.has("holders"):
         single_holder = body.parse("holder", _holder)
         return (single_holder,) if single_holder else ()
     if body.has("holder"):
         body.report.add("holder", "conflicting_fields", "give either holder or holders")
     values = body.data["holders"]
-    if not isinstance(values, list) or not 1 <= len(values) <= demand.MOST:
+    if not isinstance(values, list) or not 1 <= len(values) <= MOST_BLOCKS:
         body.report.add(
-            "holders", "wrong_type", f"a list of 1 to {demand.MOST} holders is expected"
+            "holders", "wrong_type", f"a list of 1 to {MOST_BLOCKS} holders is expected"
         )
         return ()
     parsed = [
@@ -162,13 +163,13 @@ def _holders(body: object_reader.Fields) -> tuple[demand.Holder, ...]:
 
 def _listed_holder(
     value: object, field: str, report: object_reader.ProblemReport
-) -> demand.Holder | None:
+) -> holders.Holder | None:
     with report.collect():
         return _holder(value, field)
     return None
 
 
-def _check_distinct(parsed: list[demand.Holder], report: object_reader.ProblemReport) -> None:
+def _check_distinct(parsed: list[holders.Holder], report: object_reader.ProblemReport) -> None:
     holder_keys = set()
     for index, holder in enumerate(parsed):
         if (holder.kind, holder.id) in holder_keys:
@@ -177,7 +178,7 @@ def _check_distinct(parsed: list[demand.Holder], report: object_reader.ProblemRe
         holder_keys.add((holder.kind, holder.id))
 
 
-def _holder(value: object, field: str) -> demand.Holder:
+def _holder(value: object, field: str) -> holders.Holder:
     """Parse a holder of a request: {"kind", "id", "uid"?}. Raises InvalidInput."""
     if not isinstance(value, dict):
         raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
@@ -188,7 +189,7 @@ def _holder(value: object, field: str) -> demand.Holder:
     name = body.parse("id", holders.parse_identifier)
     uid = _parse_optional(body, "uid", holders.parse_identifier)
     report.raise_any()
-    return demand.Holder(kind or "", name or "", uid or "")
+    return holders.Holder(kind or "", name or "", uid or "")
 
 
 def _family(value: object, field: str) -> int:
@@ -199,4 +200,4 @@ def _family(value: object, field: str) -> int:
 
 
 def _count(value: object, field: str) -> int:
-    return parsing.integer(value, field, least=1, most=demand.MOST)
+    return parsing.integer(value, field, least=1, most=MOST_BLOCKS)

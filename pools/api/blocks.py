@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from pools import tasks
 from pools.api import lookups
-from pools.core import block_fields, demand, dns_names, errors
+from pools.core import block_fields, dns_names, errors, holders
 from pools.models import AddressSpace, Block, Pool
 from pools.models.blocks import LIVE, BlockState
 from pools.models.pools import Category
@@ -219,7 +219,7 @@ class BlockView(_BlockView):
     def patch(self, request: Request, block_id: int) -> Response:
         """Set the DNS name of a held block of one address."""
         values = self.read(request, BlockChangeSerializer)
-        holder = demand.Holder(**values["holder"]) if "holder" in values else None
+        holder = holders.Holder(**values["holder"]) if "holder" in values else None
         dns.set_name(block_id, values["dns_name"], author=views.author(request), holder=holder)
         return Response(_read_block(block_id))
 
@@ -237,7 +237,7 @@ class Release(_BlockView):
         document = parsing.document(request)
         is_forced = isinstance(document, dict) and document.get("force") is True
         values = (_BY_FORCE if is_forced else _BY_HOLDER).run_validation(document)
-        holder = None if is_forced else demand.Holder(**values["holder"])
+        holder = None if is_forced else holders.Holder(**values["holder"])
         if is_forced:
             views.require(request, "pools.force_release")
         author = views.author(request, values["reason"])

@@ -12,7 +12,7 @@ from pools.api.clusters.guides_serializers import PreflightFindingSerializer
 from pools.api.pools import WaitingFieldSerializer, get_pool
 from pools.cidr_migrations import forecast, migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
-from pools.cilium import drift
+from pools.cilium import pool_sync
 from pools.models import CIDRMigration
 from pools.platform.rest import fields, generics, query
 from pools.platform.rest.serializers import Representation, Serializer
@@ -197,5 +197,5 @@ def _document(
         "whole": progress.is_whole(migration),
         "steps": [step.value for step in migration_progress.steps],
         "by": "cluster" if migration_progress.by_cluster else "register",
-        "waiting": drift.conflicts_of_pool(migration.pool),
+        "waiting": pool_sync.conflicts_of_pool(migration.pool),
     }

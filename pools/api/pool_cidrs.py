@@ -1,24 +1,78 @@
-"""The CIDRs and reserved ranges of a pool: as fields of the pool and as resources."""
+"""The CIDRs and reserved ranges of a pool, as fields of the pool and as resources, and what calls say of overlaps."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from ipaddress import ip_network
 from typing import Any
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import overlaps
 from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Pending
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics
+from pools.platform.rest import attributes, fields, filters, generics, query, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
+from pools.register import overlaps, pools
 from pools.register import overlaps as owners
-from pools.register import pools
+
+_NAMED_OVERLAPS = 5  # in the header
+_OVERLAP_CHOICES = ("warn", "refuse")
+OVERLAPS = OpenApiParameter(
+    "overlaps", str, enum=_OVERLAP_CHOICES,
+    description="refuse: 409 `overlaps` if the CIDRs overlap those of other address spaces, and nothing is saved;"
+    " else the header Warning of the answer names what they overlap.",
+)  # fmt: skip
+
+
+class Overlaps(errors.Conflict):
+    """The CIDRs overlap others. Nothing was saved."""
+
+    code = "overlaps"
+
+
+def overlaps_are_refused(view: generics.GenericView) -> bool:
+    """Return True for `?overlaps=refuse`. Raises InvalidInput, also for other parameters."""
+    choice = view.parameters.parse("overlaps", query.choice(*_OVERLAP_CHOICES))
+    view.parameters.raise_problems()
+    return choice == "refuse"
+
+
+def warn_of_overlaps(
+    view: generics.GenericView, cidrs: Iterable[Any], owner: overlaps.NetworkOwner
+) -> None:
+    """Name in the answer what new CIDRs overlap, or with `?overlaps=refuse` raise Overlaps.
+
+    Whoever may not see the pools of others is told nothing of them.
+    """
+    is_refused = overlaps_are_refused(view)
+    texts = [
+        f"{cidr} overlaps {other} of {present} in {present.cluster}"
+        for cidr in map(ip_network, map(str, cidrs))
+        for other, present in overlaps.find_new_overlaps(cidr, owner)
+        if _may_know(view.request, present)
+    ]
+    if texts and is_refused:
+        problems = [errors.FieldProblem("", Overlaps.code, text) for text in texts]
+        raise Overlaps(problems=tuple(problems))
+    if texts:
+        shown = [
+            *texts[:_NAMED_OVERLAPS],
+            *([f"and {len(texts) - _NAMED_OVERLAPS} more"] if texts[_NAMED_OVERLAPS:] else []),
+        ]
+        view.headers["Warning"] = ", ".join(f'299 - "{text}"' for text in shown)
+
+
+def _may_know(request: Any, owner: overlaps.NetworkOwner) -> bool:
+    limits = token_scopes.limits_of(request.auth)
+    if limits is not None and limits.hides("cluster") and owner.cluster_id != limits.cluster_id:
+        return False
+    return bool(request.user.has_perm("pools.view_pool"))
 
 
 class CIDREntrySerializer(Serializer):
@@ -136,14 +190,14 @@ class PoolCIDRs(_PoolCIDRView):
     @extend_schema(
         request=NewCIDRSerializer,
         responses={201: PoolCIDRSerializer},
-        parameters=[overlaps.PARAMETER],
+        parameters=[OVERLAPS],
     )
     def post(self, request: Request, pool_id: int) -> Response:
         """Add a CIDR to a pool."""
         entry, attribute_values = self.read(request, NewCIDRSerializer)
         author = self.author()
         for pool in Pool.objects.select_related("cluster").filter(pk=pool_id):
-            overlaps.warn(self, [entry.cidr], owners.owner_of_pool(pool))
+            warn_of_overlaps(self, [entry.cidr], owners.owner_of_pool(pool))
         return self.create(
             lambda: pools.add_cidr(pool_id, entry, author=author, attribute_values=attribute_values)
         )

@@ -10,8 +10,8 @@ from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups, overlaps, pool_cidrs
-from pools.cilium import drift
+from pools.api import lookups, pool_cidrs
+from pools.cilium import pool_sync
 from pools.core import dns_names, errors
 from pools.models import Pool
 from pools.models.pools import Category
@@ -152,7 +152,7 @@ class Pools(_PoolView, generics.ListView):
     orderings = {"id": ("id",), "name": ("name", "id")}
 
     @extend_schema(
-        responses={201: PoolSerializer}, examples=[_EXAMPLE], parameters=[overlaps.PARAMETER]
+        responses={201: PoolSerializer}, examples=[_EXAMPLE], parameters=[pool_cidrs.OVERLAPS]
     )
     def post(self, request: Request) -> Response:
         """Create a pool."""
@@ -164,7 +164,9 @@ class Pools(_PoolView, generics.ListView):
             **values,
         )
         cidrs = [entry.cidr for family in spec.families.values() for entry in family.cidrs]
-        overlaps.warn(self, cidrs, owners.owner_of_new_pool(spec.cluster, spec.category))
+        pool_cidrs.warn_of_overlaps(
+            self, cidrs, owners.owner_of_new_pool(spec.cluster, spec.category)
+        )
         return self.create(lambda: get_pool(pools.create(spec, author=self.author()).pk))
 
 
@@ -175,7 +177,7 @@ class PoolView(_PoolView):
         """A pool."""
         return self.answer(self.get_object())
 
-    @extend_schema(request=PoolChangeSerializer, parameters=[schema.IF_MATCH, overlaps.PARAMETER])
+    @extend_schema(request=PoolChangeSerializer, parameters=[schema.IF_MATCH, pool_cidrs.OVERLAPS])
     def patch(self, request: Request, pool_id: int) -> Response:
         """Change a pool; a family replaces the whole family."""
         pool = self.get_object()
@@ -185,7 +187,9 @@ class PoolView(_PoolView):
         change = pools.PoolChange(families=families, attributes=attribute_values or None, **values)
         present = set(pool.cidrs.values_list("cidr", flat=True))
         cidrs = {entry.cidr for family in (families or {}).values() for entry in family.cidrs}
-        overlaps.warn(self, sorted(cidrs - present, key=str), owners.owner_of_pool(pool))
+        pool_cidrs.warn_of_overlaps(
+            self, sorted(cidrs - present, key=str), owners.owner_of_pool(pool)
+        )
         required = version(request, pool.version)
         pools.change(pool_id, change, author=self.author(), version=required)
         return self.answer(self.get_object())
@@ -231,7 +235,7 @@ def load(rows: list[Any]) -> None:
     """Read the families, the usage and the conflicts of pools, a few queries for all of them."""
     families = register_cidrs.families_by_pool(rows)
     usage_by_pool = usage.usage_by_pool(rows)
-    conflicts = drift.conflicts_of_pools(rows)
+    conflicts = pool_sync.conflicts_of_pools(rows)
     for pool in rows:
         pool.ipv4, pool.ipv6 = families[pool.pk].get(4), families[pool.pk].get(6)
         pool.waiting = conflicts.get(pool.pk, ())

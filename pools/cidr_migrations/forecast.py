@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pools.cidr_migrations import progress
 from pools.cidr_migrations.migrations import MigrationPlan
 from pools.cilium import configuration as cilium_configuration
-from pools.cilium import exports
 from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode, configuration, pod_cidr_plan, preflight
 from pools.core.cilium.podippool import CidrEntry, Family, PodIPPool, Shape
@@ -21,6 +20,7 @@ from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.models import Connection, Pool
 from pools.models.pools import Category
 from pools.platform import events
+from pools.register import manifests as pool_manifests
 from pools.register import overlaps, pool_cidrs, pools, previews, usage
 
 MOST_NAMES = 5  # in one message
@@ -239,7 +239,7 @@ def _check_shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
     ):
         return
     try:
-        shape = exports.fetch_shape(pool.cluster)
+        shape = pool_manifests.fetch_shape(pool.cluster)
     except errors.IpamError as error:
         yield PreflightFinding(
             "cluster", RuleResult.UNKNOWN, f"the CRD of the cluster is unknown: {error.message}"

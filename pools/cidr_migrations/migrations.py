@@ -21,14 +21,14 @@ from pools.cidr_migrations.progress import (
     is_whole,
     span_of,
 )
-from pools.cilium import configuration, exports
+from pools.cilium import configuration
 from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Shape
 from pools.models import CIDRMigration, Pool, PoolCIDR, ReservedRange
 from pools.models.fields import Now
 from pools.models.pools import MigrationOutcome, Pending
 from pools.platform import database, events
-from pools.register import pool_cidrs, pools
+from pools.register import manifests, pool_cidrs, pools
 from pools.register.allocator import window
 
 MOST_NODE_NAMES = 10  # in one error message
@@ -316,9 +316,9 @@ def next_manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
             return ""
         remaining_cidrs = tuple(entry for entry in new_family.cidrs if entry.cidr != cidr.cidr)
         new_family = replace(new_family, cidrs=remaining_cidrs)
-    manifest = exports.pool_manifest(migration.pool)
+    manifest = manifests.pool_manifest(migration.pool)
     families = {**manifest.families, family: new_family}
-    return exports.render_yaml(
+    return manifests.render_yaml(
         [replace(manifest, families={n: part for n, part in families.items() if part.cidrs})],
         _shape(migration).value,
     )
@@ -327,6 +327,6 @@ def next_manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
 def _shape(migration: CIDRMigration) -> Shape:
     """Return the shape of the cluster's CRD, or Cilium's own shape if it is unknown."""
     try:
-        return exports.fetch_shape(migration.pool.cluster)
+        return manifests.fetch_shape(migration.pool.cluster)
     except errors.IpamError:
         return Shape.V2

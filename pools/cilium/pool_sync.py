@@ -1,4 +1,4 @@
-"""Import of CiliumPodIPPools into the register, for pools that follow their cluster."""
+"""Import of CiliumPodIPPools into the register, for pools that follow their cluster, and decisions on their drift."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef
 
+from pools.clusters import drift
 from pools.core import addresses, errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import Family, PodIPPool
@@ -16,6 +17,7 @@ from pools.core.observed.uses import AddressUse, ObservedUses, Role
 from pools.models import (
     AddressSpace,
     Cluster,
+    Drift,
     FreeSpan,
     ObservedCIDR,
     ObservedObject,
@@ -23,10 +25,12 @@ from pools.models import (
     PoolCIDR,
     ReservedRange,
 )
+from pools.models.connections import ManagedResource
 from pools.models.fields import Now
 from pools.models.pools import DEFAULT_COOLDOWN, Category
 from pools.observed import cidrs as observed_cidrs
 from pools.platform import events
+from pools.platform.outbound import faults
 from pools.register import manifests, pool_cidrs, pools
 from pools.register.allocator import window
 
@@ -252,3 +256,65 @@ def store_unregistered_cidrs(cluster: Cluster) -> None:
     stored = ObservedCIDR.objects.filter(space__cluster=cluster, kind=podippool.KIND)
     if any(observed.uses for _, observed in uses) or stored.exists():
         observed_cidrs.store(cluster, podippool.KIND, uses)
+
+
+def _stop_following(cluster_object: drift.ClusterObject) -> int:
+    pools = Pool.objects.filter(
+        cluster=cluster_object.cluster, name=cluster_object.name, category=Category.POD
+    )
+    return pools.update(follows_cluster=False, agreed="")
+
+
+def _adopt(
+    cluster_object: drift.ClusterObject, observed_object: ObservedObject, author: events.Author
+) -> int:
+    """Update the pool from its object; return the id of the pool.
+
+    A CIDR in use that the object does not have stays as an orphan. Raises the errors of
+    pool_sync.update_pool: AlreadyExists, ImmutableInUse, CIDROverlap.
+    """
+    manifest = parse(observed_object.manifest)
+    pool = Pool.objects.filter(cluster=cluster_object.cluster, name=cluster_object.name).first()
+    if pool is None:
+        import_pools(cluster_object.cluster, [manifest], author=author, follows=False)
+    else:
+        update_pool(pool, manifest, author=author)
+    return Pool.objects.values_list("pk", flat=True).get(
+        cluster=cluster_object.cluster, name=cluster_object.name
+    )
+
+
+DRIFT_RESOLVER = drift.DriftResolver(
+    podippool.KIND,
+    ManagedResource.POOLS,
+    _stop_following,
+    _adopt,
+    ("pools.add_pool", "pools.change_pool"),
+)
+
+
+def conflicts_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
+    """Return the drift of pools that is not written because other managers own the fields, by pool id."""
+    by_name = {
+        (pool.cluster_id, pool.name): pool.pk for pool in pools if pool.category == Category.POD
+    }
+    if not by_name:
+        return {}
+    rows = Drift.objects.filter(
+        kind=podippool.KIND,
+        conflict_code=faults.FieldConflict.code,
+        ignored_at=None,
+        cluster__in={cluster_id for cluster_id, _ in by_name},
+        name__in={name for _, name in by_name},
+    )
+    rows_by_pool: dict[int, list[Drift]] = {}
+    for row in rows.order_by("path"):
+        pool_id = by_name.get((row.cluster_id, row.name))
+        if pool_id is not None:
+            rows_by_pool.setdefault(pool_id, []).append(row)
+    return rows_by_pool
+
+
+def conflicts_of_pool(pool: Pool) -> list[Drift]:
+    """Return the conflicts of one pool, by path."""
+    return conflicts_of_pools([pool]).get(pool.pk, [])

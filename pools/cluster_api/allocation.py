@@ -1,6 +1,7 @@
 """The addresses of claims in the register: blocks whose holder is the claim, by its uid.
 
-Beside it: claims that wait for a free address: their clusters are woken when there is one.
+When there is a free address again, the clusters of claims that wait for one are woken. Leak detection reports what
+nothing releases.
 
 The register decides before the cluster sees anything: a block that was allocated and not written yet is
 found again by the claim's uid, and an address that an IPAddress has already is adopted (a claim that
@@ -14,6 +15,7 @@ from ipaddress import ip_network
 
 from django.db.models import F, QuerySet
 from django.db.models.functions import Greatest
+from psycopg import sql
 
 from pools.cluster_api import observed, register_pools
 from pools.cluster_api.register_pools import PoolBinding
@@ -24,7 +26,7 @@ from pools.core import errors, holders
 from pools.core.cluster_api import contract
 from pools.core.cluster_api.conditions import READY, Reason
 from pools.core.cluster_api.contract import HOLDER_KIND, AddressClaim, ObjectName
-from pools.core.demand import BlockDemand, Holder
+from pools.core.holders import BlockDemand, Holder
 from pools.models import Block, Connection, ObservedObject
 from pools.models.blocks import BlockState
 from pools.models.connections import ManagedResource
@@ -32,6 +34,7 @@ from pools.models.fields import Now
 from pools.platform import database
 from pools.register import usage
 from pools.register.allocator import allocation, window
+from pools.register.leaks import detection
 
 # Of observed objects, with which the uids of blocks are compared.
 LONGEST_UID = comparison.LONGEST["uid"]
@@ -209,3 +212,45 @@ def _has_free_address(connection: Connection, uids: set[str]) -> bool:
     usable = [binding for binding in waiting if isinstance(binding, PoolBinding)]
     usages = usage.usage_by_pool({binding.pool.pk: binding.pool for binding in usable}.values())
     return any(usages[binding.pool.pk][binding.family].free for binding in usable)
+
+
+# Where Cadastre answers claims it releases what is gone by itself. This reports the rest: IPAddresses without a
+# claim, which a sync run takes away once the leak is confirmed, and whatever a cluster has whose managed resource
+# was switched off.
+_OBSERVED = """
+    SELECT FROM pools_observedobject o
+    WHERE o.cluster_id = %(cluster)s AND o.kind = {kind} AND b.holder_kind = {holder}
+      AND o.namespace || '/' || o.name = b.holder_id AND o.missed_at IS NULL
+"""
+_ADDRESS_OF_CLAIM = """
+      AND o.manifest #>> '{{spec,address}}' = host(b.cidr)
+      AND (o.namespace, o.manifest #>> '{{spec,claimRef,name}}') IN (
+        SELECT c.namespace, c.name FROM pools_observedobject c
+        WHERE c.cluster_id = %(cluster)s AND c.kind = {claim_kind} AND c.missed_at IS NULL)
+"""
+_HOLDER_KIND = {"holder": sql.Literal(HOLDER_KIND)}
+
+LEAK_SOURCE = detection.LeakSource(
+    "claims of Cluster API",
+    frozenset({contract.CLAIM_KIND, contract.ADDRESS_KIND}),
+    frozenset({HOLDER_KIND}),
+    sql.SQL("b.holder_kind = {holder}").format(**_HOLDER_KIND),
+    (
+        sql.SQL(_OBSERVED + " AND b.holder_uid IN ('', o.uid)").format(
+            kind=sql.Literal(contract.CLAIM_KIND), **_HOLDER_KIND
+        ),
+        # An IPAddress stands for the claim that it names, and not for one that is gone.
+        sql.SQL(_OBSERVED + _ADDRESS_OF_CLAIM).format(
+            kind=sql.Literal(contract.ADDRESS_KIND),
+            claim_kind=sql.Literal(contract.CLAIM_KIND),
+            **_HOLDER_KIND,
+        ),
+    ),
+)
+
+
+def leaked_addresses(cluster_id: int) -> set[tuple[str, str]]:
+    """Return claim (namespace/name) and address of the confirmed leaks of the cluster."""
+    leaks = detection.confirmed_leaks().filter(cluster=cluster_id, holder_kind=HOLDER_KIND)
+    rows = leaks.values_list("holder_id", "block__cidr")
+    return {(holder_id, str(cidr.network_address)) for holder_id, cidr in rows}

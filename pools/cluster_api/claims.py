@@ -1,7 +1,7 @@
 """The handler of IPAddressClaims: answers claims of our pools (managed resource `cluster-api`).
 
-Beside it: the handlers of kinds that are read for claims only: Clusters, which may be paused, and
-IPAddresses.
+Clusters, which may be paused, and IPAddresses have handlers of their own, because they are read for claims only. Pages
+show claims with what they name, what they have, and why not.
 
 The contract of Cluster API v1beta1 and v1beta2 for IPAM providers. Claims of other providers are no objects
 of this handler. A paused claim, pool or Cluster stops everything, the release too (rule
@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import DatabaseError
+from django.db.models import QuerySet
 
-from pools.cluster_api import allocation, claim_writes, leaks, listing, observed, register_pools
+from pools.cluster_api import allocation, claim_writes, observed, register_pools
 from pools.cluster_api.claim_writes import Target
 from pools.cluster_api.observed import Observation, ObservedClaim
 from pools.cluster_api.register_pools import Bindings, PoolBinding
@@ -31,11 +32,13 @@ from pools.clusters.reconcile.handler import (
     SyncContext,
     Write,
 )
-from pools.core import errors
+from pools.core import errors, redaction
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason
-from pools.core.cluster_api.contract import AddressClaim, ObjectName
+from pools.core.cluster_api.contract import HOLDER_KIND, AddressClaim, ObjectName, PoolKey
 from pools.core.kubernetes.resources import Manifest, Resource
+from pools.models import Block, Cluster, ObservedObject
+from pools.models.blocks import BlockState
 from pools.models.connections import ManagedResource
 from pools.platform import database, events
 
@@ -96,7 +99,7 @@ class IPAddressClaims(Handler):
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
         if context.connection.manages(ManagedResource.CLUSTER_API):
             return
-        number = listing.claims_of_cluster(context.cluster).filter(problem_code="").count()
+        number = claims_of_cluster(context.cluster).filter(problem_code="").count()
         if number:
             yield ReconcileFinding(
                 "cluster_api_off",
@@ -231,7 +234,7 @@ class _Answers:
         """Yield writes for addresses whose claim is gone: somebody deletes them, or they are leaks."""
         if contract.CLAIM_KIND in self.observation.unknown:
             return
-        leaked = leaks.leaked_addresses(self._context.cluster.pk)
+        leaked = allocation.leaked_addresses(self._context.cluster.pk)
         names = {observed_claim.claim.name for observed_claim in self.observation.claims}
         for name, address in self.observation.addresses.items():
             if name in names:
@@ -317,3 +320,55 @@ class IPAddresses(Handler):
 
     def parse(self, manifest: Manifest) -> ObjectName:
         return contract.object_name(manifest)
+
+
+@dataclass(frozen=True)
+class ListedClaim:
+    """A claim as last observed, with the block that it holds; `reason` is "" before the first answer."""
+
+    row: ObservedObject
+    pool: PoolKey | None
+    block: Block | None
+    reason: str
+    message: str
+
+    @property
+    def is_answered(self) -> bool:
+        return self.reason == Reason.READY.value
+
+
+def claims_of_cluster(cluster: Cluster) -> QuerySet[ObservedObject]:
+    """Return the claims of a cluster, by namespace and name."""
+    rows = ObservedObject.objects.filter(cluster=cluster, kind=contract.CLAIM_KIND, missed_at=None)
+    return rows.order_by("namespace", "name")
+
+
+def find_claims(text: str) -> QuerySet[ObservedObject]:
+    """Return the claims of all clusters with this name, or `namespace/name`."""
+    namespace, slash, name = text.rpartition("/")
+    rows = ObservedObject.objects.filter(
+        cluster__in=list(Cluster.objects.values_list("pk", flat=True)),
+        kind=contract.CLAIM_KIND,
+        name=name,
+        missed_at=None,
+    )
+    rows = rows.filter(namespace=namespace) if slash else rows
+    return rows.order_by("cluster__name", "namespace", "name")
+
+
+def describe(rows: Iterable[ObservedObject]) -> list[ListedClaim]:
+    """Return the claims with their pools, blocks and conditions."""
+    chosen = list(rows)
+    blocks = Block.objects.filter(
+        holder_id__in={f"{row.namespace}/{row.name}" for row in chosen},
+        holder_kind=HOLDER_KIND,
+        state=BlockState.HELD,
+    )
+    by_uid = {block.holder_uid: block for block in blocks.select_related("pool__cluster")}
+    claims = []
+    for row in chosen:
+        reason, message = conditions.current_reason(row.manifest) or ("", "")
+        key = contract.pool_key(row.manifest)
+        block = by_uid.get(row.uid)
+        claims.append(ListedClaim(row, key, block, reason, redaction.redact(message)))
+    return claims

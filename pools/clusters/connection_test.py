@@ -9,7 +9,7 @@ from datetime import datetime
 
 from pools.clusters import connections, other_writers
 from pools.clusters.client.api_client import ClusterClient
-from pools.clusters.reconcile import served_kinds, sync
+from pools.clusters.reconcile import connecting, sync
 from pools.core import errors
 from pools.core.cilium import conversion
 from pools.core.kubernetes import permissions
@@ -160,7 +160,7 @@ def _test_kind(
     served = tuple(resource.api_version for resource in versions)
     if not versions and needing:
         return KindResult(
-            kind, (), note=served_kinds.missing_kind_message(kind, needing), is_needed=True
+            kind, (), note=connecting.missing_kind_message(kind, needing), is_needed=True
         )
     if not versions:
         return KindResult(kind, (), note="not served, so not shown")

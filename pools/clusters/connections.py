@@ -25,7 +25,7 @@ from pools.core.kubernetes import connection_status
 from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.platform.outbound import credentials, secrets
 from pools.platform.outbound.credentials import Access
 
@@ -210,7 +210,7 @@ def replace(
     *,
     author: events.Author,
     offline: bool = False,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Connection:
     """Replace the credentials and the address of a connection; the cluster is due at once.
 
@@ -231,7 +231,7 @@ def replace(
     def write() -> None:
         rows = Connection.objects.select_for_update()
         with events.recorded_by(author):
-            versions.require(rows.get(pk=connection.pk), version)
+            database.require_version(rows.get(pk=connection.pk), version)
             rows.filter(pk=connection.pk).update(**values)
             events.record_credentials_replaced(connection.pk, author=author)
 
@@ -246,7 +246,7 @@ def change(
     terms: Terms | None = None,
     paused: bool | None = None,
     confirmed: bool = False,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Connection:
     """Change the terms, pause or resume; a running sync loses its lease.
 
@@ -267,7 +267,7 @@ def change(
         values["paused"] = paused
     with events.recorded_by(author):
         for row in Connection.objects.select_for_update().filter(pk=connection.pk):
-            versions.require(row, version)
+            database.require_version(row, version)
         Connection.objects.filter(pk=connection.pk).update(**values)
     return get_connection(connection.cluster)
 

@@ -33,17 +33,16 @@ LONGEST_PREFIX = {4: 32, 6: 128}  # of one address
 SHORTEST_PREFIX = {4: 8, 6: 8}  # anything shorter is a typing error, not a pool
 
 # No address of these networks can be assigned.
-_UNUSABLE = {
-    "this network": "0.0.0.0/8",
-    "loopback": "127.0.0.0/8",
-    "link-local": "169.254.0.0/16",
-    "multicast": "224.0.0.0/4",
-    "class E": "240.0.0.0/4",
-    "unspecified, loopback and IPv4-compatible": "::/96",
-    "IPv6 link-local": "fe80::/10",
-    "IPv6 multicast": "ff00::/8",
+UNUSABLE: dict[str, Network] = {
+    "this network": IPv4Network("0.0.0.0/8"),
+    "loopback": IPv4Network("127.0.0.0/8"),
+    "link-local": IPv4Network("169.254.0.0/16"),
+    "multicast": IPv4Network("224.0.0.0/4"),
+    "class E": IPv4Network("240.0.0.0/4"),
+    "unspecified, loopback and IPv4-compatible": IPv6Network("::/96"),
+    "IPv6 link-local": IPv6Network("fe80::/10"),
+    "IPv6 multicast": IPv6Network("ff00::/8"),
 }
-UNUSABLE: dict[str, Network] = {k: ipaddress.ip_network(v) for k, v in _UNUSABLE.items()}
 MAPPED = IPv6Network("::ffff:0:0/96")
 DOCUMENTATION: tuple[Network, ...] = (
     IPv4Network("192.0.2.0/24"),
@@ -350,22 +349,18 @@ def _parse_text(field_text: _FieldText, text: str | None = None) -> Address:
     try:
         return ipaddress.ip_address(text)
     except ValueError:
-        raise field_text.error("not_an_address", _address_help(text)) from None
+        message = (
+            "an address is expected here, without a prefix length"
+            if "/" in text
+            else "not an IPv4 or IPv6 address"
+        )
+        raise field_text.error("not_an_address", message) from None
 
 
 def _has_leading_zero(text: str) -> bool:
     parts = text.rpartition(":")[2].split(".")
-    return (
-        len(parts) == 4
-        and all(part.isdigit() for part in parts)
-        and any(len(part) > 1 and part[0] == "0" for part in parts)
-    )
-
-
-def _address_help(text: str) -> str:
-    if "/" in text:
-        return "an address is expected here, without a prefix length"
-    return "not an IPv4 or IPv6 address"
+    is_ipv4 = len(parts) == 4 and all(part.isdigit() for part in parts)
+    return is_ipv4 and any(len(part) > 1 and part[0] == "0" for part in parts)
 
 
 def _unwrap_mapped(address: Address) -> Address:

@@ -190,3 +190,8 @@ def _log_tail(z: float) -> float:
     if z < 30:
         return math.log(0.5 * math.erfc(z / math.sqrt(2)))
     return -z * z / 2 - math.log(z * math.sqrt(2 * math.pi))
+
+
+def whole_percent(share: float) -> int:
+    """Return a share (0 to 1) as a percentage, rounded down; tolerates float error (0.29 * 100)."""
+    return int(100 * share + 1e-9)

@@ -11,7 +11,7 @@ import pghistory.utils
 import pgtrigger.compiler
 import pgtrigger.migrations
 import pools.models.fields
-import pools.platform.tables
+import pools.platform.database
 import pools.sql
 import uuid
 from django.conf import settings
@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(pools.sql.before_tables(), migrations.RunSQL.noop),
-        pools.platform.tables.CreateTables(
+        pools.platform.database.CreateTables(
             operations=[
                 migrations.CreateModel(
                     name='Event',

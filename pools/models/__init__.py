@@ -14,12 +14,11 @@ from pools.models.accounts import (
     TokenUse,
 )
 from pools.models.alerts import Alert, Delivery, WebhookTarget
-from pools.models.attributes import CustomField
+from pools.models.attributes import CustomField, JournalEntry
 from pools.models.audit import AuditLayout, AuditSegment
 from pools.models.blocks import Block, DNSName, FreeSpan, Window
 from pools.models.clusters import AddressSpace, Cluster, Recovery
 from pools.models.connections import Connection, Watcher
-from pools.models.containers import Container
 from pools.models.fields import HostAddressField
 from pools.models.history import (
     BlockEvent,
@@ -50,9 +49,8 @@ from pools.models.imports import (
     RegisterRecord,
     RegisterRow,
 )
-from pools.models.journal import JournalEntry
 from pools.models.observed import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
-from pools.models.pools import CIDRMigration, Pool, PoolCIDR, ReservedRange
+from pools.models.pools import CIDRMigration, Container, Pool, PoolCIDR, ReservedRange
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
 from pools.models.samples import CountedUntil, Measure, PoolForecast, Sample, SampleSum

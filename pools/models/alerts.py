@@ -32,7 +32,7 @@ class Alert(models.Model):
     since = models.DateTimeField()
     seen_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    # Who works on it; without a time until it ends (pools/platform/alerts/acknowledgement.py).
+    # Who works on it; without a time until it ends (pools/platform/alerts/open_alerts.py).
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.CharField(max_length=150, blank=True, default="", db_default="")
     acknowledged_until = models.DateTimeField(null=True)

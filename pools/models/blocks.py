@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
-from pools.core.demand import ENV
+from pools.core.holders import ENVIRONMENT as ENV
 from pools.models.clusters import AddressSpace
 from pools.models.pools import SINGLE, Category, Pool, PoolCIDR
 

@@ -20,14 +20,12 @@ from pghistory import trigger as pghistory_trigger
 
 from pools.models.accounts import DirectoryAccount, FactorOwner, TokenOwner
 from pools.models.alerts import WebhookTarget
-from pools.models.attributes import ATTRIBUTES, CustomField
+from pools.models.attributes import ATTRIBUTES, CustomField, JournalEntry
 from pools.models.blocks import Block, BlockState, DNSName
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
-from pools.models.containers import Container
 from pools.models.imports import Import, NetBoxSource
-from pools.models.journal import JournalEntry
-from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
+from pools.models.pools import Category, Container, Pool, PoolCIDR, ReservedRange
 from pools.models.requests import Environment
 
 SEQUENCE = "pools_event_number"

@@ -13,7 +13,7 @@ from pools.core import blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
 from pools.models.pools import Category
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.platform.attributes import values as attribute_values
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import window
@@ -100,7 +100,7 @@ def change(
     values: Mapping[str, object],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Cluster:
     """Set the description, the attributes, the network settings of instances, or a missing prefix.
 
@@ -112,7 +112,7 @@ def change(
         if values.get("cluster_prefix"):
             containers.lock_plan(shared=True)  # before the cluster
         row = _lock_cluster(cluster)
-        versions.require(row, version)
+        database.require_version(row, version)
         prefix = values.pop("cluster_prefix", None)
         attribute_values.set_attributes(row, attributes)
         for name, value in values.items():

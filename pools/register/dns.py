@@ -8,12 +8,12 @@ from ipaddress import ip_address
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
-from pools.core import demand, dns_names, errors
+from pools.core import dns_names, errors, holders
 from pools.core.block_fields import BlockAnswer
 from pools.core.dns_names import Record
 from pools.models import Block, DNSName, Pool
 from pools.models.blocks import BlockState
-from pools.platform import events, versions
+from pools.platform import database, events
 from pools.sql import statements
 
 _PAGE = 2000  # rows
@@ -38,7 +38,7 @@ def require_addresses(pool: Pool) -> None:
 
 
 def check_demand(
-    pool: Pool | None, block_demand: demand.BlockDemand, name: str, *, wait: bool
+    pool: Pool | None, block_demand: holders.BlockDemand, name: str, *, wait: bool
 ) -> None:
     """Raise InvalidInput if the blocks of a demand cannot have this DNS name; a missing pool is not refused here."""
     if not name or pool is None:
@@ -60,8 +60,8 @@ def set_name(
     name: str,
     *,
     author: events.Author,
-    holder: demand.Holder | None = None,
-    version: versions.Version = None,
+    holder: holders.Holder | None = None,
+    version: database.Version = None,
 ) -> Block:
     """Set the DNS name of a held block, "" for none; with `holder` only if it still has the block.
 
@@ -76,7 +76,7 @@ def set_name(
             raise errors.HolderChanged
         if block.cidr.prefixlen != block.cidr.max_prefixlen:
             require_addresses(block.pool)
-        versions.require(block, version)
+        database.require_version(block, version)
         rows = DNSName.objects.filter(block_id=block_id)
         if name:
             copied = ("pool", "cidr", "holder_kind", "holder_id", "allocated_at")

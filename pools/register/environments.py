@@ -14,7 +14,7 @@ from pools.core import errors
 from pools.models import AllocationRequest, Block, Cluster, Environment
 from pools.models.blocks import BlockState
 from pools.models.requests import RequestState
-from pools.platform import database, events, versions
+from pools.platform import database, events
 
 _MOST_NAMED = 5  # holders and requests in a message
 
@@ -42,12 +42,12 @@ def change(
     *,
     description: str,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Environment:
     """Change the description. Raises NotFound, VersionMismatch."""
     with events.recorded_by(author):
         for row in Environment.objects.select_for_update().filter(pk=environment_id):
-            versions.require(row, version)
+            database.require_version(row, version)
         Environment.objects.filter(pk=environment_id).exclude(description=description).update(
             description=description
         )

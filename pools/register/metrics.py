@@ -1,19 +1,26 @@
-"""Metrics of pools: utilization in addresses, and pending requests."""
+"""Metrics of the register: utilization of pools in addresses, open alerts and their thresholds, operation."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Count
 
+from pools.clusters import connections
 from pools.core import addresses, metric_labels
-from pools.models import AllocationRequest, Pool
+from pools.models import Alert, AllocationRequest, AuditSegment, Delivery, Pool, Recovery
+from pools.models.alerts import DeliveryState, Level
 from pools.models.attributes import ATTRIBUTES
 from pools.models.requests import RequestState
+from pools.platform.conditions import registry
 from pools.platform.metrics.families import BY_NAME
-from pools.platform.metrics.registry import Labels, Value
+from pools.platform.metrics.registry import Labels, Value, value
 from pools.register import usage
+from pools.register.conditions import clusters, pools, register
+from pools.register.conditions.register import CHAIN
 
 _ADDRESSES = BY_NAME["ipam_pool_addresses"]
 _CAPACITY = BY_NAME["ipam_pool_capacity_addresses"]
@@ -86,3 +93,62 @@ def _pending_request_counts() -> dict[int, int]:
     return dict(
         rows.values_list("pool_id").annotate(count=Count("pk")).values_list("pool_id", "count")
     )
+
+
+def condition_values() -> Iterator[Value]:
+    """Yield the numbers of open and acknowledged alerts of each code and level, and the thresholds."""
+    rows = Alert.objects.filter(ended_at=None).order_by().values_list("code", "level")
+    counts = {
+        (code, level): (count, acknowledged)
+        for code, level, count, acknowledged in rows.annotate(
+            count=Count("pk"), acknowledged=Count("acknowledged_at")
+        )
+    }
+    for code in registry.codes():
+        for level in Level:
+            count, acknowledged = counts.get((code, level), (0, 0))
+            yield value("ipam_alerts_open", count, code=code, level=level)
+            yield value("ipam_alerts_acknowledged", acknowledged, code=code, level=level)
+    for code, level, threshold in (
+        (pools.NEARLY_FULL, Level.WARNING, settings.IPAM_ALERT_WARNING_PERCENT / 100),
+        (pools.NEARLY_FULL, Level.ERROR, settings.IPAM_ALERT_ERROR_PERCENT / 100),
+        (pools.COOLING, Level.WARNING, settings.IPAM_ALERT_COOLING_PERCENT / 100),
+        (clusters.STALE, Level.ERROR, connections.stale_after().total_seconds()),
+        (register.SCHEDULER, Level.ERROR, settings.IPAM_ALERT_SCHEDULER_SECONDS),
+    ):
+        yield value("ipam_alert_threshold", threshold, code=code, level=level)
+
+
+def operating_values() -> Iterator[Value]:
+    """Yield the values of the register's operation."""
+    yield from _queue_values()
+    broken = Alert.objects.filter(code=CHAIN, ended_at=None).exists()
+    yield value("ipam_audit_chain_ok", not broken)
+    if segment := AuditSegment.objects.defer("marks").last():
+        name = "ipam_audit_anchor_info"
+        yield value(name, 1, segment=str(segment.pk), digest=segment.digest)
+    active = Recovery.objects.filter(ended_at=None).exists()
+    yield value("ipam_recovery_active", active)
+    with connection.cursor() as cursor:
+        before = time.time()
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        (database_time,) = cursor.fetchone()
+    yield value("ipam_database_clock_skew_seconds", database_time - (before + time.time()) / 2)
+
+
+def _queue_values() -> Iterator[Value]:
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING)
+        requests, outbox, oldest = cursor.fetchone()
+    yield value("ipam_requests_oldest_seconds", max(0, requests))
+    yield value("ipam_outbox_pending", outbox)
+    yield value("ipam_outbox_oldest_seconds", max(0, oldest))
+
+
+_AGE = "COALESCE(extract(epoch FROM ipam_clock() - min(created_at)), 0)::float8"
+_WAITING = f"""
+    SELECT (SELECT {_AGE} FROM {AllocationRequest._meta.db_table}
+            WHERE state = '{RequestState.PENDING}'), d.count, d.age
+    FROM (SELECT count(*) AS count, {_AGE} AS age FROM {Delivery._meta.db_table}
+          WHERE state = '{DeliveryState.PENDING}') AS d
+"""  # noqa: S608  # our own names

@@ -20,7 +20,7 @@ from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.attributes import ATTRIBUTES
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.platform.attributes import values as attributes
 from pools.register import cluster_cidrs, orphans, pool_cidrs
 from pools.register.allocator import window
@@ -125,7 +125,7 @@ def change(
     pool_change: PoolChange,
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Pool:
     """Apply a change to a pool, as a whole or not at all.
 
@@ -156,7 +156,7 @@ def change(
     return Pool.objects.get(pk=pool_id)
 
 
-def delete(pool_id: int, *, author: events.Author, version: versions.Version = None) -> None:
+def delete(pool_id: int, *, author: events.Author, version: database.Version = None) -> None:
     """Delete a pool; raise PoolInUse with the holders if blocks are in use."""
     with _locked_pool(pool_id, author=author, version=version) as pool:
         pool_cidrs.refuse_in_use(
@@ -195,12 +195,12 @@ def change_cidr(
     attribute_values: Mapping[str, Any],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> PoolCIDR:
     """Set tags, owner and custom fields of a CIDR. Raises NotFound, VersionMismatch, InvalidInput."""
     with _locked_pool(_get_cidr(pool_cidr_id).pool_id, author=author, takes_ownership=False):
         cidr = _get_cidr(pool_cidr_id)
-        versions.require(cidr, version)
+        database.require_version(cidr, version)
         attributes.set_attributes(cidr, attribute_values)
         cidr.save(update_fields=ATTRIBUTES)
     return cidr
@@ -269,7 +269,7 @@ def _locked_pool(
     pool_id: int,
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
     takes_ownership: bool = True,
 ) -> Iterator[Pool]:
     with events.recorded_by(author):
@@ -286,7 +286,7 @@ def _locked_pool(
         )
         if pool is None:
             raise errors.NotFound("There is no such pool.")
-        versions.require(pool, version)
+        database.require_version(pool, version)
         yield pool
         follows = pool.follows_cluster and not (
             takes_ownership and _is_register_owned(pool, author)

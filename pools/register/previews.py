@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from pools.core import addresses, blocks
 from pools.core.cilium.podippool import Family
 from pools.models import Block, Pool, PoolCIDR
-from pools.platform import events, versions
+from pools.platform import database, events
 from pools.register import orphans, pool_cidrs, pools, usage
 from pools.register.allocator import window
 
@@ -50,7 +50,7 @@ class Preview:
 
 
 def preview_change(
-    pool: Pool, change: pools.PoolChange, *, author: events.Author, version: versions.Version = None
+    pool: Pool, change: pools.PoolChange, *, author: events.Author, version: database.Version = None
 ) -> Preview:
     """Return the effect of a change without applying it; raises what `pools.change` raises."""
     before = usage.usage_by_pool([pool])[pool.pk]

@@ -1,10 +1,14 @@
+"""Endpoints below /webhooks/v1/; the key in a path is a secret, which ipam_site/logs.py redacts."""
+
 from __future__ import annotations
 
 import time
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
-from rest_framework import exceptions, views
+from django.urls import URLPattern, path
+from rest_framework import exceptions
+from rest_framework import views as rest_views
 from rest_framework.request import Request
 
 from pools.core import errors
@@ -19,7 +23,7 @@ JSON = "application/json"
 _POOLS = resources.CILIUM_POD_IP_POOL
 
 
-class Webhook(views.APIView):
+class Webhook(rest_views.APIView):
     """Review one request to a resource of `group`.
 
     200 with the result; 400 for a body that is no AdmissionReview, 403 for an unknown caller, 404
@@ -95,3 +99,11 @@ def _body(request: HttpRequest) -> bytes:
         message = f"may have at most {reviews.LARGEST} bytes"
         raise errors.InvalidInput.for_field("", "too_large", message)
     return request.body
+
+
+_VALIDATE = ValidateCiliumPodIPPools.as_view()
+
+urlpatterns: list[URLPattern] = [
+    path("<str:cluster>/validate-ciliumpodippools", _VALIDATE),
+    path("<str:cluster>/<str:key>/validate-ciliumpodippools", _VALIDATE),
+]

@@ -12,7 +12,7 @@ from pools.core import errors
 from pools.models import Alert, Delivery, Pool
 from pools.models.fields import Now
 from pools.platform import database
-from pools.platform.alerts import acknowledgement, open_alerts, targets
+from pools.platform.alerts import open_alerts, targets
 from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.metrics import scrapes
@@ -39,7 +39,7 @@ def alert(blocks: list[Any]) -> Alert:
 
 
 def acknowledge(alert: Alert, **options: Any) -> None:
-    acknowledgement.acknowledge(alert, by="ann", reason="CIDR ordered", **options)
+    open_alerts.acknowledge(alert, by="ann", reason="CIDR ordered", **options)
 
 
 @pytest.mark.exhaustive

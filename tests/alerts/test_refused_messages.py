@@ -11,7 +11,7 @@ from django.urls import reverse
 from pools.models import Alert, Delivery, Event, WebhookTarget
 from pools.platform import database
 from pools.platform.alerts import event_feed, outbox, sending, targets
-from pools.platform.alerts.answers import Answer
+from pools.platform.alerts.outbox import Answer
 from pools.platform.conditions import evaluation
 from pools.register import pools
 from tests import factories, people

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.models import Delivery, WebhookTarget
-from pools.platform.alerts import answers, event_feed, outbox, sending
+from pools.platform.alerts import event_feed, outbox, sending
 from tests import clock, factories
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ NOW = datetime(2026, 5, 5, 14, 2, 0, tzinfo=UTC)
     ],
 )
 def test_a_header_is_a_number_of_seconds_or_a_date(text: str, seconds: float) -> None:
-    assert answers.parse_retry_after(text, NOW) == seconds
+    assert outbox.parse_retry_after(text, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_header_is_a_number_of_seconds_or_a_date(text: str, seconds: float) ->
     ],
 )
 def test_an_answer_says_what_it_is_about(status: int, refused: bool, wait: float) -> None:
-    answer = answers.answer(status, "60", NOW)
+    answer = outbox.answer(status, "60", NOW)
     assert (answer.accepted, answer.refused, answer.wait) == (status == 200, refused, wait)
 
 

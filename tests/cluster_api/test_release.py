@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pools.cluster_api import allocation, leaks
+from pools.cluster_api import allocation
 from pools.core.cluster_api import contract
 from pools.models import Block, Connection
 from pools.models.connections import ManagedResource
@@ -214,7 +214,7 @@ def test_addresses_of_claims_that_are_gone_are_reported_where_nobody_answers(
     world.sync_until_missed()
     for _ in range(2):
         began = database.now()
-        source = leaks.CLAIMS
+        source = allocation.LEAK_SOURCE
         detection.record_observation(
             source.name,
             source.covers,

@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pools.core import addresses
-from pools.core import demand as demands
+from pools.core import addresses, holders
 from pools.core.cilium import ciliumnode, next_fit, podippool
 
 NOT_READY = "allocator not ready"
@@ -60,7 +59,7 @@ class Operator:
     """The pools, the nodes and the holders of blocks; `families` are the families of the cluster."""
 
     def __init__(
-        self, families: Collection[int] = (4, 6), *, max_blocks: int = demands.MOST
+        self, families: Collection[int] = (4, 6), *, max_blocks: int = holders.MOST_BLOCKS
     ) -> None:
         self.ready = False
         self._families = sorted(families)

@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from pools.admin import documentation
-from pools.platform.admin import menu
+from pools.platform.admin import pages
 from tests import people
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,7 @@ def test_every_menu_entry_has_a_chapter_that_exists() -> None:
     for group in settings.MENU:
         for item in group["items"]:
             if item["url"].startswith("admin:"):
-                name = menu.chapter(f"{reverse(item['url'])}12/change/")
+                name = pages.chapter_of_page(f"{reverse(item['url'])}12/change/")
                 assert (settings.BASE_DIR / "docs" / f"{name}.md").is_file(), item["title"]
 
 
@@ -36,11 +36,11 @@ def test_every_menu_entry_has_a_chapter_that_exists() -> None:
 def test_pages_below_an_entry_belong_to_it(name: str, title: str, chapter: str) -> None:
     """They are not in the menu: their entry is highlighted, and they have a title and a chapter of their own."""
     url = reverse(f"admin:{name}")
-    assert menu.chapter(url) == chapter
-    assert menu.entry(url).get("title", "") == title
+    assert pages.chapter_of_page(url) == chapter
+    assert pages.menu_entry(url).get("title", "") == title
     request = RequestFactory().get(url)
     request.user = User(is_superuser=True, is_active=True)
-    items = [item for group in menu.navigation(request) for item in group["items"]]
+    items = [item for group in pages.navigation(request) for item in group["items"]]
     assert [str(item["title"]) for item in items if item["active"]] == ["Import"]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.contrib.auth import get_user_model
 
-from pools.platform import tokens
+from pools.platform.rest import token_scopes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -83,7 +83,7 @@ def _status_of_alerts(page: Any) -> str:
 
 def test_a_bare_token_is_used_and_kept(visit: Visit) -> None:
     page = _open(visit)
-    text = tokens.create(get_user_model().objects.get(username="admin"))
+    text = token_scopes.create_token(get_user_model().objects.get(username="admin"))
     _authorize(page, text)
     page.context.clear_cookies()  # nothing but the token is left
     with page.expect_request(re.compile("/api/v1/alerts/")) as request_info:

@@ -10,7 +10,7 @@ from knox.models import AuthToken
 
 from claims.models import Entry, VMImport, Wave
 from pools.models import Cluster, Pool
-from pools.platform import tokens
+from pools.platform.rest import token_scopes
 from tests import factories
 from tests.claims import worlds
 from tests.claims.imports import drafts
@@ -136,7 +136,9 @@ def test_a_new_wave_needs_a_name(visit: Visit) -> None:
 
 
 def test_a_token_is_revoked_after_a_question(visit: Visit) -> None:
-    tokens.create(get_user_model().objects.get(username="admin"), description="night job")
+    token_scopes.create_token(
+        get_user_model().objects.get(username="admin"), description="night job"
+    )
     visit.open("/admin/knox/authtoken/")
     page = visit.page
     page.locator("input[name=_selected_action]").first.check()

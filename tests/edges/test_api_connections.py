@@ -11,7 +11,7 @@ from django.test import Client
 from pools.clusters.reconcile import sync
 from pools.models import Connection
 from pools.models.fields import Now
-from pools.platform import tokens
+from pools.platform.rest import token_scopes
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 
@@ -65,7 +65,7 @@ def test_credentials_are_replaced_and_what_is_not_said_stays(
     api.cluster("second")
     twice = api("PUT", "clusters/second/connection/", {"kubeconfig": fake.kubeconfig()})
     assert "as prod" in apis.refused(twice, 409, "same_cluster")["detail"]
-    text = tokens.create(api.user, subject=tokens.parse_subject("second"))
+    text = token_scopes.create_token(api.user, subject=token_scopes.parse_subject("second"))
     api.client = Client(headers={"Authorization": f"Token {text}"})
     twice = api("PUT", "clusters/second/connection/", {"kubeconfig": fake.kubeconfig()})
     assert "prod" not in json.dumps(apis.refused(twice, 409, "same_cluster"))

@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from django.test import Client
 
 from pools.models import Cluster, Pool, TokenScope
-from pools.platform import tokens
+from pools.platform.rest import token_scopes
 from tests.edges import api as apis
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def _pool(cluster: str, name: str = "vms") -> int:
 @pytest.fixture
 def limited(fleet: apis.Api) -> Callable[..., Callable[..., Any]]:
     def make(level: str = "administer", to: str = "", role: str = "") -> Callable[..., Any]:
-        text = tokens.create(
-            apis.user(role), level=level, subject=tokens.parse_subject(to), description="test"
+        text = token_scopes.create_token(
+            apis.user(role), level=level, subject=token_scopes.parse_subject(to), description="test"
         )
         api = object.__new__(apis.Api)
         api.client = Client(headers={"Authorization": f"Token {text}"})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from ipam_site import data_folder
-from ipam_site.supervisor import account, processes
+from ipam_site.supervisor import embedded, processes
 from tests import running_site
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")
@@ -19,17 +19,17 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the
 @pytest.fixture
 def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
     with running_site.folder() as data:
-        monkeypatch.setattr(account, "SHELTER", data.parent / "shelter")
+        monkeypatch.setattr(embedded, "SHELTER", data.parent / "shelter")
         yield data.parent
 
 
 def _made(data: pathlib.Path) -> pathlib.Path:
     os.close(data_folder.lock(data))
-    servers, owner = account.servers_folder(data)
+    servers, owner = embedded.servers_folder(data)
     assert owner.uid not in {0, None}
     assert owner.reaches(servers, access="-w")
     assert (servers.stat().st_uid, servers.stat().st_mode & 0o777) == (owner.uid, 0o700)
-    assert account.servers_folder(data) == (servers, owner)
+    assert embedded.servers_folder(data) == (servers, owner)
     return servers
 
 
@@ -48,7 +48,7 @@ def test_nobodys_home_is_opened(base: pathlib.Path) -> None:
     home.mkdir(mode=0o700)
     servers = _made(home / "project/var")
     assert home.stat().st_mode & 0o777 == 0o700
-    assert servers.parent == account.SHELTER
+    assert servers.parent == embedded.SHELTER
     assert (home / "project/var/servers").readlink() == servers
 
 
@@ -66,12 +66,12 @@ def test_sheltered_data_that_is_gone_is_not_made_anew(base: pathlib.Path) -> Non
     home.mkdir(mode=0o700)
     shutil.rmtree(_made(home / "var"))
     with pytest.raises(processes.CannotStartError, match="does not exist"):
-        account.servers_folder(home / "var")
+        embedded.servers_folder(home / "var")
 
 
 def test_a_used_folder_keeps_its_permissions(base: pathlib.Path) -> None:
     used = base / "used"
     used.mkdir(mode=0o700)
     (used / "letter").touch()
-    assert _made(used).parent == account.SHELTER
+    assert _made(used).parent == embedded.SHELTER
     assert used.stat().st_mode & 0o777 == 0o700

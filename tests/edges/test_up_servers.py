@@ -62,7 +62,7 @@ def test_another_server_at_the_port_is_not_taken_for_ours(data: pathlib.Path) ->
         stranger = embedded.Server(
             bin=pathlib.Path(),
             data=data,
-            account=embedded.accounts.for_servers(data),
+            account=embedded.account_for_servers(data),
             port=int(ours.url.rpartition(":")[2].partition("/")[0]),
             password="not this one's",
         )

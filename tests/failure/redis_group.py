@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import redis
 
-from ipam_site.supervisor import account as accounts
 from ipam_site.supervisor import embedded, processes
 from tests import eventually
 
@@ -24,7 +23,7 @@ NAME = "cadastre"
 @dataclass
 class Group:
     folder: pathlib.Path
-    account: accounts.Account
+    account: embedded.Account
     password: str = field(default_factory=lambda: secrets.token_hex(8))
     sentinel_password: str = field(default_factory=lambda: secrets.token_hex(8))
     servers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)  # by port
@@ -110,7 +109,7 @@ class Group:
 @contextlib.contextmanager
 def running() -> Iterator[Group]:
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cadastre-redis-"))
-    group = Group(folder, accounts.for_servers(folder))
+    group = Group(folder, embedded.account_for_servers(folder))
     try:
         primary, *others = free_ports(3)
         for port in (primary, *others):

@@ -14,7 +14,8 @@ from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.models import Block, Recovery
 from pools.models.blocks import BlockState
-from pools.platform import database, events, tokens
+from pools.platform import database, events
+from pools.platform.rest import token_scopes
 from pools.register.allocator import allocation, requests
 from tests import commands, factories
 from tests.claims import worlds
@@ -96,7 +97,7 @@ def test_a_limited_token_is_not_told_the_names_of_other_clusters() -> None:
     path, body = f"pools/{pool}/allocations/", apis.holder("a")
     refusal = apis.refused(api("POST", path, body), 503, "ipam_recovering")
     assert refusal["clusters"] == ["other", "prod"]
-    text = tokens.create(api.user, subject=tokens.parse_subject("prod"))
+    text = token_scopes.create_token(api.user, subject=token_scopes.parse_subject("prod"))
     api.client = Client(headers={"Authorization": f"Token {text}"})
     limited = apis.refused(api("POST", path, body), 503, "ipam_recovering")
     assert "other" not in json.dumps(limited)

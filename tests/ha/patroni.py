@@ -21,7 +21,7 @@ from typing import Any
 
 import psycopg
 
-from ipam_site.supervisor import account as accounts
+from ipam_site.supervisor import embedded
 from tests import eventually
 
 BIN = pathlib.Path("/usr/lib/postgresql/15/bin")
@@ -96,7 +96,7 @@ class Node:
 @dataclass
 class Cluster:
     folder: pathlib.Path
-    account: accounts.Account
+    account: embedded.Account
     nodes: list[Node] = field(default_factory=lambda: [Node(number) for number in range(3)])
     password: str = field(default_factory=lambda: secrets.token_hex(16))
 
@@ -210,7 +210,7 @@ def _add_namespace(node: Node) -> None:
 
 @contextlib.contextmanager
 def running() -> Iterator[Cluster]:
-    account = accounts.for_servers(pathlib.Path("/nonexistent"))
+    account = embedded.account_for_servers(pathlib.Path("/nonexistent"))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cadastre-ha-"))
     account.chown(folder)
     cluster = Cluster(folder, account)

@@ -11,7 +11,7 @@ from urllib import parse
 
 import pytest
 
-from pools.cluster_api import listing
+from pools.cluster_api import claims
 from pools.clusters import other_writers
 from pools.clusters.client import api_client
 from pools.clusters.reconcile import apply, differences, handler, sync_runs, writes
@@ -140,5 +140,5 @@ def test_the_condition_of_a_claim_of_cluster_api_is_shown_without_it(db: None) -
     row = ObservedObject(
         namespace="blue", name="a", manifest={"status": {"v1beta2": {"conditions": [condition]}}}
     )
-    (shown,) = listing.describe([row])
+    (shown,) = claims.describe([row])
     assert (shown.reason, shown.message) == ("No", "Bearer [redacted]")

@@ -7,7 +7,7 @@ import pytest
 
 from pools.core import errors
 from pools.models import BlockEvent, CountedUntil
-from pools.platform.metrics import event_counts
+from pools.platform.metrics import registry
 from tests import factories
 from tests.metrics import scrapes
 
@@ -58,7 +58,7 @@ def test_events_that_are_purged_stay_counted() -> None:
     pool = factories.pool("10.0.0.0/24")
     block = factories.take(pool)
     factories.give_back(block)
-    event_counts.count()
+    registry.count_events()
     with pgtrigger.ignore("pools.BlockEvent:append_only"):
         assert BlockEvent.objects.all().delete()[0] > 0
     assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 1
@@ -66,22 +66,22 @@ def test_events_that_are_purged_stay_counted() -> None:
 
 
 def test_long_backlogs_are_counted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert event_counts.count(seconds=60)  # the numbers that other tests have drawn
-    monkeypatch.setattr(event_counts, "STEP", 7)
+    assert registry.count_events(seconds=60)  # the numbers that other tests have drawn
+    monkeypatch.setattr(registry, "STEP", 7)
     pool = factories.pool("10.0.0.0/24")
     factories.ask(pool, *factories.holders(50))
-    assert not event_counts.count(seconds=-1)
-    assert event_counts.count(seconds=60)
+    assert not registry.count_events(seconds=-1)
+    assert registry.count_events(seconds=60)
     assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 50
 
 
 def test_a_register_that_was_restored_to_an_earlier_number_goes_on() -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.take(pool)
-    event_counts.count()
+    registry.count_events()
     CountedUntil.objects.update(counted=1 << 40, assigned=1 << 40)
     factories.take(pool)
-    event_counts.count()
+    registry.count_events()
     factories.take(pool)
     assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 2
 

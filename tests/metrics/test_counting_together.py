@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from pools.models import BlockEvent, Measure
-from pools.platform.metrics import event_counts
+from pools.platform.metrics import registry
 from tests import factories
 from tests.concurrent import threads
 
@@ -40,7 +40,7 @@ def test_two_scrapers_and_eight_allocators() -> None:
     def scrape() -> list[float]:
         observed = []
         while not over.is_set():
-            event_counts.count()
+            registry.count_events()
             observed.append(total())
         return observed
 
@@ -54,7 +54,7 @@ def test_two_scrapers_and_eight_allocators() -> None:
     for result in results[8:10]:
         assert result
         assert result == sorted(result), "a total went down"
-    assert event_counts.count()
+    assert registry.count_events()
     expected = 8 * (EACH // 3 * 3 + EACH - EACH // 3)
     assert BlockEvent.objects.filter(pgh_label="allocated").count() == expected
     assert total() == expected
@@ -63,7 +63,7 @@ def test_two_scrapers_and_eight_allocators() -> None:
 def test_a_transaction_that_commits_late_is_counted_then() -> None:
     """It drew its numbers before others that are committed."""
     pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.1.0.0/24")
-    event_counts.count()
+    registry.count_events()
 
     def late() -> object:
         with transaction.atomic():
@@ -77,7 +77,7 @@ def test_a_transaction_that_commits_late_is_counted_then() -> None:
         factories.take(other)
         observed = []
         for _ in range(3):
-            event_counts.count()
+            registry.count_events()
             observed.append(total())
         counted.set()
         return observed
@@ -87,7 +87,7 @@ def test_a_transaction_that_commits_late_is_counted_then() -> None:
     assert threads.failures(results) == []
     # The one that came later waits, too: it has a higher number.
     assert results[1] == [0, 0, 0]
-    event_counts.count()
+    registry.count_events()
     assert total() == 4
 
 
@@ -106,7 +106,7 @@ def test_a_reader_of_hours_holds_nothing_up() -> None:
     def scrape() -> float:
         assert reading.wait(20)
         factories.take(pool)
-        event_counts.count()
+        registry.count_events()
         counted.set()
         return total()
 

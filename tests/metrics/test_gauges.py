@@ -23,7 +23,7 @@ from pools.models import (
 )
 from pools.models.fields import Now
 from pools.observed.cidrs import CLASH
-from pools.register import operating_metrics
+from pools.register import metrics as operating_metrics
 from pools.register.allocator import requests
 from tests import clock, factories
 from tests.claims import worlds

@@ -8,7 +8,7 @@ import pytest
 
 from pools.core import errors
 from pools.core.addresses import AddressRange
-from pools.core.demand import BlockDemand, Holder
+from pools.core.holders import BlockDemand, Holder
 from pools.models import (
     Block,
     Cluster,

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from claims.models import NAD
 from pools.core.observed.uses import Role
 from pools.models import Block, Cluster
-from pools.platform import tokens
+from pools.platform.rest import token_scopes
 from tests.claims import worlds
 from tests.claims.access import answers
 from tests.claims.imports import drafts
@@ -86,7 +86,9 @@ class Caller:
     """Requests with a new token; what they change is undone."""
 
     def __init__(self, level: str = "administer", to: str = "") -> None:
-        text = tokens.create(apis.user(), level=level, subject=tokens.parse_subject(to))
+        text = token_scopes.create_token(
+            apis.user(), level=level, subject=token_scopes.parse_subject(to)
+        )
         self.client = Client(
             headers={"Authorization": f"Token {text}"}, raise_request_exception=False
         )

@@ -321,11 +321,11 @@ def test_who_must_have_one_reaches_only_the_enrolment(settings: Any, mode: str) 
 
 
 def test_tokens_are_a_factor_of_their_own(settings: Any, olga: Enrolled) -> None:
-    from pools.platform import tokens
+    from pools.platform.rest import token_scopes
 
     settings.IPAM_SECOND_FACTOR = "everybody"
     for user in (olga.user, person(is_superuser=True)):
-        headers = {"Authorization": f"Token {tokens.create(user)}"}
+        headers = {"Authorization": f"Token {token_scopes.create_token(user)}"}
         assert Client().get("/api/v1/pools/", headers=headers).status_code == 200
 
 

@@ -16,7 +16,6 @@ from claims.address_index import duplicates
 from claims.admin import bulk, duplicate_list, scoped, tables
 from claims.admin.entries import form
 from claims.entries import entries as services
-from claims.entries import requests, search
 from claims.models import Entry, IndexEntry, IPPool, Workload
 from claims.models.fields import FirstAddress
 from claims.models.workloads import WorkloadKind
@@ -31,7 +30,7 @@ def _search(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
     searched = search_text.parse(text)
     if searched.network is not None and searched.address is None and "/" not in text:
         text = str(searched.network)  # of `10.128.1`, the beginning of an address
-    return search.matching_entries(rows, text)
+    return services.matching_entries(rows, text)
 
 
 def running_workloads(request: HttpRequest, entries: list[Any]) -> dict[tuple[int, str], Workload]:
@@ -78,7 +77,7 @@ def _duplicate(_request: HttpRequest, rows: QuerySet[Entry], kind: str) -> Query
 
 def _namespaces(request: HttpRequest, most: int) -> list[str]:
     if scoped.request_scope(request).everything:
-        return search.used_namespaces(most)
+        return services.used_namespaces(most)
     names = scoped.rows(request, Entry).exclude(namespace="").order_by("namespace")
     return list(names.values_list("namespace", flat=True).distinct()[:most])
 
@@ -95,7 +94,7 @@ def _source(entry: Entry) -> SafeString:
 
 
 def _delete(request: HttpRequest, entry: Entry) -> HttpResponseBase:
-    if not requests.may_withdraw(request.user, entry):
+    if not services.may_withdraw(request.user, entry):
         pages.require(request, "claims.delete_entry")
     running = running_workloads(request, [entry])
     return pages.deletion(

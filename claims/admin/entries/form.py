@@ -14,11 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables, vm_text
+from claims.admin import duplicate_list, scoped, tables
 from claims.core import entries as core
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
-from claims.entries import ippools, requests
+from claims.entries import ippools
 from claims.models import NAD, Entry, IPPool, Network
 from claims.models.ippools import EntrySource
 from claims.networks import networks
@@ -156,7 +156,7 @@ def add_entries(request: HttpRequest, ippool: IPPool, specs: list[EntrySpec]) ->
     user: Any = request.user
     source = EntrySource.HAND
     if not (user.has_perm("claims.add_entry") and scoped.request_scope(request).everything):
-        requests.check(user, ippool, specs)
+        services.check_request(user, ippool, specs)
         source = EntrySource.REQUEST
     return services.add(ippool.pk, specs, source=source, author=pages.author(request))
 
@@ -259,14 +259,14 @@ def _page(
         source=tables.source_label(entry.source) if entry else "",
         vm_link=tables.vm_link(entry.namespace, entry.vm) if entry else "",
         vm=_vm_manifest(entry, scoped.request_scope(request)) if entry else None,
-        withdrawal=entry is not None and requests.may_withdraw(request.user, entry),
+        withdrawal=entry is not None and services.may_withdraw(request.user, entry),
         call=f"ippools/{entry.ippool_id}/entries/{entry.pk}/" if entry else "",
     )
 
 
-def _vm_manifest(entry: Entry, scope: namespaces.Scope) -> vm_text.VMText:
+def _vm_manifest(entry: Entry, scope: namespaces.Scope) -> tables.VMText:
     network = entry.ippool.network
-    return vm_text.manifest_text(
+    return tables.manifest_text(
         network,
         vm=entry.vm,
         namespace=entry.namespace,

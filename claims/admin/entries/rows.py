@@ -14,7 +14,6 @@ from claims.admin import scoped
 from claims.admin.entries import form
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
-from claims.entries import search
 from claims.models import Entry, IndexEntry, IPPool
 from pools.core import errors
 from pools.platform.admin import lists, pages, row_forms
@@ -77,7 +76,7 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
     search_text = request.GET.get("q", "")
     rows = scoped.rows(request, Entry).filter(ippool=ippool)
     if search_text.strip() and "\0" not in search_text:
-        rows = search.matching_entries(rows, search_text)
+        rows = services.matching_entries(rows, search_text)
     if request.GET.get("duplicate"):
         flagged_index_rows = IndexEntry.objects.filter(
             network=ippool.network_id, entry__isnull=False

@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped, tables
 from claims.admin.ipamclaims import form, page
-from claims.admin.ipamclaims import problems as ipamclaim_problems
 from claims.ipamclaims import ipamclaims, states
 from claims.models import IPAMClaim
 from claims.models.fields import FirstAddress
@@ -90,7 +89,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     ordering = ("-pk",)
     list_select_related = ("cluster", "network")
     list_before_template = "cadastre/claims_intro.html"
-    list_pages = (Page("add", form.add), Page("problems", ipamclaim_problems.view))
+    list_pages = (Page("add", form.add), Page("problems", page.problems_page))
     row_pages = (
         Page("change", page.view),
         Page("edit", form.edit),
@@ -114,7 +113,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         return {
             "nothing_yet": not scoped.rows(request, IPAMClaim).exists(),
             "may_request": form.may_request(request),
-            "problems": ipamclaim_problems.count(request),
+            "problems": page.count_problems(request),
         }
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""The page of a claim: its request, its addresses, its findings, and the next step."""
+"""The page of a claim: its request, its addresses, its findings, the next step; and that of all findings by code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables, vm_text
+from claims.admin import duplicate_list, scoped, tables
 from claims.admin.ipamclaims import form
-from claims.core.ipamclaims import dialects
+from claims.core.ipamclaims import dialects, ipamclaim
 from claims.ipamclaims import findings, ipamclaims, states
+from claims.ipamclaims import findings as codes
 from claims.models import IPAMClaim
+from pools.models import Cluster, Finding
 from pools.platform import documents
 from pools.platform.admin import pages
 
@@ -68,7 +71,7 @@ def view(request: HttpRequest, claim: Any) -> HttpResponse:
         duplicates=_duplicates(claim, scope),
         manifest=documents.dump_yaml(ipamclaims.manifest(claim)),
         vm_link=tables.vm_link(claim.namespace, claim.vm),
-        vm=vm_text.manifest_text(
+        vm=tables.manifest_text(
             claim.network,
             vm=claim.vm,
             namespace=claim.namespace,
@@ -87,3 +90,58 @@ def view(request: HttpRequest, claim: Any) -> HttpResponse:
 def _duplicates(claim: IPAMClaim, scope: Any) -> SafeString | str:
     claim_duplicates = duplicates.of_claims([claim], scope).get(claim.pk, [])
     return duplicate_list.badge(claim_duplicates, claim.network) if claim_duplicates else ""
+
+
+MOST_PER_CODE = 200  # findings on the page
+_TITLES = {
+    codes.LEAKED: _("Leaked: the VM was deleted, its claim was not"),
+    codes.STUCK: _("Deletion pending for a long time"),
+    codes.UNKNOWN_NETWORK: _("Unknown network"),
+    codes.REFUSED: _("No address assigned"),
+    codes.DUPLICATE: _("Duplicate address or MAC address"),
+    codes.OUTSIDE: _("Outside the network's subnets"),
+    codes.DIFFERS_FROM_ENTRY: _("Differs from the MAC entry"),
+    codes.DIFFERS_FROM_WORKLOAD: _("Differs from the running VM"),
+    codes.NAME: _("Name that no VM refers to"),
+    codes.COLLISION: _("Name collisions"),
+    codes.UNWRITABLE: _("Requests that the object cannot represent"),
+}
+
+
+def _claim_findings(request: HttpRequest) -> Any:
+    """Return the findings if the user sees all namespaces: a finding may name several."""
+    if not scoped.request_scope(request).everything:
+        return Finding.objects.none()
+    # The unique index begins with the cluster.
+    clusters = list(Cluster.objects.values_list("pk", flat=True))
+    rows = Finding.objects.filter(cluster__in=clusters, kind=ipamclaim.KIND)
+    rows = rows.select_related("cluster")
+    return rows.order_by("cluster__name", "subject")
+
+
+def count_problems(request: HttpRequest) -> int:
+    return int(_claim_findings(request).count())
+
+
+def problems_page(request: HttpRequest) -> HttpResponse:
+    pages.require(request, "claims.view_ipamclaim", "claims.view_every_namespace")
+    groups = []
+    for code, title in _TITLES.items():
+        rows = list(_claim_findings(request).filter(code=code)[: MOST_PER_CODE + 1])
+        if rows:
+            groups.append((code, title, rows[:MOST_PER_CODE], len(rows) > MOST_PER_CODE))
+    claim_ids = {
+        finding.details.get("id") for _code, _title, rows, _more in groups for finding in rows
+    }
+    return pages.page(
+        request,
+        "claim_problems.html",
+        IPAMClaim,
+        title=gettext("Claims: findings"),
+        groups=groups,
+        existing_claims=set(
+            IPAMClaim.objects.filter(pk__in=claim_ids - {None}).values_list("pk", flat=True)
+        ),
+        may_release=form.may_release(request),
+        call="ipamclaims/?state=leaked",
+    )

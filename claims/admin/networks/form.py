@@ -23,10 +23,8 @@ from claims.admin.networks import page
 from claims.core.networks import rules, static_vms, udn
 from claims.core.networks.udn import UDN
 from claims.models import Network
-from claims.networks import manifests
 from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.plan import overlap_warning
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
 from pools.platform.admin import attributes, pages
@@ -238,7 +236,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _overlaps_accepted(form: NetworkForm) -> bool:
     owner = overlaps.owner_of_new_network(form.cleaned_data["cluster"], form.spec.name)
-    return overlap_warning.accepted(form, map(ip_network, form.spec.subnets), owner)
+    return cluster_fields.overlaps_accepted(form, map(ip_network, form.spec.subnets), owner)
 
 
 def _create_network(request: HttpRequest, form: NetworkForm) -> Network:
@@ -280,9 +278,9 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponse:
         check=replace(static_vms.check(row, []), notes=()),
         immutable=_immutable_settings(row),
         mutable=rules.MUTABLE,
-        manifest=manifests.render_yaml(spec),
+        manifest=services.render_yaml(spec),
         hidden_inputs=[
-            pair for pair in pages.posted_values(request) if pair[0] != overlap_warning.TICK
+            pair for pair in pages.posted_values(request) if pair[0] != cluster_fields.OVERLAPS_TICK
         ],
     )
 

@@ -21,8 +21,8 @@ from claims.core.networks.static_vms import StaticVMCheck
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import NetworkKind
 from claims.models.workloads import WorkloadKind
-from claims.networks import manifests, route_advertisements
 from claims.networks import networks as services
+from claims.networks import route_advertisements
 from pools.admin.pools import page as pool_page
 from pools.core import errors
 from pools.models import Pool
@@ -124,7 +124,7 @@ def _manifest(network: Network, *, everything: bool) -> str:
     if network.kind == NetworkKind.CUDN and not everything:  # its selector names other namespaces
         return ""
     try:
-        return documents.dump_yaml(manifests.applicable_manifest(network))
+        return documents.dump_yaml(services.applicable_manifest(network))
     except errors.NotFound:
         return ""
 

@@ -1,6 +1,7 @@
 """Mutation of virt-launcher pods: adds the addresses of the VM, following the enhancement proposal.
 
-Beside it: RFC 6902 patches that set annotations.
+The patches are those of RFC 6902, and set annotations. What was refused is an event of the launcher pod: the
+reason why the VM does not get its address.
 
 The multus default-network element requests MAC and addresses from OVN-Kubernetes. The owner of the VM
 may write it too (KubeVirt copies the annotation from VM to pod), and so does kubevirt/ipam-extensions,
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +22,7 @@ from claims.core.workloads import network_selection, vm_addresses, vm_objects
 from claims.core.workloads.network_selection import DEFAULT_NETWORK, Element
 from claims.core.workloads.vm_addresses import VM, AddressChoice, Registrations
 from pools.core import errors
+from pools.core.kubernetes.resources import Manifest
 
 Patch = list[dict[str, Any]]
 
@@ -227,3 +230,67 @@ def _error_text(error: errors.InvalidAnnotation) -> str:
     return "; ".join(
         f"{problem.field}: {problem.message} ({problem.code})" for problem in error.problems[:3]
     )
+
+
+COMPONENT = "cadastre"
+_LONGEST_NAME = 253
+_LONGEST_MESSAGE = 1024
+# Outcomes of mutate-pods in which no request was refused.
+NOTHING_REFUSED = (
+    "patched", "completed", "unchanged", "running", "not_a_vm", "not_asked", "no_entry", "no_interface",
+    "no_primary_network", "left_to_ipam_extensions",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The reason why a pod does not get an address, since `moment` (RFC 3339 with seconds, UTC)."""
+
+    namespace: str
+    pod: str
+    pod_uid: str
+    reason: str
+    message: str
+    moment: str
+
+    @property
+    def name(self) -> str:
+        """The event's name, unique for pod, reason and message."""
+        identity = "\0".join((self.pod_uid, self.reason, self.message)).encode()
+        digest = hashlib.sha256(identity).hexdigest()[:16]
+        return f"{self.pod[: _LONGEST_NAME - 17].rstrip('.-')}.{digest}"
+
+
+def event_reason(code: str) -> str:
+    """Return a code in the spelling of event reasons: `outside_subnet` becomes `OutsideSubnet`."""
+    return "".join(part.capitalize() for part in code.split("_"))
+
+
+def render_event(refusal: Refusal, before: Manifest | None) -> Manifest | None:
+    """Return the event, counted on from `before`; None if `before` already reports the refusal."""
+    previous = before or {}
+    last = str(previous.get("lastTimestamp") or "")
+    if before is not None and last >= refusal.moment:
+        return None
+    count = previous.get("count")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": refusal.name, "namespace": refusal.namespace},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": refusal.namespace,
+            "name": refusal.pod,
+            "uid": refusal.pod_uid,
+        },
+        "type": "Warning",
+        "reason": refusal.reason,
+        "message": refusal.message[:_LONGEST_MESSAGE],
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": COMPONENT,
+        "firstTimestamp": previous.get("firstTimestamp") or refusal.moment,
+        "lastTimestamp": refusal.moment,
+        "count": (count if isinstance(count, int) else 0) + 1,
+    }

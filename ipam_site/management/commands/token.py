@@ -8,7 +8,7 @@ from django.core.management import base
 
 from pools.core import errors
 from pools.models import TokenLevel
-from pools.platform import tokens
+from pools.platform.rest import token_scopes
 
 
 class Command(base.BaseCommand):
@@ -32,18 +32,18 @@ class Command(base.BaseCommand):
         except user_model.DoesNotExist as error:
             raise base.CommandError(f"There is no user {options['user']!r}.") from error
         days = options["days"]
-        if days is not None and not 1 <= days <= tokens.LONGEST_VALIDITY:
-            raise base.CommandError(f"--days must be 1 to {tokens.LONGEST_VALIDITY}.")
+        if days is not None and not 1 <= days <= token_scopes.LONGEST_VALIDITY:
+            raise base.CommandError(f"--days must be 1 to {token_scopes.LONGEST_VALIDITY}.")
         if len(options["description"]) > 200:
             raise base.CommandError("--description has at most 200 characters.")
         try:
-            subject = tokens.parse_subject(options["limited_to"], field="--limited-to")
+            subject = token_scopes.parse_subject(options["limited_to"], field="--limited-to")
         except errors.InvalidInput as error:
             raise base.CommandError(f"--limited-to: {error}") from error
         # A user may have several tokens. knox stores only their digests.
-        token = tokens.create(
+        token = token_scopes.create_token(
             user,
-            author=tokens.COMMAND,
+            author=token_scopes.COMMAND,
             validity=None if days is None else datetime.timedelta(days=days),
             level=options["level"],
             subject=subject,

@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from pools.admin import find
-from pools.cluster_api import listing
-from pools.cluster_api.listing import ListedClaim
+from pools.cluster_api import claims
+from pools.cluster_api.claims import ListedClaim
 from pools.core.cluster_api import contract
 from pools.models import Cluster, ObservedObject
 from pools.platform.admin import display, search_text
@@ -35,7 +35,7 @@ def section_of_cluster(request: HttpRequest, cluster: Cluster) -> find.Section |
     """Return the first claims of a cluster for its page; None without claims, or without the permission."""
     if not request.user.has_perm("pools.view_observedobject"):
         return None
-    rows = list(listing.claims_of_cluster(cluster)[: _SHOWN + 1])
+    rows = list(claims.claims_of_cluster(cluster)[: _SHOWN + 1])
     if not rows:
         return None
     query = {"cluster": cluster.pk, "kind": contract.CLAIM_KIND}
@@ -47,7 +47,7 @@ def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[f
     """Yield at most one section: the claims of the name that is searched for."""
     is_name = searched.address is None and searched.network is None
     if is_name and request.user.has_perm("pools.view_observedobject"):
-        rows = list(listing.find_claims(searched.text).select_related("cluster")[: find.MOST])
+        rows = list(claims.find_claims(searched.text).select_related("cluster")[: find.MOST])
         if rows:
             yield _section(rows)
 
@@ -56,7 +56,7 @@ def _section(rows: Iterable[ObservedObject], more: str = "") -> find.Section:
     table = _Table(
         title=gettext("Claims of Cluster API"),
         head=(gettext("Claim"), gettext("Pool"), gettext("Address"), gettext("State")),
-        rows=[_cells(claim) for claim in listing.describe(rows)],
+        rows=[_cells(claim) for claim in claims.describe(rows)],
         more=more,
     )
     return find.Section(_TEMPLATE, {"tables": [table]})

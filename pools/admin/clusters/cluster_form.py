@@ -10,7 +10,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.plan import overlap_warning
+from pools.admin.clusters import field
 from pools.core import blocks, errors
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
@@ -111,7 +111,7 @@ def _field_of_problem(problem: errors.FieldProblem) -> str:
 def _overlaps_accepted(form: ClusterChangeForm, cluster: Cluster) -> bool:
     prefix = form.cleaned_data["cluster_prefix"]
     new = [prefix] if prefix not in {None, "", cluster.cluster_prefix} else []
-    return overlap_warning.accepted(form, new, overlaps.owner_of_prefix(cluster))
+    return field.overlaps_accepted(form, new, overlaps.owner_of_prefix(cluster))
 
 
 def edit(request: HttpRequest, cluster: Cluster) -> HttpResponse:

@@ -14,8 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
-from pools.admin.clusters import address_claims, address_map, cluster_form, connections
-from pools.admin.plan import overlap_warning
+from pools.admin.clusters import address_claims, address_map, cluster_form, connections, field
 from pools.admin.pools import page
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
@@ -192,7 +191,7 @@ def _may_save(request: HttpRequest, form: ClusterForm, cluster: Cluster | None) 
     if Cluster.objects.filter(name=form.cleaned_data.get("name")).exists():
         prefix = None  # the service refuses the name
     owner = overlaps.owner_of_prefix(cluster)
-    accepted = overlap_warning.accepted(form, [prefix] if prefix else [], owner)
+    accepted = field.overlaps_accepted(form, [prefix] if prefix else [], owner)
     return accepted and "_preview" not in request.POST
 
 

@@ -1,13 +1,17 @@
-"""The form fields for a cluster and an address space, and the filter by cluster."""
+"""What forms of several rooms share: fields for a cluster and an address space, and the warning of overlaps."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from pools.core import addresses
 from pools.models import AddressSpace, Cluster
 from pools.platform.admin import filters, related
+from pools.register import overlaps
 
 CLUSTERS = related.RelatedRows(lambda _request: Cluster.objects.all(), ("name",))
 _SPACES = related.RelatedRows(
@@ -35,3 +39,24 @@ def space_field(**options: Any) -> related.RelatedField:
 def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
     """Filter by cluster; `lookup` leads from a row to the id."""
     return related.by_key(_("cluster"), "cluster", CLUSTERS, lookup)
+
+
+OVERLAPS_TICK = "accept_overlaps"
+_MOST_OVERLAPS = 20  # lines of the warning
+
+
+def overlaps_accepted(
+    form: forms.Form, networks: Iterable[addresses.Network], owner: overlaps.NetworkOwner
+) -> bool:
+    """Return True if the networks overlap nothing, or if the user has ticked that they may.
+
+    If not, nothing is saved, and the page of the form shows what they overlap (overlap_warning.html).
+    """
+    found = [
+        (network, other, present)
+        for network in networks
+        for other, present in overlaps.find_new_overlaps(network, owner)
+    ]
+    shown: Any = form
+    shown.overlaps, shown.overlaps_accepted = found[:_MOST_OVERLAPS], OVERLAPS_TICK in form.data
+    return not found or shown.overlaps_accepted

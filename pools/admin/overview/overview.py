@@ -16,7 +16,7 @@ from pools.admin import alerts as alert_pages
 from pools.admin import find
 from pools.admin.overview import alerts, pool_summary, timeline
 from pools.admin.overview.pool_summary import MeasuredPool
-from pools.admin.pools import forecasts as pool_forecasts
+from pools.admin.pools import usage_bars
 from pools.models import Cluster, Event, Pool
 from pools.platform.admin.charts import Chart
 from pools.register.allocator import queues
@@ -100,7 +100,8 @@ def _most_utilized(pools: Sequence[MeasuredPool]) -> list[tuple[MeasuredPool, Sa
     chosen = sorted(pools, key=lambda measured: -measured.ratio)[:FULLEST]
     stored = forecasts.stored_forecasts(measured.pool.pk for measured in chosen)
     return [
-        (measured, pool_forecasts.column(stored.get(measured.pool.pk, {}))) for measured in chosen
+        (measured, usage_bars.forecast_lines(stored.get(measured.pool.pk, {})))
+        for measured in chosen
     ]
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.plan import overlap_warning, plan
+from pools.admin.plan import plan
 from pools.core import errors
 from pools.models import AddressSpace, Container
 from pools.platform import events
@@ -63,7 +63,7 @@ def _overlaps_accepted(form: ContainerForm, container: Container | None = None) 
     space = container.space if container else form.cleaned_data["space"]
     if space is None or (container and container.cidr == cidr):
         return True
-    return overlap_warning.accepted(form, [cidr], overlaps.owner_of_container(space))
+    return cluster_fields.overlaps_accepted(form, [cidr], overlaps.owner_of_container(space))
 
 
 def _add(request: HttpRequest) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.plan import overlap_warning
+from pools.admin.clusters import field as form_fields
 from pools.admin.pools import form as pool_form
 from pools.core import dns_names, errors
 from pools.core.cilium.podippool import CidrEntry
@@ -335,7 +335,7 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponse:
     form = AddCidrForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         entry = CidrEntry(form.cleaned_data["cidr"], tuple(form.cleaned_data["reserved"]))
-        accepted = overlap_warning.accepted(form, [entry.cidr], overlaps.owner_of_pool(pool))
+        accepted = form_fields.overlaps_accepted(form, [entry.cidr], overlaps.owner_of_pool(pool))
         with pages.errors_at_field(form, _cidr_field):
             if accepted:
                 pools.add_cidr(pool.pk, entry, author=pages.author(request))

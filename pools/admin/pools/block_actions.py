@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
-from pools.core import demand, dns_names, errors
+from pools.core import dns_names, errors, holders
 from pools.models import Block, Event
 from pools.models.blocks import BlockState
 from pools.platform.admin import display, lists, pages, row_forms
@@ -180,7 +180,7 @@ def edit_name(request: HttpRequest, block: Block) -> HttpResponse:
     form.show_row(block, lambda row: {"dns_name": dns.name_of(row)}, events={"dns_name": events})
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
-        holder = demand.Holder(values["kind"], values["holder"])
+        holder = holders.Holder(values["kind"], values["holder"])
         with pages.errors_at_field(form):
             name = values["dns_name"] or ""
             dns.set_name(

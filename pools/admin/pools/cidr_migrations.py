@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from pools.admin.clusters import field as form_fields
 from pools.admin.clusters import guides
-from pools.admin.plan import overlap_warning
 from pools.cidr_migrations import forecast as cidr_migration_forecast
 from pools.cidr_migrations import migrations
 from pools.cidr_migrations import progress as cidr_migration_progress
@@ -25,7 +25,7 @@ from pools.cidr_migrations.progress import (
     is_whole,
     span_of,
 )
-from pools.cilium import drift
+from pools.cilium import pool_sync
 from pools.core import errors
 from pools.models import CIDRMigration, Pool
 from pools.platform import events
@@ -85,7 +85,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponse:
         if form.is_valid():
             to = form.cleaned_data["to"]
             owner = overlaps.owner_of_pool(pool)
-            accepted = overlap_warning.accepted(form, [to] if to else [], owner)
+            accepted = form_fields.overlaps_accepted(form, [to] if to else [], owner)
             author = pages.author(request, form.cleaned_data["reason"] or "")
             with pages.errors_at_field(form):
                 plan = form.plan()
@@ -178,7 +178,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponse:
         span=span_of(migration),
         whole=is_whole(migration),
         manifest=_manifest(migration, progress),
-        waiting=drift.conflicts_of_pool(pool),
+        waiting=pool_sync.conflicts_of_pool(pool),
         watched=watched,
         widening=forecast,
     )

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_field, cluster_filter
-from pools.admin.pools import bulk
+from pools.admin.pools import pools
 from pools.models import Environment
 from pools.models.blocks import LIVE
 from pools.platform.admin import columns, display, filters, lists, pages, row_forms
@@ -170,8 +170,8 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
         return super().get_search_results(request, queryset, search_term.replace("/", " "))
 
     list_before_template = "cadastre/environments_intro.html"
-    actions = (bulk.ENVIRONMENTS.action(),)
-    list_pages = (Page("add", _add, "pools.add_environment"), bulk.ENVIRONMENTS.page())
+    actions = (pools.ENVIRONMENT_CHANGES.action(),)
+    list_pages = (Page("add", _add, "pools.add_environment"), pools.ENVIRONMENT_CHANGES.page())
     row_pages = (
         Page("change", _page),
         Page("edit", _edit, "pools.change_environment"),

@@ -13,7 +13,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.plan import overlap_warning
 from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Event, Pool
@@ -243,7 +242,7 @@ class PoolForms:
             else overlaps.owner_of_new_pool(values["cluster"], values["category"])
         )
         new = [cidr for cidr in cidrs if str(cidr) not in present]
-        return overlap_warning.accepted(self.form, new, owner)
+        return cluster_fields.overlaps_accepted(self.form, new, owner)
 
     def change(self) -> pools.PoolChange:
         values = self.form.cleaned_data

@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.plan import overlap_warning
 from pools.core import errors
 from pools.models import Pool
 from pools.platform.admin import attributes, pages
@@ -84,7 +83,10 @@ def view(request: HttpRequest) -> HttpResponse:
     overlapping = False
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
-        dry_run, ticked = "_commit" not in request.POST, overlap_warning.TICK in request.POST
+        dry_run, ticked = (
+            "_commit" not in request.POST,
+            cluster_fields.OVERLAPS_TICK in request.POST,
+        )
         apply = functools.partial(
             manifests.apply_manifests,
             values["text"].encode(),

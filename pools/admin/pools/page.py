@@ -12,9 +12,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from pools.admin.overview import timeline
-from pools.admin.pools import forecasts as pool_forecasts
 from pools.admin.pools import map as maps
-from pools.cilium import drift
+from pools.admin.pools import usage_bars
+from pools.cilium import pool_sync
 from pools.core import addresses, errors
 from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
@@ -86,7 +86,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         families=families,
         state=pool_state(families, draining=any(map(orphans.is_reserved, cidrs))),
         forecasts={
-            family: pool_forecasts.sentence(forecast)
+            family: usage_bars.forecast_sentence(forecast)
             for family, forecast in forecasts.forecast_pool(pool, families).items()
         },
         charts=timeline.pool_charts(pool, series.chart_days(days)),
@@ -102,7 +102,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         chosen_map=request.GET.get("map", ""),
         cidrs=cidrs,
         alerts=open_alerts.alerts_about(f"pool/{pool.pk}")[: open_alerts.SHOWN],
-        owned_elsewhere=drift.conflicts_of_pool(pool),
+        owned_elsewhere=pool_sync.conflicts_of_pool(pool),
         cidr_states=[(cidr, cidr_state(cidr)) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
         events=event_filters.of_pools(Event.objects.all(), [pool.pk]).order_by("-id")[:FIRST],

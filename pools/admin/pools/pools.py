@@ -1,7 +1,8 @@
-"""Pools: list, filters, export, and which pages a pool has."""
+"""Pools: list, filters, export, changes of several at once, and which pages a pool has."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -14,12 +15,14 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import actions as pool_actions
-from pools.admin.pools import bulk, cidr_migrations, page, usage_bars, yaml_page
-from pools.admin.pools import forecasts as pool_forecasts
-from pools.models import Cluster, Pool
+from pools.admin.pools import cidr_migrations, page, usage_bars, yaml_page
+from pools.admin.pools import form as pool_form
+from pools.models import Cluster, Environment, Pool
 from pools.models.pools import Category
+from pools.platform import events
 from pools.platform.admin import (
     attributes,
+    bulk_edit,
     columns,
     display,
     export,
@@ -28,11 +31,64 @@ from pools.platform.admin import (
     lists,
     search_text,
 )
+from pools.platform.admin import forms as fields
 from pools.platform.admin import pages as admin_pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.register import orphans, usage
+from pools.platform.attributes import values as attribute_values
+from pools.register import environments, orphans, pools, usage
 from pools.register.utilization import forecasts
+
+
+class PoolBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
+    attributed = Pool
+    clearable = frozenset({"description"})
+    description = fields.description_field()
+    cooldown_seconds = fields.DurationField(
+        label=_("Cooldown"),
+        help_text=_("Time before a released block can be allocated to another holder."),
+    )
+
+
+class EnvironmentBulkForm(bulk_edit.BulkForm):
+    clearable = frozenset({"description"})
+    description = fields.description_field()
+
+
+def _change_pool(pool: Pool, values: Mapping[str, Any], author: events.Author) -> Pool:
+    of_pool, others = attribute_values.split(attributes.bulk_values(pool, values))
+    change = pools.PoolChange(attributes=of_pool or None, **others)
+    return pools.change(pool.pk, change, author=author)
+
+
+def _show_pool(pool: Pool, name: str) -> str:
+    if name == "cooldown_seconds":
+        return pool_form.cooldown_text(pool.cooldown_seconds)
+    return attributes.show_value(pool, name)
+
+
+def _change_environment(
+    environment: Environment, values: Mapping[str, Any], author: events.Author
+) -> Environment:
+    return environments.change(environment.pk, author=author, **values)
+
+
+POOL_CHANGES = bulk_edit.BulkEdit(
+    model=Pool,
+    permissions=("pools.change_pool",),
+    rows=lambda _request: Pool.objects.select_related("cluster"),
+    form=PoolBulkForm,
+    change=_change_pool,
+    show=_show_pool,
+)
+ENVIRONMENT_CHANGES = bulk_edit.BulkEdit(
+    model=Environment,
+    permissions=("pools.change_environment",),
+    rows=lambda _request: Environment.objects.select_related("cluster"),
+    form=EnvironmentBulkForm,
+    change=_change_environment,
+)
+
 
 CIDRS_SHOWN = 3
 
@@ -98,7 +154,9 @@ class PoolAdmin(attributes.AttributedList[Pool]):
         ),
         usage_bars.column(),
         Column("free", _("free"), _free),
-        Column("forecast", _("forecast"), lambda pool: pool_forecasts.column(pool.shown_forecasts)),
+        Column(
+            "forecast", _("forecast"), lambda pool: usage_bars.forecast_lines(pool.shown_forecasts)
+        ),
         Column("state", _("state"), lambda pool: display.state(pool.shown_state)),
     )
     more_columns = (
@@ -121,7 +179,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
     list_before_template = "cadastre/pools_intro.html"
     list_select_related = ("cluster", "space")
     changelist = PoolList
-    list_pages = (Page("add", pool_actions.add, "pools.add_pool"), bulk.POOLS.page())
+    list_pages = (Page("add", pool_actions.add, "pools.add_pool"), POOL_CHANGES.page())
     row_pages = (
         Page("change", page.view),
         Page("edit", pool_actions.edit),
@@ -135,7 +193,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
         Page("yaml", yaml_page.view),
         lists.history(lambda pool: {"pool": pool.pk}, "pools.view_event"),
     )
-    actions = (bulk.POOLS.action(),)
+    actions = (POOL_CHANGES.action(),)
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         return {

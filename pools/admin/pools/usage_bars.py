@@ -1,18 +1,24 @@
-"""Utilization of pools as bars and percentages."""
+"""Utilization of pools as bars and percentages, and its forecast as texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from pools.core import forecast
+from pools.core.forecast import ForecastState
 from pools.platform.admin import display
 from pools.platform.admin.columns import Column
 from pools.register import usage
+from pools.register.utilization import forecasts
+from pools.register.utilization.forecasts import DatedForecast
 
 
 def bar(counts: usage.Usage, *, label: str = "") -> SafeString:
@@ -98,3 +104,58 @@ def _counts(counts: usage.Usage) -> str:
         "free": free,
         "capacity": capacity,
     }
+
+
+def forecast_sentence(dated: DatedForecast) -> str:
+    """Return the forecast as a text with its range of dates."""
+    return forecasts.describe(
+        dated.state,
+        today=timezone.now().date(),
+        missing=dated.missing,
+        day=dated.day,
+        earliest=dated.earliest,
+        latest=dated.latest,
+    )
+
+
+def forecast_summary(dated: DatedForecast) -> str:
+    return forecasts.summarize(dated.state, today=timezone.now().date(), day=dated.day)
+
+
+def forecast_lines(by_family: Mapping[int, DatedForecast]) -> SafeString:
+    """Return the forecasts of both families for a list; the range is the tooltip."""
+    if not by_family:
+        return display.DASH
+    labelled = len(by_family) > 1
+    rows = (
+        (
+            _forecast_class(dated),
+            _with_confidence(dated)
+            if dated.day and dated.state != ForecastState.FULL
+            else forecast_sentence(dated),
+            format_html('<span class="cad-kind">v{}</span> ', family) if labelled else "",
+            forecast_summary(dated),
+        )
+        for family, dated in sorted(by_family.items())
+    )
+    lines = format_html_join("", '<span class="{}" title="{}">{}{}</span>', rows)
+    return format_html('<span class="cad-stack">{}</span>', lines)
+
+
+def _with_confidence(dated: DatedForecast) -> str:
+    return gettext("%(forecast)s (%(percent)s %% confidence)") % {
+        "forecast": forecast_sentence(dated),
+        "percent": round(100 * forecast.CONFIDENCE),
+    }
+
+
+def _forecast_class(dated: DatedForecast) -> str:
+    if dated.state == ForecastState.FULL:
+        return "cad-forecast cad-forecast-full"
+    soon = (
+        dated.day is not None
+        and (dated.day - timezone.now().date()).days <= settings.IPAM_ALERT_FORECAST_DAYS
+    )
+    if soon:
+        return "cad-forecast cad-forecast-soon"
+    return "cad-forecast" if dated.day else "cad-forecast cad-dim"

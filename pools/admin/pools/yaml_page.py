@@ -13,18 +13,18 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.cilium import exports
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
 from pools.platform.admin import pages
+from pools.register import manifests
 
 _NAMES = {
     podippool.Shape.V2.value: _("CiliumPodIPPool, cilium.io/v2 (Cilium release)"),
     podippool.Shape.V2_PROPOSAL.value: _("CiliumPodIPPool, cilium.io/v2 with reservedRange"),
     podippool.Shape.V2ALPHA1.value: _("CiliumPodIPPool, cilium.io/v2alpha1"),
-    exports.HELM: _("Helm values, autoCreateCiliumPodIPPools"),
+    manifests.HELM: _("Helm values, autoCreateCiliumPodIPPools"),
 }
 # Bodies that the pool takes: an instance and a public IPv4 address need their owner.
 _NODE = {"holder": {"kind": "node", "id": "worker-1"}}
@@ -82,7 +82,7 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponse:
 def _render(pool: Pool, shape: str) -> RenderedManifest:
     name = str(_NAMES[shape])
     try:
-        text = exports.render_yaml([exports.pool_manifest(pool)], shape)
+        text = manifests.render_yaml([manifests.pool_manifest(pool)], shape)
     except errors.InvalidInput as error:
         return RenderedManifest(name, why_not=error.message)
     return RenderedManifest(
@@ -92,7 +92,7 @@ def _render(pool: Pool, shape: str) -> RenderedManifest:
 
 def _render_for_cluster(pool: Pool, cluster: Cluster) -> RenderedManifest:
     try:
-        return _render(pool, exports.fetch_shape(cluster).value)
+        return _render(pool, manifests.fetch_shape(cluster).value)
     except errors.IpamError as error:
         return RenderedManifest(
             gettext("CiliumPodIPPool in the format of %(cluster)s") % {"cluster": cluster},

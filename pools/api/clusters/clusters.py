@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schem
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups, overlaps
+from pools.api import lookups, pool_cidrs
 from pools.core import addresses, errors, holders
 from pools.models import Cluster
 from pools.platform.attributes.values import split
@@ -96,13 +96,13 @@ class Clusters(generics.ListView):
         request=ClusterCreateSerializer,
         responses={201: ClusterSerializer},
         examples=[_EXAMPLE],
-        parameters=[overlaps.PARAMETER],
+        parameters=[pool_cidrs.OVERLAPS],
     )
     def post(self, request: Request) -> Response:
         """Register a cluster."""
         attribute_values, values = split(self.read(request, ClusterCreateSerializer), new=True)
         prefix = values.get("cluster_prefix")
-        overlaps.warn(self, filter(None, [prefix]), owners.owner_of_prefix(None))
+        pool_cidrs.warn_of_overlaps(self, filter(None, [prefix]), owners.owner_of_prefix(None))
         return self.create(
             lambda: clusters.create(author=self.author(), attributes=attribute_values, **values)
         )
@@ -129,7 +129,7 @@ class ClusterView(generics.GenericView):
             views.require(request, "pools.add_pool")
         prefix = changes.get("cluster_prefix")
         new = [prefix] if prefix and prefix != row.cluster_prefix else []
-        overlaps.warn(self, new, owners.owner_of_prefix(row))
+        pool_cidrs.warn_of_overlaps(self, new, owners.owner_of_prefix(row))
         return self.respond(clusters.change(row, changes, author=self.author()))
 
     @extend_schema(

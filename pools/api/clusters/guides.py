@@ -19,16 +19,17 @@ from pools.api.clusters.guides_serializers import (
     PodDescriptionSerializer,
     PreflightSerializer,
 )
-from pools.cilium import configuration, exports, node_demand, pod_choice
+from pools.cilium import configuration, node_demand, pod_choice
 from pools.core import addresses
 from pools.core.cilium import pod_pool, podippool
 from pools.platform.rest import generics, query, views
+from pools.register import manifests as pool_manifests
 from pools.register import overlaps
 
 YAML = "application/yaml"
 _SEVERITIES = [severity.value for severity in overlaps.OverlapSeverity]
 _SHAPES = [
-    OpenApiParameter("shape", str, enum=list(exports.SHAPES)),
+    OpenApiParameter("shape", str, enum=list(pool_manifests.SHAPES)),
     OpenApiParameter("cluster", str, description="In the shape that this cluster takes."),
 ]
 
@@ -182,7 +183,7 @@ class PoolManifest(generics.GenericView):
     def get(self, request: Request, pool_id: int) -> views.Answer:
         """A pool as YAML."""
         pool = pools.get_pool(pool_id)
-        return _yaml_answer(self.parameters, [exports.pool_manifest(pool)])
+        return _yaml_answer(self.parameters, [pool_manifests.pool_manifest(pool)])
 
 
 class ClusterManifest(generics.GenericView):
@@ -197,12 +198,12 @@ class ClusterManifest(generics.GenericView):
 
 
 def _yaml_answer(parameters: query.Query, manifests: list[podippool.PodIPPool]) -> views.Answer:
-    shape = parameters.parse("shape", query.choice(*exports.SHAPES))
+    shape = parameters.parse("shape", query.choice(*pool_manifests.SHAPES))
     cluster = parameters.parse("cluster", lookups.cluster)
     if shape and cluster:
         parameters.report.add("cluster", "conflicting_fields", "name a shape or a cluster")
     parameters.raise_problems()
     if cluster:
-        shape = exports.fetch_shape(cluster).value
-    text = exports.render_yaml(manifests, shape or podippool.Shape.V2.value)
+        shape = pool_manifests.fetch_shape(cluster).value
+    text = pool_manifests.render_yaml(manifests, shape or podippool.Shape.V2.value)
     return HttpResponse(text.encode(), content_type=YAML)

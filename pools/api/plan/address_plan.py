@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schem
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups, overlaps
+from pools.api import lookups, pool_cidrs
 from pools.api import pools as pools_api
 from pools.api.plan import containers as containers_api
 from pools.core import addresses, errors, object_reader
@@ -252,11 +252,11 @@ class NextPrefix(containers_api.ContainerView):
         request=NextPrefixSerializer,
         responses={201: CreatedPrefixSerializer},
         examples=[_EXAMPLE],
-        parameters=[overlaps.PARAMETER],
+        parameters=[pool_cidrs.OVERLAPS],
     )
     def post(self, request: Request, container_id: int) -> Response:
         """Create a container, a pool or the prefix of a cluster in the next free prefix, atomically."""
-        overlaps.are_refused(self)
+        pool_cidrs.overlaps_are_refused(self)
         values = self.read(request, NextPrefixSerializer)
         container = self.get_object()
         length, purpose = values.pop("prefix_length"), values.pop("purpose")
@@ -270,7 +270,7 @@ class NextPrefix(containers_api.ContainerView):
             with transaction.atomic():  # an overlap that is refused undoes it
                 created, owner = _create(container, purpose, length, values, author)
                 if owner is not None:
-                    overlaps.warn(self, [created["cidr"]], owner)
+                    pool_cidrs.warn_of_overlaps(self, [created["cidr"]], owner)
             return {"purpose": purpose, **created}
 
         return self.once(request, create, status=201)

@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import overlaps
+from pools.api import pool_cidrs
 from pools.api import pools as pools_api
 from pools.core import errors
 from pools.models import AddressSpace, Container
@@ -85,7 +85,7 @@ class Containers(ContainerView, generics.ListView):
     orderings = {"id": ("id",), "cidr": ("cidr", "id")}
 
     @extend_schema(
-        responses={201: ContainerSerializer}, examples=[_EXAMPLE], parameters=[overlaps.PARAMETER]
+        responses={201: ContainerSerializer}, examples=[_EXAMPLE], parameters=[pool_cidrs.OVERLAPS]
     )
     def post(self, request: Request) -> Response:
         """Create a network container."""
@@ -106,7 +106,7 @@ class ContainerDetail(ContainerView):
         return self.respond(self.get_object())
 
     @extend_schema(
-        parameters=[schema.IF_MATCH, overlaps.PARAMETER],
+        parameters=[schema.IF_MATCH, pool_cidrs.OVERLAPS],
         examples=schema.example({"name": "Data centres"}),
     )
     def patch(self, request: Request, container_id: int) -> Response:
@@ -133,4 +133,4 @@ class ContainerDetail(ContainerView):
 def _warn_of_overlaps(view: ContainerView, space: AddressSpace | None, cidrs: list[Any]) -> None:
     """Warn of CIDRs of other address spaces; all CIDRs are in that of the fleet."""
     owner = owners.owner_of_container(space) if space else owners.owner_of_prefix(None)
-    overlaps.warn(view, cidrs if space else [], owner)
+    pool_cidrs.warn_of_overlaps(view, cidrs if space else [], owner)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pools.clusters.client import responses, schemas
+from pools.clusters.client import responses
 from pools.clusters.client.server_connection import ServerConnection
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.platform.outbound import faults
@@ -157,7 +157,7 @@ class ClusterClient(ServerConnection):
 
         It comes from the CRD, which requires a right, else from endpoints that all users can read.
         """
-        for path, read in schemas.schema_endpoints(resource):
+        for path, read in responses.schema_endpoints(resource):
             try:
                 answer = self._call("GET", path)
             except (faults.Forbidden, faults.NotFound, faults.KindNotServed):

@@ -26,7 +26,6 @@ from pools.clusters.reconcile import (
     ingest,
     leases,
     registry,
-    served_kinds,
     sync_runs,
     watchers,
 )
@@ -297,7 +296,7 @@ def _list_all(
     """List all kinds, before anything is concluded from one of the lists."""
     resources = [resource for handler in handlers for resource in handler.resources]
     discovery = context.client.discover(resources)
-    served_kinds.store_served_kinds(context, handlers, discovery)
+    connecting.store_served_kinds(context, handlers, discovery)
     listed: list[_ListedKind] = []
     for handler in handlers:
         kind_counts = counts.setdefault(handler.kind, KindCounts())
@@ -306,7 +305,7 @@ def _list_all(
         read = next((resource for resource in handler.resources if resource in answer), None)
         if read is None or read in discovery.faults:
             with isolate_kind(kind_counts, handler.kind):
-                served_kinds.record_absent_kind(context, handler, discovery, kind_counts)
+                connecting.record_absent_kind(context, handler, discovery, kind_counts)
             continue
         with isolate_kind(kind_counts, handler.kind), _record_forbidden(context, read, kind_counts):
             observed_rows = comparison.observed_rows(context.cluster.pk, handler.kind)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pools.core import addresses
-from pools.core import demand as demands
+from pools.core import addresses, holders
 from pools.core.cilium import ciliumnode, next_fit, podippool
 
 _Blocks = Mapping[str, next_fit.PoolBlocks]
@@ -95,8 +94,8 @@ def _allocate_family(
         return f"cannot allocate from non-existing pool: {name}" if needed > 0 else ""
     missing = needed - blocks[name].usable(held.get(name, ()), family)
     while missing > 0:
-        if len(new_blocks) >= demands.MOST:  # a node may request 2^63 addresses
-            return f"more than {demands.MOST} blocks at once"
+        if len(new_blocks) >= holders.MOST_BLOCKS:  # a node may request 2^63 addresses
+            return f"more than {holders.MOST_BLOCKS} blocks at once"
         cidr = blocks[name].take(family)
         if cidr is None:
             return "pool empty"

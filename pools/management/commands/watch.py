@@ -19,7 +19,7 @@ from django.db import connection
 
 from pools.clusters.reconcile import registry
 from pools.clusters.reconcile import watcher as reconcile_watcher
-from pools.platform import garbage, heartbeat
+from pools.platform import heartbeat
 from pools.platform.alerts import sending
 from pools.platform.conditions import evaluation
 
@@ -55,7 +55,7 @@ class Command(base.BaseCommand):
         dispatcher = sending.Dispatcher()
         threading.Thread(target=dispatcher.run, daemon=True, name="webhooks").start()
         self.stderr.write(f"watching as {watcher.name}")
-        garbage.collect_seldom()
+        heartbeat.collect_seldom()
         watcher.run()
         dispatcher.stop(_LAST_MESSAGES)
         # End at once, although threads may still wait for a cluster.

@@ -9,11 +9,11 @@ from typing import Any, TextIO
 
 from pools.clusters import recovery_mode
 from pools.core import addresses, errors, holders
-from pools.core.demand import BlockDemand, Holder
+from pools.core.holders import BlockDemand, Holder
 from pools.management import output
 from pools.models import Pool, Recovery
 from pools.platform import events
-from pools.register.allocator import recovery
+from pools.register.allocator import requests
 
 HELP = "Stop all allocations until each connected cluster has been listed once, as after a restore."
 COLUMNS = ("active", "since", "reason", "actor", "waits_for", "ended_at", "ended_by")
@@ -114,7 +114,7 @@ def _hold(options: dict[str, Any], out: TextIO) -> int:
         env=options["env"],
         cidr=addresses.parse_block(options["cidr"], field="cidr"),
     )
-    blocks = recovery.hold(pool.pk, block_demand, author=author(options["reason"]))
+    blocks = requests.hold_in_recovery(pool.pk, block_demand, author=author(options["reason"]))
     out.writelines(f"{block['cidr']} is held by {kind}/{name}\n" for block in blocks)
     return output.DONE
 

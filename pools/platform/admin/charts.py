@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from pools.core import shares
+from pools.core import forecast
 from pools.platform.admin import display
 
 WIDTH, HEIGHT = 1000, 240  # units of the drawing
@@ -114,7 +114,7 @@ class Chart:
         if value is None:
             return "\N{EN DASH}"
         if self.percent:
-            percent = shares.whole_percent(value / 100)
+            percent = forecast.whole_percent(value / 100)
             return "<1 %" if value > 0 and not percent else f"{percent} %"
         return display.digits(int(value)) if value == int(value) else f"{value:.1f}"
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 from django_stubs_ext import StrOrPromise
 
-from pools.core import addresses, shares
+from pools.core import addresses, forecast
 from pools.core.kubernetes.connection_status import ConnectionState, ConnectionStatus
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -241,7 +241,7 @@ def share_bar(share: float) -> SafeString:
         '<rect class="m-free" width="100" height="8"/><rect class="m-held" width="{}" height="8"/></svg>'
         '<span class="cad-percent">{}</span></span>',
         max(round(100 * share, 2), 0.8) if share else 0,
-        "<1%" if 0 < share < 0.01 else f"{shares.whole_percent(share)}%",
+        "<1%" if 0 < share < 0.01 else f"{forecast.whole_percent(share)}%",
     )
 
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 
 from pools.core import errors
 from pools.models import Event
-from pools.platform import versions
+from pools.platform import database
 from pools.platform.admin import display
 from pools.platform.history import representation
 
@@ -65,7 +65,7 @@ class _Versioned(forms.BaseForm):
         before, now = parse_version(sent), self._texts(locked)
         if sent.isdecimal() and len(sent) < 20 and hasattr(locked, "version"):
             self._now = now  # a client of its own that sends the number of the ETag
-            versions.require(locked, int(sent))
+            database.require_version(locked, int(sent))
             return
         names = [
             name

@@ -1,4 +1,4 @@
-"""Open alerts: by severity, counted for the menu, and grouped by cause for the overview."""
+"""Open alerts: by severity and cause, as REST and webhooks represent them, and their acknowledgement."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from django.conf import settings
 from django.db.models import Case, Q, QuerySet, Value, When
 
+from pools.core import errors
 from pools.models import Alert
 from pools.models.alerts import Level
+from pools.platform import database
 from pools.platform.conditions import registry
+from pools.platform.rest import fields
+from pools.platform.rest.serializers import Representation
 
 MOST = 2000  # open alerts that are grouped, the most severe first
 SHOWN = 20  # open alerts on the page of an object
@@ -89,3 +95,90 @@ def alerts_about(path: str) -> QuerySet[Alert]:
     return open_alerts().filter(
         Q(subject=path) | Q(subject__startswith=below) | Q(cause=path) | Q(cause__startswith=below)
     )
+
+
+# It ends with the alert, at its time, or when the alert becomes more severe; `conditions.evaluation` ends it.
+ACKNOWLEDGED = Q(ended_at=None, acknowledged_at__isnull=False)  # Alert.is_acknowledged
+# The values of an alert that nobody acknowledged.
+NOT_ACKNOWLEDGED = {
+    "acknowledged_at": None,
+    "acknowledged_by": "",
+    "acknowledged_until": None,
+    "acknowledged_reason": "",
+}
+
+
+def acknowledge(alert: Alert, *, by: str, reason: str, until: datetime | None = None) -> None:
+    """Acknowledge an open alert until a time, or until it ends. Raises Conflict, InvalidInput."""
+    now = database.now()
+    if until is not None and until <= now:
+        raise errors.InvalidInput.for_field(
+            "acknowledged_until", "out_of_range", "must be in the future", until
+        )
+    _update_open(
+        alert,
+        acknowledged_at=now,
+        acknowledged_by=by,
+        acknowledged_until=until,
+        acknowledged_reason=reason,
+    )
+
+
+def withdraw_acknowledgement(alert: Alert) -> None:
+    """Withdraw the acknowledgement of an open alert. Raises Conflict."""
+    _update_open(alert, **NOT_ACKNOWLEDGED)
+
+
+def end_expired_acknowledgements(now: datetime) -> int:
+    """End the acknowledgements of open alerts whose time has come; return their number."""
+    expired: QuerySet[Alert] = Alert.objects.filter(ended_at=None, acknowledged_until__lte=now)
+    return expired.update(**NOT_ACKNOWLEDGED)
+
+
+def _update_open(alert: Alert, **values: object) -> None:
+    if not Alert.objects.filter(pk=alert.pk, ended_at=None).update(**values):
+        raise errors.Conflict("The alert has ended.")
+    alert.refresh_from_db()
+
+
+def link(path: str) -> str:
+    """Return the URL of a page; without the host if IPAM_URL is not set."""
+    return f"{settings.IPAM_URL.rstrip('/')}{path}" if path else ""
+
+
+class LinkField(fields.TextField):
+    """The URL of a page whose path is stored."""
+
+    def to_representation(self, value: Any) -> str:
+        return link(value)
+
+
+class RunbookField(fields.TextField):
+    """The URL of the runbook of a code; "" without one."""
+
+    def to_representation(self, value: Any) -> str:
+        name = registry.runbook(value)
+        return link(f"/admin/runbooks/{name}/") if name else ""
+
+
+class AlertSerializer(Representation):
+    """An alert about a condition, from its first detection to its end."""
+
+    id = fields.IntegerField()
+    code = fields.TextField()
+    subject = fields.TextField()
+    level = fields.ChoiceField(Level.values)
+    title = fields.TextField()
+    detail = fields.TextField()
+    open = fields.FlagField(source="is_open")
+    since = fields.TimeField()
+    seen_at = fields.TimeField()
+    ended_at = fields.TimeField(allow_null=True)
+    cause = fields.TextField()
+    link = LinkField(source="url")
+    runbook = RunbookField(source="code")
+    acknowledged = fields.FlagField(source="is_acknowledged")
+    acknowledged_at = fields.TimeField(allow_null=True)
+    acknowledged_by = fields.TextField()
+    acknowledged_until = fields.TimeField(allow_null=True)
+    acknowledged_reason = fields.TextField()

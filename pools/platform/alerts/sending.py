@@ -15,8 +15,8 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 
 from pools.models import Delivery, WebhookTarget
 from pools.platform import database
-from pools.platform.alerts import answers, event_feed, outbox, targets
-from pools.platform.alerts.answers import Answer
+from pools.platform.alerts import event_feed, outbox, targets
+from pools.platform.alerts.outbox import Answer
 from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.credentials import Access
 
@@ -88,7 +88,7 @@ def _post(target: WebhookTarget, body: bytes, uid: str) -> Answer:
         )
     except faults.ClusterFault as fault:
         return Answer(None, f"{fault.code}: {fault.message}")
-    return answers.answer(status, retry_after, now)
+    return outbox.answer(status, retry_after, now)
 
 
 INTERVAL = 2  # seconds between two looks for messages

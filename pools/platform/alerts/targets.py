@@ -14,7 +14,7 @@ from pools.core import errors, holders
 from pools.models import Delivery, WebhookTarget
 from pools.models.alerts import DeliveryState
 from pools.models.fields import Now
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.platform.alerts import outbox
 from pools.platform.conditions import registry
 from pools.platform.history import event_numbers
@@ -112,7 +112,7 @@ def change(
     values: Mapping[str, Any],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> WebhookTarget:
     """Change name, url, ca, codes, enabled, alerts or the events. Raises VersionMismatch, AlreadyExists.
 
@@ -120,7 +120,7 @@ def change(
     """
     with events.recorded_by(author):
         row = _locked(target)
-        versions.require(row, version)
+        database.require_version(row, version)
         if values.get("event_types") and not row.event_types:
             row.event_position = event_numbers.newest_number()
         query = _set_url(row, values["url"]) if "url" in values else None

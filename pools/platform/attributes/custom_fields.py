@@ -15,7 +15,7 @@ from django.db.models.expressions import RawSQL
 from pools.core import custom_fields as core
 from pools.core import errors
 from pools.models import CustomField
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.platform.attributes.values import MODELS
 
 MOST = 100  # custom fields
@@ -39,7 +39,7 @@ def change(
     values: Mapping[str, Any],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> CustomField:
     """Change a definition; a new name is that of all stored values, too.
 
@@ -50,7 +50,7 @@ def change(
     def save_change() -> CustomField:
         with events.recorded_by(author):
             row = _locked(custom_field.pk)
-            versions.require(row, version)
+            database.require_version(row, version)
             before = copy(row)
             for name, value in values.items():
                 setattr(row, name, value)

@@ -18,8 +18,8 @@ from django.utils.translation import gettext
 
 from pools.models import Alert, Delivery
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
-from pools.platform import advisory_locks, database, scheduler
-from pools.platform.alerts import acknowledgement, outbox
+from pools.platform import advisory_locks, database
+from pools.platform.alerts import open_alerts, outbox
 from pools.platform.conditions import registry
 from pools.platform.conditions.registry import ActiveCondition, Key
 
@@ -49,12 +49,12 @@ def evaluate(found: Mapping[str, Sequence[ActiveCondition]] | None = None) -> Ou
         if not _lock(wait=found is not None):
             return Outcome(skipped=True)
         now = database.now()
-        acknowledgement.end_expired(now)
-        open_alerts = {
+        open_alerts.end_expired_acknowledgements(now)
+        alerts_by_key = {
             (alert.code, alert.subject): alert for alert in Alert.objects.filter(ended_at=None)
         }
-        outcome, remaining = Outcome(), dict(open_alerts)
-        active, evaluated_codes = _evaluate_all(open_alerts, found or {})
+        outcome, remaining = Outcome(), dict(alerts_by_key)
+        active, evaluated_codes = _evaluate_all(alerts_by_key, found or {})
         seen_ids: list[int] = []
         for key, condition in active.items():
             alert = remaining.pop(key, None)
@@ -86,7 +86,7 @@ def evaluate(found: Mapping[str, Sequence[ActiveCondition]] | None = None) -> Ou
 
 def evaluate_without_scheduler() -> Outcome | None:
     """Evaluate if the scheduler has stopped, which would otherwise never report its own failure."""
-    seconds = scheduler.seconds_since_tick()
+    seconds = seconds_since_scheduler_tick()
     return (
         evaluate()
         if seconds is not None and seconds > settings.IPAM_ALERT_SCHEDULER_SECONDS
@@ -120,7 +120,7 @@ def _lock(*, wait: bool) -> bool:
 
 
 def _evaluate_all(
-    open_alerts: dict[Key, Alert], found: Mapping[str, Sequence[ActiveCondition]]
+    alerts_by_key: dict[Key, Alert], found: Mapping[str, Sequence[ActiveCondition]]
 ) -> tuple[dict[Key, ActiveCondition], set[str]]:
     """Return the active conditions, and the codes that could be evaluated."""
     active: dict[Key, ActiveCondition] = {}
@@ -128,7 +128,7 @@ def _evaluate_all(
     for condition in registry.CONDITIONS:
         levels = {
             key: Level(alert.level)
-            for key, alert in open_alerts.items()
+            for key, alert in alerts_by_key.items()
             if key[0] in condition.codes
         }
         if condition.find is None:
@@ -197,8 +197,21 @@ def _update(alert: Alert, condition: ActiveCondition, now: datetime) -> bool:
     values = {name: getattr(current, name) for name in _FIELDS}
     levels = list(Level)
     if levels.index(Level(current.level)) < levels.index(Level(previous_level)):
-        values |= acknowledgement.NONE
+        values |= open_alerts.NOT_ACKNOWLEDGED
     for name, value in values.items():
         setattr(alert, name, value)
     alert.save(update_fields=values)
     return alert.level != previous_level
+
+
+SCHEDULER_TICK = "ipam_scheduler_last_tick_timestamp_seconds"
+
+
+def seconds_since_scheduler_tick() -> float | None:
+    """Return the seconds since the scheduler's last tick; None before its first."""
+    rows = database.rows(
+        "SELECT extract(epoch FROM ipam_clock())::float8 - value FROM pools_measure"
+        " WHERE name = %s",
+        [SCHEDULER_TICK],
+    )
+    return float(rows[0][0]) if rows else None

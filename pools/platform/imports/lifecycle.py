@@ -21,7 +21,7 @@ from pools.core import errors
 from pools.models.fields import Clock
 from pools.models.imports import WAITING, Import, ImportFile
 from pools.models.imports import ImportStatus as Status
-from pools.platform import advisory_locks, events, versions
+from pools.platform import advisory_locks, database, events
 from pools.platform.imports import states
 
 Row = TypeVar("Row", bound=Import)
@@ -273,7 +273,7 @@ class Imports(ABC, Generic[Row]):
         *,
         author: events.Author,
         user: Any = None,
-        version: versions.Version = None,
+        version: database.Version = None,
     ) -> Any:
         """Change source values of a row; it is parsed like a file, and what is still wrong is in its reasons.
 
@@ -281,7 +281,7 @@ class Imports(ABC, Generic[Row]):
         """
         with self.changing(import_id, author=author, user=user) as row:
             for corrected in row.rows.filter(number=number):
-                versions.require(corrected, version)
+                database.require_version(corrected, version)
             self.correct(row, number, values)
         return row.rows.get(number=number)
 

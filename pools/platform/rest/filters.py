@@ -15,7 +15,7 @@ from django_filters import rest_framework
 from drf_spectacular.drainage import set_override
 from rest_framework.request import Request
 
-from pools.core import timestamps
+from pools.core import holders
 from pools.platform.rest import query
 
 Parser = Callable[[str, str], Any]  # (value, parameter) -> value; InvalidInput
@@ -79,7 +79,7 @@ def address(**options: Any) -> Filter:
 
 def time(**options: Any) -> Filter:
     """A parameter that is a time of RFC 3339."""
-    return Filter(timestamps.parse_timestamp, schema={"format": "date-time"}, **options)
+    return Filter(holders.parse_timestamp, schema={"format": "date-time"}, **options)
 
 
 class FilterSet(django_filters.FilterSet):

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from rest_framework import exceptions, parsers
 from rest_framework.request import Request
 
-from pools.core import errors, object_reader, timestamps
+from pools.core import errors, holders, object_reader
 from pools.platform import documents
 
 JSON = "application/json"
@@ -137,7 +137,7 @@ def text(value: object, field: str) -> str:
 
 def timestamp(value: object, field: str) -> datetime:
     """Parse an RFC 3339 timestamp with a time zone. Raises InvalidInput wrong_type, time."""
-    return timestamps.parse_timestamp(text(value, field), field)
+    return holders.parse_timestamp(text(value, field), field)
 
 
 def choice(value: object, field: str, allowed: tuple[str, ...]) -> str:

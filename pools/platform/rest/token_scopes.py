@@ -1,4 +1,4 @@
-"""Limits of API tokens: a level of rights, and one cluster or one pool.
+"""API tokens, which are created with limits: a level of rights, and one cluster or one pool.
 
 A level takes rights away from the token's owner (`usable_permissions`). A limit to a cluster or a pool holds
 for endpoints that are about one object in it, and for lists that have a filter for it; all other endpoints
@@ -9,14 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Model, Q
+from knox.models import AuthToken
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
-from pools.core import errors
-from pools.models import AllocationRequest, Block, Cluster, Environment, Pool, TokenLevel
+from pools.core import errors, holders
+from pools.models import (
+    AllocationRequest,
+    Block,
+    Cluster,
+    Environment,
+    Pool,
+    TokenLevel,
+    TokenScope,
+)
+from pools.platform import events
 from pools.platform.rest import parsing
 
 # What the level "allocate" has beside permissions to view: blocks, and the addresses of VMs.
@@ -186,3 +197,72 @@ def _require_pool(cluster: Cluster, text: str) -> None:
     pools = Pool.objects.filter(Q(name=text) | Q(pk=int(text) if is_id else None), cluster=cluster)
     if "\0" not in text and not pools.exists():
         raise errors.InvalidInput.for_field("pool", "unknown_pool", "there is no such pool", text)
+
+
+LONGEST_VALIDITY = 3650  # days
+COMMAND = events.Author(actor="manage.py", source="command")
+
+
+class Subject(NamedTuple):
+    """The one cluster or the one pool that a token is limited to."""
+
+    cluster: Cluster | None = None
+    pool: Pool | None = None
+
+    def __str__(self) -> str:
+        if self.pool is not None:
+            return f"{self.pool.cluster.name}/{self.pool.name}"
+        return self.cluster.name if self.cluster else ""
+
+
+ANYTHING = Subject()
+
+
+def parse_subject(text: str, *, field: str = "limited_to") -> Subject:
+    """Return the subject that `cluster` or `cluster/pool` names; "" is no limit.
+
+    Raises InvalidInput k8s_name, unknown_cluster, unknown_pool.
+    """
+    if not text:
+        return ANYTHING
+    cluster_name, slash, pool_name = text.partition("/")
+    cluster = Cluster.objects.filter(name=holders.parse_name(cluster_name, field=field)).first()
+    if cluster is None:
+        raise errors.InvalidInput.for_field(
+            field, "unknown_cluster", "there is no such cluster", cluster_name
+        )
+    if not slash:
+        return Subject(cluster=cluster)
+    pools = Pool.objects.filter(cluster=cluster, name=holders.parse_name(pool_name, field=field))
+    pool = pools.select_related("cluster").first()
+    if pool is None:
+        raise errors.InvalidInput.for_field(
+            field, "unknown_pool", "the cluster has no such pool", pool_name
+        )
+    return Subject(pool=pool)
+
+
+def create_token(
+    owner: Any,
+    *,
+    author: events.Author = COMMAND,
+    validity: timedelta | None = None,
+    level: str = TokenLevel.ADMINISTER,
+    subject: Subject = ANYTHING,
+    description: str = "",
+) -> str:
+    """Create a token and return its text, of which the register stores only the digest.
+
+    Without a validity it is valid for TOKEN_DAYS. A trigger records the event, which names owner and author.
+    """
+    tokens: Any = AuthToken.objects
+    with events.recorded_by(author):
+        row, text = tokens.create(owner, **({} if validity is None else {"expiry": validity}))
+        TokenScope.objects.create(
+            token=row,
+            level=level,
+            cluster=subject.cluster,
+            pool=subject.pool,
+            description=description,
+        )
+    return str(text)

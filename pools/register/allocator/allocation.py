@@ -20,7 +20,7 @@ import orjson
 from django.db import DatabaseError, connection, transaction
 
 from pools.core import block_fields, errors
-from pools.core.demand import BlockDemand, Holder
+from pools.core.holders import BlockDemand, Holder
 from pools.models import Block, Pool
 from pools.models.blocks import BlockState
 from pools.models.fields import Now

@@ -13,7 +13,8 @@ from django.db import connection
 
 from pools.core import addresses, block_fields, blocks, errors
 from pools.core.block_fields import BlockAnswer
-from pools.core.demand import ENV, BlockDemand, Holder
+from pools.core.holders import ENVIRONMENT as ENV
+from pools.core.holders import BlockDemand, Holder
 from pools.models import Block, Pool, PoolCIDR
 from pools.models.blocks import BlockState
 from pools.models.pools import SINGLE

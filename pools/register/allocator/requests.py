@@ -1,4 +1,4 @@
-"""Allocation requests: record refusals, and queue requests that wait for space.
+"""Allocation requests: require an owner, record refusals, and queue requests that wait for space.
 
 A refusal writes only its event and the status of the environment (rule `exhaustion-is-definite`). A
 pending request is a row; workers retry it each cycle and when space is released.
@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import ip_network
 from typing import Any
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F, QuerySet
 
 from pools.clusters import recovery_mode
-from pools.core import errors
-from pools.models import AllocationRequest, Environment, Pool
+from pools.core import errors, holders
+from pools.core.block_fields import BlockAnswer
+from pools.core.holders import BlockDemand
+from pools.models import AllocationRequest, Block, Environment, Pool
+from pools.models.blocks import BlockState
 from pools.models.fields import Now
+from pools.models.pools import Category
 from pools.models.requests import RequestState
 from pools.platform import database, events, idempotency, process_metrics
-from pools.register.allocator import allocation, owners, window
+from pools.register.allocator import allocation, window
 from pools.sql import statements
 
 RETRY_EVERY = timedelta(seconds=30)
@@ -39,9 +44,9 @@ def allocate(
     """Allocate now, or with `wait` create a pending request if the pool is exhausted.
 
     Raises what `allocation.allocate` raises, PoolExhausted only without `wait`; InvalidInput
-    `owner_required` if org, env or the kind of holder is missing (pools/register/allocator/owners.py).
+    `owner_required` if org, env or the kind of holder is missing (pools/register/allocator/requests.py).
     """
-    owners.require_owner(pool_id, demand)
+    require_owner(pool_id, demand)
     started = time.perf_counter()
     try:
         return _allocate(pool_id, demand, author, key, wait=wait)
@@ -295,3 +300,74 @@ def end_cooldowns(*, limit: int = 5000) -> int:
 
 
 _END_COOLDOWNS = statements.read("pools/end_cooldowns")
+
+
+# Rule `owner-is-named`. The setting IPAM_ALLOW_UNOWNED_ALLOCATIONS relaxes it.
+OWNER_REQUIRED = "owner_required"
+_OWNER_FIELD = {Category.INSTANCE.value: "instance", Category.IPV4.value: holders.ENVIRONMENT}
+
+
+def require_owner(pool_id: int, block_demand: holders.BlockDemand) -> None:
+    """Raise InvalidInput `owner_required` with every field that is missing or has a wrong value."""
+    if settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS:
+        return
+    try:
+        kind = _OWNER_FIELD.get(_category(pool_id))
+    except Pool.DoesNotExist:
+        return  # the allocator raises NotFound
+    if kind is None:
+        return
+    problems = list(_find_owner_problems(kind, block_demand))
+    if problems:
+        raise errors.InvalidInput.all(problems)
+
+
+@lru_cache(maxsize=65536)  # a category never changes, and ids of pools are not reused
+def _category(pool_id: int) -> str:
+    return Pool.objects.values_list("category", flat=True).get(pk=pool_id)
+
+
+def _find_owner_problems(kind: str, block_demand: holders.BlockDemand) -> list[errors.FieldProblem]:
+    subject = "an instance's address" if kind == "instance" else "a public IPv4 address"
+    problems = []
+    if not block_demand.org:
+        problems.append(
+            errors.FieldProblem("org", OWNER_REQUIRED, f"{subject} needs the org that it serves")
+        )
+    # A holder of the kind env is the environment itself.
+    if not block_demand.env and kind != holders.ENVIRONMENT:
+        problems.append(
+            errors.FieldProblem("env", OWNER_REQUIRED, f"{subject} needs the env that it serves")
+        )
+    for index, holder in enumerate(block_demand.holders):
+        if holder.kind != kind:
+            path = f"holders.{index}.kind" if len(block_demand.holders) > 1 else "holder.kind"
+            message = f"{subject} needs a holder of the kind {kind}"
+            problems.append(
+                errors.FieldProblem(
+                    path, OWNER_REQUIRED, message, errors.display_value(holder.kind)
+                )
+            )
+    return problems
+
+
+def hold_in_recovery(
+    pool_id: int, demand: BlockDemand, *, author: events.Author
+) -> list[BlockAnswer]:
+    """Record that the holder uses the block `demand.cidr`, although recovery mode stops allocations.
+
+    A cooldown of another holder does not prevent it. Raises what `allocation.allocate` raises for
+    one exact block, and Conflict if the register is not in recovery mode.
+    """
+    with events.recorded_by(author):
+        if recovery_mode.current_recovery() is None:
+            raise errors.Conflict(
+                "The register is not in recovery mode: allocate the block instead."
+            )
+        recovery_mode.allow_recording()
+        for block in Block.objects.filter(
+            pool_id=pool_id, cidr=str(demand.cidr), state=BlockState.COOLING
+        ):
+            allocation.skip_cooldown(block.pk, author=author)
+        result = allocation.allocate(pool_id, demand, author=author)
+    return result.blocks if isinstance(result, allocation.Allocation) else []

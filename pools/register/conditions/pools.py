@@ -15,8 +15,7 @@ from django.db.models import Count
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.core import shares
-from pools.core.forecast import ForecastState
+from pools.core.forecast import ForecastState, whole_percent
 from pools.models import AllocationRequest, Environment, Pool, PoolCIDR
 from pools.models.alerts import Level
 from pools.models.requests import RequestState
@@ -89,7 +88,7 @@ def _pool_conditions(
         )
     if _has_long_cooldown_queue(family_usage, (COOLING, subject) in active_levels):
         title = gettext("%(percent)s %% of pool %(pool)s is in cooldown") % {
-            "percent": shares.whole_percent(family_usage.cooling / allocatable),
+            "percent": whole_percent(family_usage.cooling / allocatable),
             "pool": name,
         }
         detail = gettext("%(cooling)s blocks are in cooldown, only %(free)s are free.") % {

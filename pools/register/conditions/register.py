@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.models import Delivery, Recovery, WebhookTarget
 from pools.models.alerts import DeliveryState, Level
-from pools.platform import audit, checks, database, scheduler
+from pools.platform import audit, checks, database
 from pools.platform.alerts import outbox
 from pools.platform.conditions import evaluation
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
@@ -34,7 +34,7 @@ _EXAMPLES = 5  # violations that their alert names
 
 def _stopped_scheduler(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     """Yield the condition of a stopped scheduler; `manage.py watch` evaluates it too."""
-    silence = scheduler.seconds_since_tick()
+    silence = evaluation.seconds_since_scheduler_tick()
     if silence is not None and silence > settings.IPAM_ALERT_SCHEDULER_SECONDS:
         detail = gettext(
             "Beat or the worker of the queue ipam.default is not running:"

@@ -25,6 +25,8 @@ from pools.models import (
     BlockEvent,
     Cluster,
     ClusterEvent,
+    Container,
+    ContainerEvent,
     Environment,
     EnvironmentEvent,
     FailureEvent,
@@ -38,8 +40,8 @@ from pools.models import (
 from pools.platform import events
 from pools.register import clusters, environments, journal, manifests, pools
 from pools.register.allocator import allocation, requests
-from pools.register.demo import plan
 from pools.register.leaks import references
+from pools.register.plan import containers
 
 FRANKFURT, BERLIN = "demo-frankfurt", "demo-berlin"
 CLUSTERS = (FRANKFURT, BERLIN)
@@ -109,7 +111,7 @@ def load() -> bool:
         # In the order of time, so that the numbers of the events are in that order too.
         further = (step for part in PARTS for step in part.steps())
         with _clock_moved_back(91):
-            plan.load(author=AUTHOR)
+            load_containers(author=AUTHOR)
         steps = [*_frankfurt(), *_berlin(), *further]
         for step in sorted(steps, key=lambda step: -step.days_ago):
             with _clock_moved_back(step.days_ago):
@@ -133,7 +135,7 @@ def clear() -> int:
                 part.forget(cluster)
             _delete_cluster(cluster)
         if demo_clusters:
-            plan.forget()
+            forget_containers()
         cursor.execute("SELECT set_config('ipam.forget', '', true)")
     return len(demo_clusters)
 
@@ -325,3 +327,38 @@ def _delete_cluster(cluster: Cluster) -> None:
         ClusterEvent.objects.filter(pgh_obj_id=cluster_id).delete()
         EnvironmentEvent.objects.filter(cluster_id=cluster_id).delete()
         JournalEntryEvent.objects.filter(cluster_id=cluster_id).delete()
+
+
+_CONTAINERS = {
+    "10.0.0.0/8": ("Data centres", "All sites."),
+    "10.32.0.0/11": ("Frankfurt", "Pods of the clusters in Frankfurt."),
+    "10.64.0.0/11": ("Berlin", "Planned for pods of the clusters in Berlin."),
+    "10.99.0.0/16": ("Laboratory", "VMs of the laboratory."),
+    "203.0.113.0/24": ("Public", "Bought addresses."),
+}
+_CONTAINER_MARK = (
+    "Demo fleet."  # begins each description, so that only these containers are deleted
+)
+
+
+def load_containers(*, author: events.Author) -> None:
+    """Create the containers that do not exist yet."""
+    for text, (name, description) in _CONTAINERS.items():
+        if not Container.objects.filter(cidr=text, space=None).exists():
+            containers.create(
+                addresses.parse_cidr(text),
+                author=author,
+                name=name,
+                description=f"{_CONTAINER_MARK} {description}",
+            )
+
+
+def forget_containers() -> None:
+    """Delete the containers and their events."""
+    rows = Container.objects.filter(
+        space=None, cidr__in=list(_CONTAINERS), description__startswith=_CONTAINER_MARK
+    )
+    ids = list(rows.values_list("pk", flat=True))
+    rows.delete()
+    with pgtrigger.ignore():
+        ContainerEvent.objects.filter(pgh_obj_id__in=ids).delete()

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from pools.core import addresses, block_fields, errors, timestamps
+from pools.core import addresses, block_fields, errors, holders
 from pools.models import AddressSpace, BlockEvent, ClusterEvent, Pool, PoolEvent
 from pools.models.blocks import LIVE
 from pools.platform import database
@@ -72,7 +72,7 @@ def parse_past_time(value: str, field: str = "") -> datetime:
     Up to AHEAD in the future is accepted, because clocks differ. Raises InvalidInput `time`,
     `future_time`.
     """
-    moment = timestamps.parse_timestamp(value, field=field)
+    moment = holders.parse_timestamp(value, field=field)
     if moment > database.now() + AHEAD:
         message = "the time must not be in the future"
         raise errors.InvalidInput.for_field(field, "future_time", message, value)

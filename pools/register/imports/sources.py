@@ -13,7 +13,7 @@ from pools.models import NetBoxSource, RegisterImport
 from pools.models.fields import Clock, Now
 from pools.models.imports import ImportStatus as Status
 from pools.models.imports import RowStatus
-from pools.platform import database, events, versions
+from pools.platform import database, events
 from pools.platform.outbound import secrets, webhook_post
 from pools.platform.outbound.credentials import Access
 from pools.register.imports import netbox
@@ -67,7 +67,7 @@ def change(
     *,
     token: str | None = None,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> NetBoxSource:
     """Change a source; without `token` it keeps its own. Raises NotFound, VersionMismatch, AlreadyExists.
 
@@ -75,7 +75,7 @@ def change(
     """
     with events.recorded_by(author):
         source = _locked(source_id)
-        versions.require(source, version)
+        database.require_version(source, version)
         if values.get("url", source.url) != source.url and token is None:
             message = "another URL needs the token again"
             raise errors.InvalidInput.for_field("token", "required", message)

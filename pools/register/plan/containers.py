@@ -12,7 +12,7 @@ from django.db import connection, models
 
 from pools.core import addresses, errors
 from pools.models import AddressSpace, Container
-from pools.platform import advisory_locks, database, events, versions
+from pools.platform import advisory_locks, database, events
 from pools.platform.attributes import values as attribute_values
 
 
@@ -53,7 +53,7 @@ def change(
     values: Mapping[str, object],
     *,
     author: events.Author,
-    version: versions.Version = None,
+    version: database.Version = None,
 ) -> Container:
     """Change the CIDR, the name, the description or the attributes.
 
@@ -72,7 +72,7 @@ def change(
     return container
 
 
-def delete(container_id: int, *, author: events.Author, version: versions.Version = None) -> None:
+def delete(container_id: int, *, author: events.Author, version: database.Version = None) -> None:
     """Delete a container; what is inside stays. Raises NotFound, VersionMismatch."""
     with events.recorded_by(author):
         lock_plan()
@@ -88,12 +88,12 @@ def find_space(text: str) -> AddressSpace | None:
     return spaces.filter(cluster__name=cluster, name=name).first()
 
 
-def _get_locked(container_id: int, version: versions.Version) -> Container:
+def _get_locked(container_id: int, version: database.Version) -> Container:
     rows: models.QuerySet[Container] = Container.objects.select_related("space__cluster")
     container = rows.filter(pk=container_id).first()
     if container is None:
         raise errors.NotFound("There is no such network container.")
-    versions.require(container, version)
+    database.require_version(container, version)
     return container
 
 

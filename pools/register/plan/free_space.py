@@ -1,4 +1,4 @@
-"""The part of the address plan that somebody looks at, and the free parts of its containers."""
+"""The part of the address plan that somebody looks at, free parts of its containers, free blocks near an address."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 
 from django.db.models import Q
 
-from pools.core import addresses, errors, free_prefixes
-from pools.models import AddressSpace, Cluster, Container, ObservedCIDR, PoolCIDR
+from pools.core import addresses, blocks, errors, free_prefixes
+from pools.models import AddressSpace, Block, Cluster, Container, ObservedCIDR, PoolCIDR
+from pools.models.blocks import LIVE
 from pools.platform import database
+from pools.register.allocator import window
 from pools.sql import statements
 
 
@@ -119,3 +121,35 @@ def check_length(parent: addresses.Network, length: int) -> None:
         if parent.prefixlen == parent.max_prefixlen:
             message = f"{parent} is a single address, which has no parts"
         raise errors.InvalidInput.for_field("prefix_length", "prefix_length", message, length)
+
+
+REACH = 128  # blocks searched on each side
+
+
+def nearest_free_blocks(
+    cidr: PoolCIDR, address: addresses.Address, count: int
+) -> list[addresses.Network]:
+    """Return up to `count` free blocks of the CIDR that are nearest to the address, in order."""
+    grid = window.layout(cidr)
+    center = grid.index_of_address(address)
+    first, last = max(0, center - REACH), min(grid.count - 1, center + REACH)
+    ranges = [
+        addresses.AddressRange(reserved_range.first, reserved_range.last)
+        for reserved_range in cidr.reserved_ranges.all()
+    ]
+    used = Block.objects.filter(
+        space=cidr.space_id,
+        cidr__gte=str(grid.block_at(first)),
+        cidr__lte=str(grid.block_at(last)),
+        state__in=LIVE,
+    )
+    holes = [
+        blocks.Span(index, index)
+        for index in map(grid.index_of, used.values_list("cidr", flat=True))
+    ]
+    searched = [blocks.Span(first, last)]
+    outside = blocks.subtract([blocks.Span(0, grid.count - 1)], searched)
+    free = blocks.subtract(grid.allocatable(ranges), [*outside, *holes])
+    indexes = (index for span in free for index in range(span.first, span.last + 1))
+    nearest = sorted(indexes, key=lambda index: (abs(index - center), index))[:count]
+    return [grid.block_at(index) for index in sorted(nearest)]

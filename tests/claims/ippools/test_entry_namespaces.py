@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claims.entries import search
+from claims.entries import entries
 from claims.models import Entry
 from pools.register.demo import demo
 
@@ -12,10 +12,10 @@ pytestmark = pytest.mark.django_db
 
 
 def test_used_namespaces_are_the_distinct_ones() -> None:
-    assert search.used_namespaces(5) == []
+    assert entries.used_namespaces(5) == []
     demo.load()
     names = Entry.objects.exclude(namespace="").order_by("namespace")
     expected = list(names.values_list("namespace", flat=True).distinct())
     assert len(expected) > 1
-    assert search.used_namespaces(500) == expected
-    assert search.used_namespaces(1) == expected[:1]
+    assert entries.used_namespaces(500) == expected
+    assert entries.used_namespaces(1) == expected[:1]

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from claims.networks import networks
-from pools.core.demand import BlockDemand, Holder
+from pools.core.holders import BlockDemand, Holder
 from pools.models import Block
 from pools.register.allocator import allocation
 from tests.checks import conftest as checks

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from claims.models import Decision
-from claims.workloads import webhook_decisions
+from claims.workloads import vm_lookup
 from pools.webhooks import register
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, review, world
@@ -18,14 +18,14 @@ from tests.core.vm_world import MAC, pod
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # Read before the tests begin, which are given more time than an API server gives.
-LIMITS = (register.STATEMENT_MS, webhook_decisions.WAIT_MS)
+LIMITS = (register.STATEMENT_MS, vm_lookup.WAIT_MS)
 
 
 @pytest.fixture(autouse=True)
 def _as_in_production(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(LIMITS) < 1000
     monkeypatch.setattr(register, "STATEMENT_MS", LIMITS[0])
-    monkeypatch.setattr(webhook_decisions, "WAIT_MS", LIMITS[1])
+    monkeypatch.setattr(vm_lookup, "WAIT_MS", LIMITS[1])
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from claims import tasks
 from claims.models import Decision, IPPool
-from claims.workloads import webhook_decisions
+from claims.workloads import vm_lookup
 from pools.platform import database
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, world
@@ -58,14 +58,14 @@ def test_a_launcher_pod_without_a_vm(door: Door) -> None:
 
 
 def test_long_names_are_cut(door: Door) -> None:
-    webhook_decisions.record(door.cluster.pk, path="mutate-pods", code="x", message="m" * 2000)
+    vm_lookup.record_decision(door.cluster.pk, path="mutate-pods", code="x", message="m" * 2000)
     assert len(Decision.objects.get().message) == 1000
 
 
 def test_what_an_annotation_said_is_recorded_without_secrets(door: Door) -> None:
     secret = "token=abcdef0123456789"
     patch = [{"op": "add", "path": "/metadata", "value": f"a {secret}"}]
-    webhook_decisions.record(
+    vm_lookup.record_decision(
         door.cluster.pk, path="mutate-pods", code="x", message=f"no MAC: {secret}", patch=patch
     )
     decision = Decision.objects.get()

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.models import Decision, NetworkSettings
-from claims.networks import settings
+from claims.workloads import vm_lookup
 from tests import factories, people
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, world
@@ -100,7 +100,7 @@ def test_who_may(door: Door) -> None:
 @pytest.mark.exhaustive
 def test_the_settings_of_many_clusters_are_on_pages() -> None:
     clusters = [factories.cluster() for _ in range(101)]
-    settings.change(clusters[0], {"default_nad_name": "other"}, author=factories.BY)
+    vm_lookup.change_settings(clusters[0], {"default_nad_name": "other"}, author=factories.BY)
     browser = _browser("viewer")
     first, second = (browser.get(reverse(SETTINGS, query={"page": page})) for page in (1, 2))
     rows = [*first.context["settings_of_rows"], *second.context["settings_of_rows"]]
