@@ -309,7 +309,7 @@ class RealCluster:
         spec = definition["spec"]
         for version in (version["name"] for version in spec["versions"] if version["served"]):
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while not self._serves(
                 path, f"/apis/{spec['group']}/{version}", spec["names"]["plural"]
             ):
@@ -334,7 +334,7 @@ class RealCluster:
 
     def await_unserved(self, group: str, plural: str) -> None:
         """The list of groups, and what each of them serves, follow one after the other."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while time.monotonic() < until:
             versions = [
                 version["groupVersion"]
@@ -368,7 +368,7 @@ class RealCluster:
 
         A busy server may forget a group for a moment after a definition of it came.
         """
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while True:
             with contextlib.suppress(RuntimeError):
                 resources: list[Manifest] = self.request("GET", base)["resources"]
