@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from allauth.account import stages
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.authentication import get_authentication_records
 from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -36,11 +36,12 @@ class AccountAdapter(DefaultAccountAdapter):
         request.session[_PASSWORD] = user.get_session_auth_hash()
         return super().pre_login(request, user, **options)
 
-    def get_login_stages(self) -> list[str]:
-        return [*super().get_login_stages(), "ipam_site.sign_on.adapters.PasswordUnchanged"]
-
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Sign in, and record in the session which second factor was shown."""
+        """Sign in, and record in the session which second factor was shown, unless the password was replaced before."""
+        began_with = request.session.pop(_PASSWORD, "")
+        if not constant_time_compare(began_with, user.get_session_auth_hash()):
+            request.session.flush()
+            raise ImmediateHttpResponse(redirect("admin:login"))
         shown = [
             record["id"]
             for record in get_authentication_records(request, user)
@@ -65,19 +66,6 @@ class AccountAdapter(DefaultAccountAdapter):
         return True
 
 
-class PasswordUnchanged(stages.LoginStage):
-    """Refuses a sign-in whose password was replaced before its second factor was right."""
-
-    key = "password_unchanged"
-
-    def handle(self) -> tuple[HttpResponse | None, bool]:
-        user: Any = self.login.user
-        began_with = self.request.session.pop(_PASSWORD, "")
-        if constant_time_compare(began_with, user.get_session_auth_hash()):
-            return None, True
-        return redirect("admin:login"), False
-
-
 class SecondFactorAdapter(DefaultMFAAdapter):
     error_messages = {
         **DefaultMFAAdapter.error_messages,
@@ -95,6 +83,3 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     def is_mfa_enabled(self, user: Any, types: Any = None) -> bool:
         """Return True if the account has a second factor of these types; a directory account has its own there."""
         return not second_factor.is_of_directory(user) and super().is_mfa_enabled(user, types)
-
-    def _get_site_name(self) -> str:
-        return "Cadastre"
