@@ -249,6 +249,7 @@ MFA_FORMS = {
 }
 SOCIALACCOUNT_ADAPTER = "ipam_site.sign_on.oidc.DirectoryAdapter"
 SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 10  # seconds
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

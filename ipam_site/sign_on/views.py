@@ -52,5 +52,5 @@ def _answer(
         return redirect("admin:login")
     try:
         return respond(oidc.OIDCClient(request))
-    except (requests.RequestException, OAuth2Error) as error:
+    except (requests.RequestException, OAuth2Error, *oidc.NOT_AS_SPECIFIED) as error:
         return oidc.failure(error)
