@@ -1,11 +1,10 @@
-"""Whom attempts to sign in are counted for, and what says that there were too many."""
+"""Whom attempts to sign in are counted for, and the page that says that there were too many."""
 
 from __future__ import annotations
 
 import math
 
 from allauth.core.exceptions import ImmediateHttpResponse
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 
@@ -18,19 +17,13 @@ def count(request: HttpRequest, name: str) -> login_limits.Attempt:
     """Count an attempt of an account; above the limit the answer of the request is a page with 429."""
     attempt = login_limits.count_attempt(name, authentication.client_address(request))
     if attempt.retry_after:
-        text = str(too_many(attempt.retry_after).message)
-        response = error_pages.plain(429, text, title=gettext("Sign-in refused"))
-        response.headers["Retry-After"] = str(attempt.retry_after)
-        raise ImmediateHttpResponse(response)
+        minutes = math.ceil(attempt.retry_after / 60)
+        text = ngettext(
+            "Too many sign-ins have failed. Try again in %(minutes)d minute.",
+            "Too many sign-ins have failed. Try again in %(minutes)d minutes.",
+            minutes,
+        )
+        page = error_pages.plain(429, text % {"minutes": minutes}, title=gettext("Sign-in refused"))
+        page.headers["Retry-After"] = str(attempt.retry_after)
+        raise ImmediateHttpResponse(page)
     return attempt
-
-
-def too_many(retry_after: int) -> ValidationError:
-    """Return the error of an attempt above the limit; `retry_after` is in seconds."""
-    minutes = math.ceil(retry_after / 60)
-    message = ngettext(
-        "Too many sign-ins have failed. Try again in %(minutes)d minute.",
-        "Too many sign-ins have failed. Try again in %(minutes)d minutes.",
-        minutes,
-    )
-    return ValidationError(message % {"minutes": minutes}, code="too_many_attempts")
