@@ -23,7 +23,7 @@ from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
 from claims.access import cluster_owners, directory
-from ipam_site.sign_on import attempts, oidc, views
+from ipam_site.sign_on import adapters, oidc
 from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
 from pools.platform import login_limits, second_factor
 
@@ -43,7 +43,7 @@ class SignIn(forms.AuthenticationForm):
         name = str(self.cleaned_data.get("username", ""))
         if self.request is None or not name or not self.cleaned_data.get("password"):
             return super().clean()
-        attempt = attempts.count(self.request, name)
+        attempt = adapters.count_attempt(self.request, name)
         try:
             cleaned = super().clean()
         except directory.SignInRefused as refusal:
@@ -99,7 +99,7 @@ class Site(sites.UnfoldAdminSite):
         """Return the sign-in page, with the ways to sign in that this site has."""
         next_url = request.GET.get(REDIRECT_FIELD_NAME, "")
         sign_on = {
-            "sign_on_url": views.start_url(next_url),
+            "sign_on_url": oidc.start_url(next_url),
             "sign_on_name": settings.IPAM_OIDC_NAME,
             "has_passkeys": Authenticator.objects.filter(type="webauthn").exists(),
             "redirect_field": format_html('<input type="hidden" name="next" value="{}">', next_url),

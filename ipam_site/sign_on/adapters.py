@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -13,12 +14,31 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from ipam_site.sign_on import attempts, gate
+from ipam_site.http import error_pages
+from ipam_site.sign_on import gate
 from pools.platform import login_limits, second_factor
+from pools.platform.rest import authentication
 
 _PASSWORD = "sign_on_password"  # noqa: S105  # in the session: the password hash with which a sign-in began
+
+
+def count_attempt(request: HttpRequest, name: str) -> login_limits.Attempt:
+    """Count an attempt of an account; above the limit the answer of the request is a page with 429."""
+    attempt = login_limits.count_attempt(name, authentication.client_address(request))
+    if attempt.retry_after:
+        minutes = math.ceil(attempt.retry_after / 60)
+        text = ngettext(
+            "Too many sign-ins have failed. Try again in %(minutes)d minute.",
+            "Too many sign-ins have failed. Try again in %(minutes)d minutes.",
+            minutes,
+        )
+        page = error_pages.plain(429, text % {"minutes": minutes}, title=gettext("Sign-in refused"))
+        page.headers["Retry-After"] = str(attempt.retry_after)
+        raise ImmediateHttpResponse(page)
+    return attempt
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -59,7 +79,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def reauthenticate(self, user: Any, password: str) -> bool:
         """Return True if the password is that of the signed-in user; wrong ones count as failed sign-ins."""
-        attempt = attempts.count(context.request, user.get_username())
+        attempt = count_attempt(context.request, user.get_username())
         if not user.check_password(password):
             return False
         login_limits.record_success(attempt)

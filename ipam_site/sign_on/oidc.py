@@ -22,14 +22,18 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapt
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
 from allauth.socialaccount.providers.base import AuthProcess
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
+from django.contrib import auth
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext
+from django.views.decorators import http
 
 from claims.access import directory
 from claims.access.directory import Person
@@ -45,7 +49,7 @@ _LEEWAY = 60  # seconds by which clocks may differ
 _REQUIRED = ["iss", "sub", "aud", "exp", "iat", "nonce"]
 _LONGEST_SUBJECT = 255  # OpenID Connect Core, 2
 # What an answer raises that lacks something, or has it of another type.
-NOT_AS_SPECIFIED = (KeyError, TypeError, AttributeError, ValueError, jwt.PyJWTError)
+_NOT_AS_SPECIFIED = (KeyError, TypeError, AttributeError, ValueError, jwt.PyJWTError)
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +64,7 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """Return what the provider says of itself. Raises AnswerInvalid, requests.RequestException, NOT_AS_SPECIFIED."""
+        """Return what the provider says of itself. Raises AnswerInvalid, requests.RequestException, or an error of _NOT_AS_SPECIFIED."""
         metadata: dict[str, Any] = super().openid_config
         if metadata["issuer"].rstrip("/") != settings.IPAM_OIDC_ISSUER.rstrip("/"):
             raise AnswerInvalid(f"the provider calls itself {metadata['issuer']!r}")
@@ -69,16 +73,6 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
             if not str(metadata.get(name, "")).startswith("https://"):
                 raise AnswerInvalid(f"the provider's {name} is no https URL")
         return metadata
-
-    @property
-    def basic_auth(self) -> bool:  # type: ignore[override]  # as in allauth's own
-        methods = self.openid_config.get(
-            "token_endpoint_auth_methods_supported", ["client_secret_basic"]
-        )
-        return bool(settings.IPAM_OIDC_CLIENT_SECRET) and "client_secret_post" not in methods
-
-    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:  # noqa: ARG002  # allauth's signature
-        return request.build_absolute_uri(reverse("sign_on_callback"))
 
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: Any, **options: Any
@@ -182,7 +176,7 @@ class DirectoryAdapter(DefaultSocialAccountAdapter):
         return OIDCProvider(request, app)
 
     def get_requests_session(self) -> requests.Session:
-        session: requests.Session = super().get_requests_session()
+        session: requests.Session = super().get_requests_session()  # type: ignore[no-untyped-call]
         if ca_file := settings.IPAM_OIDC_CA_FILE:
             # For each request: REQUESTS_CA_BUNDLE would win over the session's own.
             session.request = functools.partial(session.request, verify=ca_file)  # type: ignore[method-assign]
@@ -215,8 +209,44 @@ class DirectoryAdapter(DefaultSocialAccountAdapter):
         raise ImmediateHttpResponse(response)
 
 
+# --- pages ----------------------------------------------------------------------------------------
+
+
 def is_enabled() -> bool:
     return bool(settings.IPAM_OIDC_ISSUER)
+
+
+def start_url(next_url: str) -> str:
+    """Return the URL of the button on the sign-in page, "" without OpenID Connect."""
+    if not is_enabled():
+        return ""
+    query = {auth.REDIRECT_FIELD_NAME: next_url} if next_url else {}
+    return str(add_query_params(reverse("sign_on"), query))
+
+
+@http.require_safe
+def start(request: HttpRequest) -> HttpResponse:
+    """Redirect to the provider."""
+    return _answer(request, OAuth2LoginView)
+
+
+@http.require_safe
+def callback(request: HttpRequest, provider_id: str) -> HttpResponse:  # noqa: ARG001  # there is one
+    """Sign in the person whom the provider's answer names."""
+    return _answer(request, OAuth2CallbackView)
+
+
+def _answer(request: HttpRequest, view: Any) -> HttpResponse:
+    if not is_enabled():
+        return redirect("admin:login")
+    client = OIDCClient(request)
+    try:
+        if "iss" in request.GET and request.GET["iss"] != client.openid_config["issuer"]:
+            raise AnswerInvalid("another provider has answered")  # RFC 9207
+        response: HttpResponse = view.adapter_view(client)(request)
+    except (requests.RequestException, OAuth2Error, *_NOT_AS_SPECIFIED) as error:
+        return failure(error)
+    return response
 
 
 def failure(error: Exception) -> HttpResponse:

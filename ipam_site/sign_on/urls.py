@@ -10,7 +10,7 @@ from allauth.mfa.totp import views as totp
 from django.contrib import admin
 from django.db import transaction
 from django.http import HttpResponse
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from ipam_site.sign_on import forms
 
@@ -25,7 +25,7 @@ class ActivateTOTP(totp.ActivateTOTPView):
         return response
 
 
-urlpatterns = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("second-factor/confirm/", account.reauthenticate, name="account_reauthenticate"),
     path("second-factor/totp/activate/", ActivateTOTP.as_view(), name="mfa_activate_totp"),
     path("second-factor/", include("allauth.mfa.urls")),
