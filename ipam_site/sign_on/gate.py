@@ -78,6 +78,12 @@ class SecondFactorMiddleware:
                 return self._lead_to_enrolment(request)
         return self._get_response(request)
 
+    def process_template_response(self, request: HttpRequest, response: Any) -> Any:
+        """Remove the object of a page: the frame of the admin would link to the list of its model, which has none."""
+        if request.path_info.startswith(PAGES):
+            response.context_data.pop("object", None)
+        return response
+
     def _manage(self, request: HttpRequest) -> HttpResponseBase:
         """Answer a page of the second factor; after a change this session rests on what the user has now."""
         user: Any = request.user
@@ -107,7 +113,6 @@ def theme(request: HttpRequest) -> dict[str, Any]:
     return {
         **admin.site.each_context(request),
         "title": gettext("Second factor"),
-        "show_back_button": False,  # it would lead to a list that allauth's model does not have
         "is_second_factor_missing": request.user.is_authenticated
         and not second_factor.is_enrolled(request.user)
         and second_factor.is_required(request.user),

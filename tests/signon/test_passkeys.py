@@ -404,6 +404,15 @@ def test_right_answers_leave_no_failures(olga: Owner) -> None:
     assert sum(LoginFailures.objects.values_list("failures", flat=True)) == 0
 
 
+def test_renaming(olga: Owner) -> None:
+    olga.confirm()
+    path = reverse("mfa_edit_webauthn", args=[PASSKEYS.get().pk])
+    assert 'value="laptop"' in olga.client.get(path).text
+    assert olga.client.post(path, {"name": "n" * 101}).status_code == 200
+    assert olga.client.post(path, {"name": "old laptop"}).status_code == 302
+    assert Event.objects.get(type="passkey.changed").message == "old laptop"
+
+
 def test_removing_needs_the_factor(olga: Owner) -> None:
     olga.add(Authenticator(), "key")
     key, laptop = (PASSKEYS.get(data__name=name).pk for name in ("key", "laptop"))
@@ -412,6 +421,7 @@ def test_removing_needs_the_factor(olga: Owner) -> None:
     olga.prove(other)
     assert other.post(path).headers["Location"].startswith("/admin/second-factor/reauthenticate/")
     assert PASSKEYS.count() == 2
+    assert "Remove" in olga.client.get(path).text
     assert olga.client.post(path).status_code == 302
     assert [row.pk for row in PASSKEYS.all()] == [laptop]
     assert Event.objects.get(type="passkey.deleted").message == "key"
