@@ -36,7 +36,7 @@ def record_shown(request: HttpRequest, ids: Sequence[int]) -> None:
 
 
 class ChallengeMiddleware:
-    """Let the challenge of a session be answered once, right or wrong, and in time; allauth forgets it when it was right."""
+    """Let the challenge of a session be answered once, right or wrong, and in time."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

@@ -64,7 +64,7 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """Return what the provider says of itself. Raises AnswerInvalid, requests.RequestException, or an error of _NOT_AS_SPECIFIED."""
+        """Return what the provider says of itself. Raises what `_answer` catches."""
         metadata: dict[str, Any] = super().openid_config
         if metadata["issuer"].rstrip("/") != settings.IPAM_OIDC_ISSUER.rstrip("/"):
             raise AnswerInvalid(f"the provider calls itself {metadata['issuer']!r}")
