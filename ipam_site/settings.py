@@ -180,6 +180,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     # After it: what a page of the second factor changes is committed here, and says so in a message.
+    "ipam_site.sign_on.gate.ChallengeMiddleware",
     "ipam_site.sign_on.gate.SecondFactorMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -225,7 +226,6 @@ ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_LOGIN_TIMEOUT = 600  # seconds between the password and the second factor
 ACCOUNT_REAUTHENTICATION_METHODS = ["password", "mfa"]
 ACCOUNT_RATE_LIMITS = False
-ACCOUNT_FORMS = {"reauthenticate": "ipam_site.sign_on.forms.PasswordAgainForm"}
 MFA_ADAPTER = "ipam_site.sign_on.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -236,7 +236,6 @@ MFA_RECOVERY_CODE_DIGITS = 16
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_RATE_LIMITS = False
 MFA_FORMS = {
-    "activate_totp": "ipam_site.sign_on.forms.ActivateForm",
     "authenticate": "ipam_site.sign_on.forms.CodeForm",
     "reauthenticate": "ipam_site.sign_on.forms.CodeAgainForm",
     "authenticate_webauthn": "ipam_site.sign_on.forms.PasskeyForm",
@@ -247,6 +246,7 @@ MFA_FORMS = {
 }
 SOCIALACCOUNT_ADAPTER = "ipam_site.sign_on.oidc.DirectoryAdapter"
 SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 10  # seconds
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -23,10 +23,9 @@ from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
 from claims.access import cluster_owners, directory
-from ipam_site.sign_on import attempts, oidc, views
+from ipam_site.sign_on import adapters, oidc
 from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
 from pools.platform import login_limits, second_factor
-from pools.platform.rest import authentication
 
 
 class PasswordRight(Exception):  # noqa: N818  # no error
@@ -38,21 +37,13 @@ class PasswordRight(Exception):  # noqa: N818  # no error
 
 
 class SignIn(forms.AuthenticationForm):
-    """Sign-in of staff, and of VM owners by RoleBindings of clusters, who need not be staff.
-
-    `retry_after` is the number of seconds to wait after too many failed attempts, else 0.
-    """
-
-    retry_after = 0
+    """Sign-in of staff, and of VM owners by RoleBindings of clusters, who need not be staff."""
 
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username", ""))
         if self.request is None or not name or not self.cleaned_data.get("password"):
             return super().clean()
-        attempt = login_limits.count_attempt(name, authentication.client_address(self.request))
-        if attempt.retry_after:
-            self.retry_after = attempt.retry_after
-            raise attempts.too_many(attempt.retry_after)
+        attempt = adapters.count_attempt(self.request, name)
         try:
             cleaned = super().clean()
         except directory.SignInRefused as refusal:
@@ -105,25 +96,20 @@ class Site(sites.UnfoldAdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Return the sign-in page, with 429 and Retry-After after too many failed attempts."""
+        """Return the sign-in page, with the ways to sign in that this site has."""
         next_url = request.GET.get(REDIRECT_FIELD_NAME, "")
         sign_on = {
-            "sign_on_url": views.start_url(next_url),
+            "sign_on_url": oidc.start_url(next_url),
             "sign_on_name": settings.IPAM_OIDC_NAME,
             "has_passkeys": Authenticator.objects.filter(type="webauthn").exists(),
             "redirect_field": format_html('<input type="hidden" name="next" value="{}">', next_url),
         }
         try:
-            response = super().login(request, {**sign_on, **(extra_context or {})})
+            return super().login(request, {**sign_on, **(extra_context or {})})
         except PasswordRight as right:
             target = get_next_redirect_url(request)
             signed_in: HttpResponse = perform_login(request, right.user, redirect_url=target)
             return signed_in
-        form = (getattr(response, "context_data", None) or {}).get("form")
-        if isinstance(form, SignIn) and form.retry_after:
-            response.status_code = 429
-            response.headers["Retry-After"] = str(form.retry_after)
-        return response
 
     def logout(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

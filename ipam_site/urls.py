@@ -7,8 +7,8 @@ from django.views.decorators import http
 from django.views.generic import base
 
 from ipam_site.http import metrics
+from ipam_site.sign_on import oidc
 from ipam_site.sign_on import urls as second_factor
-from ipam_site.sign_on import views as sign_on
 
 _ICON = base.RedirectView.as_view(url=static("cadastre/icon.svg"))
 
@@ -17,8 +17,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # Browsers request it for pages without an icon of their own.
     path("favicon.ico", http.require_safe(_ICON), name="favicon"),
     path("metrics", metrics.by_session),
-    path("sign-on/", sign_on.start, name="sign_on"),
-    path("sign-on/callback/", sign_on.callback, name="sign_on_callback"),
+    path("sign-on/", oidc.start, name="sign_on"),
+    path(
+        "sign-on/callback/",
+        oidc.callback,
+        {"provider_id": oidc.PROVIDER},
+        name="openid_connect_callback",
+    ),
     path("admin/", include(second_factor.urlpatterns)),
     path("admin/", admin.site.urls),
     path("admin/", include(second_factor.admin_names)),

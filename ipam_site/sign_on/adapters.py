@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from allauth.account import stages
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.authentication import get_authentication_records
 from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from ipam_site.sign_on import attempts, gate
+from ipam_site.http import error_pages
+from ipam_site.sign_on import gate
 from pools.platform import login_limits, second_factor
+from pools.platform.rest import authentication
 
 _PASSWORD = "sign_on_password"  # noqa: S105  # in the session: the password hash with which a sign-in began
+
+
+def count_attempt(request: HttpRequest, name: str) -> login_limits.Attempt:
+    """Count an attempt of an account; above the limit the answer of the request is a page with 429."""
+    attempt = login_limits.count_attempt(name, authentication.client_address(request))
+    if attempt.retry_after:
+        minutes = math.ceil(attempt.retry_after / 60)
+        text = ngettext(
+            "Too many sign-ins have failed. Try again in %(minutes)d minute.",
+            "Too many sign-ins have failed. Try again in %(minutes)d minutes.",
+            minutes,
+        )
+        page = error_pages.plain(429, text % {"minutes": minutes}, title=gettext("Sign-in refused"))
+        page.headers["Retry-After"] = str(attempt.retry_after)
+        raise ImmediateHttpResponse(page)
+    return attempt
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -36,11 +56,12 @@ class AccountAdapter(DefaultAccountAdapter):
         request.session[_PASSWORD] = user.get_session_auth_hash()
         return super().pre_login(request, user, **options)
 
-    def get_login_stages(self) -> list[str]:
-        return [*super().get_login_stages(), "ipam_site.sign_on.adapters.PasswordUnchanged"]
-
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Sign in, and record in the session which second factor was shown."""
+        """Sign in, and record in the session which second factor was shown, unless the password was replaced before."""
+        began_with = request.session.pop(_PASSWORD, "")
+        if not constant_time_compare(began_with, user.get_session_auth_hash()):
+            request.session.flush()
+            raise ImmediateHttpResponse(redirect("admin:login"))
         shown = [
             record["id"]
             for record in get_authentication_records(request, user)
@@ -58,24 +79,11 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def reauthenticate(self, user: Any, password: str) -> bool:
         """Return True if the password is that of the signed-in user; wrong ones count as failed sign-ins."""
-        attempt = attempts.count(context.request, user.get_username())
+        attempt = count_attempt(context.request, user.get_username())
         if not user.check_password(password):
             return False
         login_limits.record_success(attempt)
         return True
-
-
-class PasswordUnchanged(stages.LoginStage):
-    """Refuses a sign-in whose password was replaced before its second factor was right."""
-
-    key = "password_unchanged"
-
-    def handle(self) -> tuple[HttpResponse | None, bool]:
-        user: Any = self.login.user
-        began_with = self.request.session.pop(_PASSWORD, "")
-        if constant_time_compare(began_with, user.get_session_auth_hash()):
-            return None, True
-        return redirect("admin:login"), False
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):
@@ -95,6 +103,3 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     def is_mfa_enabled(self, user: Any, types: Any = None) -> bool:
         """Return True if the account has a second factor of these types; a directory account has its own there."""
         return not second_factor.is_of_directory(user) and super().is_mfa_enabled(user, types)
-
-    def _get_site_name(self) -> str:
-        return "Cadastre"

@@ -6,20 +6,16 @@ exact origin of this site, with a counter that grows.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 import struct
 import time
-from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
-from allauth.account.forms import ReauthenticateForm
 from allauth.core import context
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base import forms as base_forms
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.forms import ActivateTOTPForm
 from allauth.mfa.webauthn import forms as webauthn_forms
 from allauth.mfa.webauthn.internal import auth as webauthn
 from django import forms
@@ -29,29 +25,25 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold import widgets
 
 from claims.access import cluster_owners
 from ipam_site.http import problems
-from ipam_site.sign_on import attempts
+from ipam_site.sign_on import adapters
 from pools.platform import events, login_limits, second_factor
 from pools.platform.admin import forms as fields
 from pools.platform.outbound import faults
 
 _CODE_SECONDS = 90  # a code of an app is good for one step before and after its own
-_CHALLENGE_SECONDS = 300  # as long as browsers wait for a passkey by default
-_CHALLENGED_AT = "passkey_challenged_at"  # in the session
-# What fido2 raises for what it cannot read, or does not accept.
+# What fido2 and allauth raise for what they cannot read, or do not accept.
 _UNREADABLE = (
+    ValidationError,
     ValueError,
     TypeError,
-    KeyError,
-    IndexError,
+    LookupError,
     AttributeError,
     AssertionError,
-    OverflowError,
-    NotImplementedError,
-    RecursionError,
+    ArithmeticError,
+    RuntimeError,
     struct.error,
 )
 
@@ -73,7 +65,7 @@ class _Code:
     cleaned_data: dict[str, Any]
 
     def clean_code(self) -> str:
-        attempt = attempts.count(context.request, self.user.get_username())
+        attempt = adapters.count_attempt(context.request, self.user.get_username())
         with events.recorded_by(_author(self.user)):
             is_right = self._verify()
         if not is_right:
@@ -132,22 +124,6 @@ class CodeAgainForm(_Code, base_forms.ReauthenticateForm):
     code = _code_field()
 
 
-class ActivateForm(ActivateTOTPForm):
-    code = forms.CharField(
-        label=_("Code"), max_length=40, widget=fields.text(autocomplete="one-time-code")
-    )
-
-
-class PasswordAgainForm(ReauthenticateForm):
-    password = forms.CharField(  # type: ignore[assignment]  # with the admin's widget
-        label=_("Password"),
-        strip=False,
-        max_length=4096,
-        widget=widgets.UnfoldAdminPasswordWidget(attrs={"autocomplete": "current-password"}),
-        help_text=_("Your password of this site."),
-    )
-
-
 # --- passkeys -------------------------------------------------------------------------------------
 
 
@@ -178,16 +154,15 @@ class _Passkey:
         form: Any = super()
         self.user = self.user or _owner(credential)
         # Passkeys of nobody share a limit.
-        attempt = attempts.count(request, self.user.get_username() if self.user else "")
+        attempt = adapters.count_attempt(request, self.user.get_username() if self.user else "")
         if self.user is None or (self.passwordless and not _may_sign_in(self.user)):
             raise _refused()
         try:
-            with _challenge(request):
-                response = webauthn.parse_authentication_response(credential).response
-                _require_origin(request, response.client_data)
-                authenticator: Authenticator = form.clean_credential()
-                count = response.authenticator_data.counter
-        except (*_UNREADABLE, ValidationError) as error:
+            response = webauthn.parse_authentication_response(credential).response
+            _require_origin(request, response.client_data)
+            authenticator: Authenticator = form.clean_credential()
+            count = response.authenticator_data.counter
+        except _UNREADABLE as error:
             log.warning("a passkey was refused: %s", error)
             raise _refused() from error
         _count(authenticator, count, _author(self.user, str(self.reason)))
@@ -236,11 +211,12 @@ class AddPasskeyForm(webauthn_forms.AddWebAuthnForm):
 
     def clean_credential(self) -> dict[str, Any]:
         """Return what is stored of the answer: nothing but the parts that are verified."""
+        if self.errors:  # of the name
+            return {}
         try:
-            with _challenge(context.request):
-                parts = _stored_parts(context.request, self.cleaned_data["credential"])
-                webauthn.complete_registration(parts)
-        except (*_UNREADABLE, ValidationError) as error:
+            parts = _stored_parts(context.request, self.cleaned_data["credential"])
+            webauthn.complete_registration(parts)
+        except _UNREADABLE as error:
             log.warning("a passkey was not enrolled: %s", error)
             raise _refused() from error
         return parts
@@ -263,27 +239,10 @@ def _refused() -> ValidationError:
     )
 
 
-def date_challenge(request: HttpRequest, last: Any) -> None:
-    """Record when the session was given its challenge, if this is another than the last one."""
-    if webauthn.get_state() != last:
-        request.session[_CHALLENGED_AT] = time.time()
-
-
-@contextlib.contextmanager
-def _challenge(request: HttpRequest) -> Iterator[None]:
-    """Let one answer be verified, right or wrong, against the challenge of the session. Raises ValueError if it is late."""
-    try:
-        if time.time() - request.session.get(_CHALLENGED_AT, 0) > _CHALLENGE_SECONDS:
-            raise ValueError("the challenge has expired")
-        yield
-    finally:
-        webauthn.clear_state()
-
-
 def _owner(credential: Any) -> User | None:
     try:
         user: Any = webauthn.extract_user_from_response(credential)
-    except (*_UNREADABLE, ValidationError):
+    except _UNREADABLE:
         return None
     return cast("User", user)
 

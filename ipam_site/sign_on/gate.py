@@ -1,10 +1,15 @@
-"""What a session may reach: nothing with another second factor than it has shown, or one that is still to be enrolled."""
+"""What a session may reach: nothing with another second factor than it has shown, or one that is still to be enrolled.
+
+And how long a passkey has to sign what the session remembers: once, for five minutes.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from allauth.mfa.webauthn.internal.auth import STATE_SESSION_KEY
 from django.conf import settings
 from django.contrib import admin, auth
 from django.core.exceptions import PermissionDenied
@@ -21,11 +26,33 @@ from pools.platform.admin import pages
 BACKEND = "ipam_site.backends.Accounts"
 PAGES = f"{ADMIN}second-factor/"
 _SHOWN = "second_factor"  # in the session: ids of app, passkeys or recovery codes that were shown
+_CHALLENGED_AT = "passkey_challenged_at"  # in the session
+_CHALLENGE_SECONDS = 300  # as long as browsers wait for a passkey by default
 
 
 def record_shown(request: HttpRequest, ids: Sequence[int]) -> None:
     """Record in the session what was shown. Sessions that have shown nothing of what the user has, end."""
     request.session[_SHOWN] = list(ids)
+
+
+class ChallengeMiddleware:
+    """Let the challenge of a session be answered once, right or wrong, and in time."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(PAGES):
+            return self._get_response(request)
+        challenge = request.session.get(STATE_SESSION_KEY)
+        if time.time() - request.session.get(_CHALLENGED_AT, 0) > _CHALLENGE_SECONDS:
+            request.session.pop(STATE_SESSION_KEY, None)
+        response = self._get_response(request)
+        if request.session.get(STATE_SESSION_KEY) != challenge:
+            request.session[_CHALLENGED_AT] = time.time()
+        elif "credential" in request.POST:
+            request.session.pop(STATE_SESSION_KEY, None)
+        return response
 
 
 class SecondFactorMiddleware:
@@ -50,6 +77,12 @@ class SecondFactorMiddleware:
             elif not user.authenticator_ids and second_factor.is_required(user):
                 return self._lead_to_enrolment(request)
         return self._get_response(request)
+
+    def process_template_response(self, request: HttpRequest, response: Any) -> Any:
+        """Remove the object of a page: the frame of the admin would link to the list of its model, which has none."""
+        if request.path_info.startswith(PAGES):
+            response.context_data.pop("object", None)
+        return response
 
     def _manage(self, request: HttpRequest) -> HttpResponseBase:
         """Answer a page of the second factor; after a change this session rests on what the user has now."""

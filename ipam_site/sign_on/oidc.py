@@ -7,10 +7,10 @@ which turns groups into roles and namespaces; allauth's own table of accounts st
 
 from __future__ import annotations
 
+import functools
 import logging
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from typing import Any
 
 import jwt
@@ -22,14 +22,18 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapt
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
 from allauth.socialaccount.providers.base import AuthProcess
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
+from django.contrib import auth
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext
+from django.views.decorators import http
 
 from claims.access import directory
 from claims.access.directory import Person
@@ -42,7 +46,6 @@ PROVIDER = "sign-on"
 LOGOUT_URL = "sign_on_logout_url"  # in the session: where the person signs out at the provider
 _ALGORITHMS = ["RS256", "ES256"]
 _LEEWAY = 60  # seconds by which clocks may differ
-_TIMEOUT = 10
 _REQUIRED = ["iss", "sub", "aud", "exp", "iat", "nonce"]
 _LONGEST_SUBJECT = 255  # OpenID Connect Core, 2
 # What an answer raises that lacks something, or has it of another type.
@@ -55,60 +58,32 @@ class AnswerInvalid(OAuth2Error):
     """The provider's answer is not one that this site may accept; the text is for the log."""
 
 
-class _Session(requests.Session):
-    def request(self, *args: Any, **options: Any) -> requests.Response:
-        # For each request: REQUESTS_CA_BUNDLE would win over the session's own.
-        if settings.IPAM_OIDC_CA_FILE:
-            options["verify"] = settings.IPAM_OIDC_CA_FILE
-        return super().request(*args, **{"timeout": _TIMEOUT, **options})
-
-
 class OIDCClient(OpenIDConnectOAuth2Adapter):
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(request, PROVIDER)
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """Return what the provider says of itself. Raises AnswerInvalid, requests.RequestException."""
-        with _as_specified():
-            metadata: dict[str, Any] = super().openid_config
-            if metadata["issuer"].rstrip("/") != settings.IPAM_OIDC_ISSUER.rstrip("/"):
-                raise AnswerInvalid(f"the provider calls itself {metadata['issuer']!r}")
-            needed = {"authorization_endpoint", "token_endpoint", "jwks_uri"}
-            for name in needed | (metadata.keys() & {"userinfo_endpoint"}):
-                if not str(metadata.get(name, "")).startswith("https://"):
-                    raise AnswerInvalid(f"the provider's {name} is no https URL")
+        """Return what the provider says of itself. Raises what `_answer` catches."""
+        metadata: dict[str, Any] = super().openid_config
+        if metadata["issuer"].rstrip("/") != settings.IPAM_OIDC_ISSUER.rstrip("/"):
+            raise AnswerInvalid(f"the provider calls itself {metadata['issuer']!r}")
+        needed = {"authorization_endpoint", "token_endpoint", "jwks_uri"}
+        for name in needed | (metadata.keys() & {"userinfo_endpoint"}):
+            if not str(metadata.get(name, "")).startswith("https://"):
+                raise AnswerInvalid(f"the provider's {name} is no https URL")
         return metadata
-
-    @property
-    def basic_auth(self) -> bool:  # type: ignore[override]  # as in allauth's own
-        methods = self.openid_config.get(
-            "token_endpoint_auth_methods_supported", ["client_secret_basic"]
-        )
-        return bool(settings.IPAM_OIDC_CLIENT_SECRET) and "client_secret_post" not in methods
-
-    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:  # noqa: ARG002  # allauth's signature
-        return request.build_absolute_uri(reverse("sign_on_callback"))
-
-    def get_access_token_data(self, *args: Any, **options: Any) -> Any:
-        with _as_specified():
-            return super().get_access_token_data(*args, **options)
-
-    def parse_token(self, data: Any) -> Any:
-        with _as_specified():
-            return super().parse_token(data)  # type: ignore[no-untyped-call]
 
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: Any, **options: Any
     ) -> SocialLogin:
         """Return the claims of the person, in a form that allauth passes on to `pre_social_login`."""
-        with _as_specified():
-            id_token = options["response"].get("id_token")
-            if not id_token:
-                raise AnswerInvalid("the provider sent no ID token")
-            verified = self._decode_id_token(app, id_token)
-            _require_ours(verified, app.client_id)
-            claims = self._with_userinfo(verified, token.token)
+        id_token = options["response"].get("id_token")
+        if not id_token:
+            raise AnswerInvalid("the provider sent no ID token")
+        verified = self._decode_id_token(app, id_token)
+        _require_ours(verified, app.client_id)
+        claims = self._with_userinfo(verified, token.token)
         account = SocialAccount(
             provider=PROVIDER,
             uid=claims["sub"],
@@ -118,25 +93,19 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
 
     def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
         """Return the verified claims; allauth's own does not look at the signature."""
-        metadata, kid = self.openid_config, jwt.get_unverified_header(id_token).get("kid")
         with get_adapter().get_requests_session() as session:
-            response = session.get(metadata["jwks_uri"])
+            response = session.get(self.openid_config["jwks_uri"])
             response.raise_for_status()
-        keys = jwt.PyJWKSet.from_dict(response.json()).keys  # without those that cannot be read
-        for key in keys:
-            if key.key_type not in {"RSA", "EC"} or kid not in {None, key.key_id}:
-                continue
-            with suppress(jwt.InvalidSignatureError):
-                return jwt.decode(
-                    id_token,
-                    key,
-                    algorithms=_ALGORITHMS,
-                    audience=app.client_id,
-                    issuer=metadata["issuer"],
-                    leeway=_LEEWAY,
-                    options={"require": _REQUIRED},
-                )
-        raise AnswerInvalid("no key of the provider has signed the ID token")
+        keys = jwt.PyJWKSet.from_dict(response.json())  # without those that cannot be read
+        return jwt.decode(
+            id_token,
+            keys[jwt.get_unverified_header(id_token)["kid"]].key,
+            algorithms=_ALGORITHMS,
+            audience=app.client_id,
+            issuer=self.openid_config["issuer"],
+            leeway=_LEEWAY,
+            options={"require": _REQUIRED},
+        )
 
     def _with_userinfo(self, claims: Mapping[str, Any], access_token: str) -> Mapping[str, Any]:
         """Return the claims, with those that only the userinfo endpoint has."""
@@ -207,7 +176,11 @@ class DirectoryAdapter(DefaultSocialAccountAdapter):
         return OIDCProvider(request, app)
 
     def get_requests_session(self) -> requests.Session:
-        return _Session()
+        session: requests.Session = super().get_requests_session()  # type: ignore[no-untyped-call]
+        if ca_file := settings.IPAM_OIDC_CA_FILE:
+            # For each request: REQUESTS_CA_BUNDLE would win over the session's own.
+            session.request = functools.partial(session.request, verify=ca_file)  # type: ignore[method-assign]
+        return session
 
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None  # noqa: ARG002  # allauth's signature
@@ -219,12 +192,8 @@ class DirectoryAdapter(DefaultSocialAccountAdapter):
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Sign in the person whom the claims name, instead of an account of allauth's own."""
-        try:
-            person = _person(
-                sociallogin.account.extra_data["claims"], str(sociallogin.state.get("nonce", ""))
-            )
-        except AnswerInvalid as error:
-            raise ImmediateHttpResponse(failure(error)) from error
+        claims, nonce = sociallogin.account.extra_data["claims"], sociallogin.state["nonce"]
+        person = _person(claims, nonce)
         try:
             user: Any = directory.sign_in(
                 person, request_id=request.META.get(problems.REQUEST_ID, "")
@@ -240,14 +209,51 @@ class DirectoryAdapter(DefaultSocialAccountAdapter):
         raise ImmediateHttpResponse(response)
 
 
+# --- pages ----------------------------------------------------------------------------------------
+
+
 def is_enabled() -> bool:
     return bool(settings.IPAM_OIDC_ISSUER)
+
+
+def start_url(next_url: str) -> str:
+    """Return the URL of the button on the sign-in page, "" without OpenID Connect."""
+    if not is_enabled():
+        return ""
+    query = {auth.REDIRECT_FIELD_NAME: next_url} if next_url else {}
+    return str(add_query_params(reverse("sign_on"), query))
+
+
+@http.require_safe
+def start(request: HttpRequest) -> HttpResponse:
+    """Redirect to the provider."""
+    return _answer(request, OAuth2LoginView)
+
+
+@http.require_safe
+def callback(request: HttpRequest, provider_id: str) -> HttpResponse:  # noqa: ARG001  # there is one
+    """Sign in the person whom the provider's answer names."""
+    return _answer(request, OAuth2CallbackView)
+
+
+def _answer(request: HttpRequest, view: Any) -> HttpResponse:
+    if not is_enabled():
+        return redirect("admin:login")
+    client = OIDCClient(request)
+    try:
+        if "iss" in request.GET and request.GET["iss"] != client.openid_config["issuer"]:
+            raise AnswerInvalid("another provider has answered")  # RFC 9207
+        response: HttpResponse = view.adapter_view(client)(request)
+    except (requests.RequestException, OAuth2Error, *_NOT_AS_SPECIFIED) as error:
+        return failure(error)
+    return response
 
 
 def failure(error: Exception) -> HttpResponse:
     """Return the page of a provider that does not answer, or of an answer that cannot be accepted."""
     # What the provider says may repeat what it was sent.
-    message = faults.printable_message(str(error), [settings.IPAM_OIDC_CLIENT_SECRET])
+    text = f"{type(error).__name__}: {error}"
+    message = faults.printable_message(text, [settings.IPAM_OIDC_CLIENT_SECRET])
     if isinstance(error, requests.RequestException):
         log.warning("sign-on: the provider cannot be reached: %s", message)
         text = gettext("The provider of the sign-on does not answer. Try again later.")
@@ -267,17 +273,6 @@ def refusal(status: int, text: str) -> HttpResponse:
     """Return a page that says why nobody was signed in, with a link to sign in as somebody else."""
     link = (f"{reverse('sign_on')}?prompt=select_account", gettext("Sign in with another account"))
     return error_pages.plain(status, text, title=gettext("Sign-in refused"), link=link)
-
-
-@contextmanager
-def _as_specified() -> Iterator[None]:
-    """Raise AnswerInvalid for what is missing in an answer, or of another type."""
-    try:
-        yield
-    except requests.RequestException:  # some are ValueErrors
-        raise
-    except _NOT_AS_SPECIFIED as error:
-        raise AnswerInvalid(f"{type(error).__name__}: {error}") from error
 
 
 def _require_ours(claims: Mapping[str, Any], client: str) -> None:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from allauth.account import views as account
-from allauth.mfa.base import views as mfa
 from allauth.mfa.models import Authenticator
-from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as totp
-from allauth.mfa.webauthn import views as webauthn
-from allauth.mfa.webauthn.internal import auth as challenges
 from django.contrib import admin
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import path
-from django.views import View
+from django.http import HttpResponse
+from django.urls import URLPattern, URLResolver, include, path
 
 from ipam_site.sign_on import forms
 
@@ -30,74 +25,10 @@ class ActivateTOTP(totp.ActivateTOTPView):
         return response
 
 
-class _Dated(View):
-    """A page that gives a browser a challenge, which allauth remembers without its time."""
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        last = challenges.get_state()
-        response = super().dispatch(request, *args, **kwargs)
-        forms.date_challenge(request, last)
-        return response
-
-
-class Authenticate(_Dated, mfa.AuthenticateView):
-    pass
-
-
-class SignInWithPasskey(_Dated, webauthn.LoginWebAuthnView):
-    pass
-
-
-class PasskeyAgain(_Dated, webauthn.ReauthenticateWebAuthnView):
-    pass
-
-
-class AddPasskey(_Dated, webauthn.AddWebAuthnView):
-    def get_form(self, form_class: Any = None) -> Any:
-        """Return the one form of the request: allauth makes two, and the challenge is good for one."""
-        if not hasattr(self, "_form"):
-            self._form = super().get_form(form_class)
-        return self._form
-
-
-# The frame of the admin would link to the list of the model, which has none.
-_OF_NO_LIST = {"object": None}
-
-urlpatterns = [
-    path("login/code/", Authenticate.as_view(), name="mfa_authenticate"),
-    path("login/passkey/", SignInWithPasskey.as_view(), name="mfa_login_webauthn"),
-    path("second-factor/", mfa.index, name="mfa_index"),
+urlpatterns: list[URLPattern | URLResolver] = [
     path("second-factor/confirm/", account.reauthenticate, name="account_reauthenticate"),
-    path("second-factor/confirm/code/", mfa.reauthenticate, name="mfa_reauthenticate"),
-    path(
-        "second-factor/confirm/passkey/",
-        PasskeyAgain.as_view(),
-        name="mfa_reauthenticate_webauthn",
-    ),
-    path("second-factor/app/", ActivateTOTP.as_view(), name="mfa_activate_totp"),
-    path("second-factor/app/remove/", totp.deactivate_totp, name="mfa_deactivate_totp"),
-    path(
-        "second-factor/recovery-codes/",
-        recovery_codes.view_recovery_codes,
-        name="mfa_view_recovery_codes",
-    ),
-    path(
-        "second-factor/recovery-codes/generate/",
-        recovery_codes.generate_recovery_codes,
-        name="mfa_generate_recovery_codes",
-    ),
-    path("second-factor/passkeys/", webauthn.list_webauthn, name="mfa_list_webauthn"),
-    path("second-factor/passkeys/add/", AddPasskey.as_view(), name="mfa_add_webauthn"),
-    path(
-        "second-factor/passkeys/<int:pk>/remove/",
-        webauthn.RemoveWebAuthnView.as_view(extra_context=_OF_NO_LIST),
-        name="mfa_remove_webauthn",
-    ),
-    path(
-        "second-factor/passkeys/<int:pk>/edit/",
-        webauthn.EditWebAuthnView.as_view(extra_context=_OF_NO_LIST),
-        name="mfa_edit_webauthn",
-    ),
+    path("second-factor/totp/activate/", ActivateTOTP.as_view(), name="mfa_activate_totp"),
+    path("second-factor/", include("allauth.mfa.urls")),
 ]
 # By what names django-allauth knows pages of the admin, which answers them.
 admin_names = [

@@ -12,7 +12,7 @@ from pools.models import Event
 from tests.e2e import strict
 
 PASSWORD = "a password of the tests"
-PASSKEYS = "/admin/second-factor/passkeys/"
+PASSKEYS = "/admin/second-factor/webauthn/"
 DEVICE = {
     "protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
     "isUserVerified": True, "automaticPresenceSimulation": True,

@@ -181,8 +181,9 @@ PAGES: dict[str, Case] = {
     "/admin/autocomplete/": case(query="?app_label=claims&model_name=entry&field_name=ippool"),
     "/admin/pools/pool/{object_id}/migrations/{migration_id}/": case(object_id="pods"),
     # Of who has no second factor.
-    "/admin/second-factor/app/remove/": case(status=404),
+    "/admin/second-factor/totp/deactivate/": case(status=404),
     "/admin/second-factor/recovery-codes/": case(status=404),
+    "/admin/second-factor/recovery-codes/download/": case(status=404),
     "/admin/pools/block/release/": case(query="?id={block_id}"),
     "/admin/pools/block/end-cooldown/": case(query="?id={cooling}"),
     "/admin/pools/cluster/bulk-edit/": case(query="?id={cluster_id}"),

@@ -124,6 +124,19 @@ def test_a_shared_secret_is_no_key_of_the_provider(
     assert refused(client, begun)
 
 
+@pytest.mark.parametrize("algorithm", ["HS256", "RS256"])
+def test_a_shared_secret_among_the_published_keys_signs_nothing(
+    client: Client, issuer: Issuer, algorithm: str
+) -> None:
+    secret = b"published by mistake, 32 octets."
+    issuer.documents["/jwks"]["keys"].append({"kty": "oct", "kid": "x", "k": _encode(secret)})
+    begun = begin(client)
+    parts = ({"alg": algorithm, "kid": "x"}, issuer.claims(begun))
+    signed = ".".join(_encode(json.dumps(part).encode()) for part in parts)
+    issuer.issue(f"{signed}.{_encode(hmac.digest(secret, signed.encode(), 'sha256'))}")
+    assert refused(client, begun)
+
+
 def test_no_id_token(client: Client, issuer: Issuer) -> None:
     begun = begin(client)
     issuer.issue(None)

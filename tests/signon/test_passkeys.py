@@ -22,10 +22,14 @@ from tests.signon.authenticator import UP, Authenticator
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough pass phrase"
-PAGE, ADD = "/admin/second-factor/", "/admin/second-factor/passkeys/add/"
-CODES, APP = "/admin/second-factor/recovery-codes/", "/admin/second-factor/app/"
-LOGIN, CODE, SIGN_IN = "/admin/login/", "/admin/login/code/", "/admin/login/passkey/"
-CONFIRM, PROVE = "/admin/second-factor/confirm/", "/admin/second-factor/confirm/passkey/"
+PAGE, ADD = "/admin/second-factor/", "/admin/second-factor/webauthn/add/"
+CODES, APP = "/admin/second-factor/recovery-codes/", "/admin/second-factor/totp/activate/"
+LOGIN, CODE, SIGN_IN = (
+    "/admin/login/",
+    "/admin/second-factor/authenticate/",
+    "/admin/second-factor/webauthn/login/",
+)
+CONFIRM, PROVE = "/admin/second-factor/confirm/", "/admin/second-factor/webauthn/reauthenticate/"
 REFUSED = "This passkey was not accepted"
 PASSKEYS = Factor.objects.filter(type="webauthn")
 
@@ -111,7 +115,7 @@ def olga() -> Owner:
 def test_enrolment_gives_recovery_codes_once_and_ends_other_sessions() -> None:
     owner = Owner()
     assert len(set(owner.recovery_codes)) == 10
-    page = owner.client.get("/admin/second-factor/passkeys/").text
+    page = owner.client.get("/admin/second-factor/webauthn/").text
     assert ("laptop" in page, owner.recovery_codes[0] in page) == (True, False)
     second = owner.add(Authenticator(), "key")
     assert second.headers["Location"] == PAGE  # without new codes
@@ -363,7 +367,7 @@ def test_adding_needs_the_factor_anew(olga: Owner) -> None:
     fresh = olga.give_password()
     olga.prove(fresh)
     for answer in (fresh.get(ADD), send(fresh, ADD, Authenticator().create({"user": {"id": ""}, "challenge": ""}))):  # fmt: skip
-        assert answer.headers["Location"].startswith("/admin/second-factor/confirm/")
+        assert answer.headers["Location"].startswith("/admin/second-factor/reauthenticate/")
     assert PASSKEYS.count() == 1
 
 
@@ -400,14 +404,24 @@ def test_right_answers_leave_no_failures(olga: Owner) -> None:
     assert sum(LoginFailures.objects.values_list("failures", flat=True)) == 0
 
 
+def test_renaming(olga: Owner) -> None:
+    olga.confirm()
+    path = reverse("mfa_edit_webauthn", args=[PASSKEYS.get().pk])
+    assert 'value="laptop"' in olga.client.get(path).text
+    assert olga.client.post(path, {"name": "n" * 101}).status_code == 200
+    assert olga.client.post(path, {"name": "old laptop"}).status_code == 302
+    assert Event.objects.get(type="passkey.changed").message == "old laptop"
+
+
 def test_removing_needs_the_factor(olga: Owner) -> None:
     olga.add(Authenticator(), "key")
     key, laptop = (PASSKEYS.get(data__name=name).pk for name in ("key", "laptop"))
     path = reverse("mfa_remove_webauthn", args=[key])
     other = olga.give_password()
     olga.prove(other)
-    assert other.post(path).headers["Location"].startswith("/admin/second-factor/confirm/")
+    assert other.post(path).headers["Location"].startswith("/admin/second-factor/reauthenticate/")
     assert PASSKEYS.count() == 2
+    assert "Remove" in olga.client.get(path).text
     assert olga.client.post(path).status_code == 302
     assert [row.pk for row in PASSKEYS.all()] == [laptop]
     assert Event.objects.get(type="passkey.deleted").message == "key"

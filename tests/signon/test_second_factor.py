@@ -26,10 +26,10 @@ from tests import commands, people
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough pass phrase"
-LOGIN, CODE = "/admin/login/", "/admin/login/code/"
-PAGE, APP = "/admin/second-factor/", "/admin/second-factor/app/"
-REMOVE, CODES = "/admin/second-factor/app/remove/", "/admin/second-factor/recovery-codes/"
-CONFIRM, CONFIRM_CODE = "/admin/second-factor/confirm/", "/admin/second-factor/confirm/code/"
+LOGIN, CODE = "/admin/login/", "/admin/second-factor/authenticate/"
+PAGE, APP = "/admin/second-factor/", "/admin/second-factor/totp/activate/"
+REMOVE, CODES = "/admin/second-factor/totp/deactivate/", "/admin/second-factor/recovery-codes/"
+CONFIRM, CONFIRM_CODE = "/admin/second-factor/confirm/", "/admin/second-factor/reauthenticate/"
 
 
 class Clock:
