@@ -74,6 +74,13 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
                 raise AnswerInvalid(f"the provider's {name} is no https URL")
         return metadata
 
+    @property
+    def basic_auth(self) -> bool:  # type: ignore[override]  # a property of allauth's own, too
+        """Return True if the client names itself by HTTP Basic, as it does where nothing else is published (Discovery, 3)."""
+        default = ["client_secret_basic"]
+        methods = self.openid_config.get("token_endpoint_auth_methods_supported", default)
+        return "client_secret_basic" in methods
+
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: Any, **options: Any
     ) -> SocialLogin:

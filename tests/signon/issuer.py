@@ -63,6 +63,7 @@ class Issuer:
         }
         self.publish(*self.keys.values())
         self.is_broken = False
+        self.authorizations: list[str] = []  # of the requests to the token endpoint; "" without one
 
     def publish(self, *keys: Key) -> None:
         self.documents["/jwks"] = {"keys": [key.public() for key in keys]}
@@ -125,6 +126,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
+        self.issuer.authorizations.append(self.headers.get("Authorization", ""))
         self.do_GET()
 
     def log_message(self, *_: Any) -> None:

@@ -160,3 +160,21 @@ def test_a_logout_address_with_a_query(client: Client, issuer: Issuer) -> None:
     assert page.context["sign_on_logout_url"].startswith(
         f"{issuer.url}/end?policy=staff&id_token_hint="
     )
+
+
+@pytest.mark.parametrize(
+    ("methods", "is_basic"),
+    [
+        (None, True),
+        (["client_secret_basic", "client_secret_post"], True),
+        (["client_secret_post"], False),
+    ],
+)
+def test_the_client_names_itself_as_the_provider_wants_it(
+    client: Client, issuer: Issuer, methods: list[str] | None, is_basic: bool
+) -> None:
+    """By HTTP Basic, where the provider does not say (OpenID Connect Discovery, 3)."""
+    if methods is not None:
+        issuer.documents[METADATA]["token_endpoint_auth_methods_supported"] = methods
+    assert sign_in(client, issuer) == 302
+    assert [text.startswith("Basic ") for text in issuer.authorizations] == [is_basic]
