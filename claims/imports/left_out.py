@@ -7,7 +7,7 @@ imports reserve nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address, ip_interface
 
 from django.db.models import F, QuerySet
@@ -16,7 +16,7 @@ from claims.core.networks import kept_addresses
 from claims.models import ImportRow, IndexEntry, VMImport
 from pools.core.addresses import Address, AddressRange
 from pools.core.register_import import columns, parsing
-from pools.models import Block, Pool, PoolCIDR
+from pools.models import Block, Pool, PoolCIDR, ReservedRange
 from pools.models.imports import RowStatus
 from pools.register import pool_cidrs
 
@@ -31,23 +31,33 @@ def withhold(vm_import: VMImport) -> None:
     rows = vm_import.rows.exclude(network_id=None).order_by("number")
     for cidr in _cidrs(vm_import):
         on_network = rows.filter(network__pool=cidr.pool_id)
-        written = set(_written(on_network))
-        for row in cidr.reserved_ranges.filter(reason__startswith=kept_addresses.LEFT_OUT):
-            if row.first in written:
-                pool_cidrs.unreserve(row)
-        held = Block.objects.filter(space=cidr.space_id, state="held")
-        held = held.filter(cidr__net_contained=cidr.cidr)
-        known = {block.network_address for block in held.values_list("cidr", flat=True)}
-        named = IndexEntry.objects.filter(network__pool=cidr.pool_id).exclude(address=None)
-        known |= {*named.values_list("address", flat=True)}
-        ranges = [AddressRange(row.first, row.last) for row in cidr.reserved_ranges.all()]
+        if noted := list(_noted(cidr)):
+            written = set(_written(on_network))
+            _end_ranges(cidr, [row for row in noted if row.first in written])
+        names: dict[Address, str] = {}
         for address, name in _in_use(on_network.filter(status__in=_LEFT_OUT)):
-            if address in cidr.cidr and address not in known:
-                span = AddressRange(address, address)
-                known.add(address)
-                if not any(span.overlaps(other) for other in ranges):
-                    reason = f"{kept_addresses.LEFT_OUT}: {name[:_LONGEST_NAME]} ({vm_import})"
-                    pool_cidrs.reserve(cidr, span, reason)
+            if address in cidr.cidr:
+                names.setdefault(address, name)
+        if names:
+            _reserve(cidr, names, vm_import)
+
+
+def _reserve(cidr: PoolCIDR, names: Mapping[Address, str], vm_import: VMImport) -> None:
+    """Reserve the addresses that nobody has and no range has, each with the name of its VM."""
+    held = Block.objects.filter(space=cidr.space_id, state="held", cidr__net_contained=cidr.cidr)
+    known = {block.network_address for block in held.values_list("cidr", flat=True)}
+    named = IndexEntry.objects.filter(network__pool=cidr.pool_id).exclude(address=None)
+    known |= {*named.values_list("address", flat=True)}
+    ranges = [AddressRange(row.first, row.last) for row in cidr.reserved_ranges.all()]
+    reserved = 0
+    for address, name in names.items():
+        span = AddressRange(address, address)
+        if address not in known and not any(span.overlaps(other) for other in ranges):
+            reason = f"{kept_addresses.LEFT_OUT}: {name[:_LONGEST_NAME]} ({vm_import})"
+            pool_cidrs.reserve(cidr, span, reason)
+            reserved += 1
+    if reserved:
+        _note_change(cidr)
 
 
 def _written(rows: QuerySet[ImportRow]) -> Iterator[Address]:
@@ -66,15 +76,28 @@ def _in_use(rows: QuerySet[ImportRow]) -> Iterator[tuple[Address, str]]:
 def end(vm_import: VMImport) -> None:
     """End the ranges of an import, in the transaction of its undo, which has the locks."""
     for cidr in _cidrs(vm_import):
-        ranges = cidr.reserved_ranges.filter(reason__startswith=kept_addresses.LEFT_OUT)
-        for row in ranges.filter(reason__endswith=f" ({vm_import})"):
-            pool_cidrs.unreserve(row)
+        _end_ranges(cidr, _noted(cidr).filter(reason__endswith=f" ({vm_import})"))
+
+
+def _noted(cidr: PoolCIDR) -> QuerySet[ReservedRange]:
+    return cidr.reserved_ranges.filter(reason__startswith=kept_addresses.LEFT_OUT)
+
+
+def _end_ranges(cidr: PoolCIDR, rows: Iterable[ReservedRange]) -> None:
+    ended = list(rows)
+    for row in ended:
+        pool_cidrs.unreserve(row)
+    if ended:
+        _note_change(cidr)
+
+
+def _note_change(cidr: PoolCIDR) -> None:
+    """Make the pool another version, so that no form that showed the former one overwrites it."""
+    Pool.objects.filter(pk=cidr.pool_id).update(version=F("version") + 1)
 
 
 def _cidrs(vm_import: VMImport) -> list[PoolCIDR]:
-    """Return the CIDRs of the networks of an import; each pool becomes another version."""
+    """Return the CIDRs of the networks of an import."""
     networks = vm_import.rows.exclude(network_id=None).order_by().values("network_id").distinct()
     rows = PoolCIDR.objects.filter(pool__network__in=networks).select_related("pool")
-    cidrs = [cidr for cidr in rows.order_by("pool_id", "position") if not cidr.closed]
-    Pool.objects.filter(pk__in={cidr.pool_id for cidr in cidrs}).update(version=F("version") + 1)
-    return cidrs
+    return [cidr for cidr in rows.order_by("pool_id", "position") if not cidr.closed]
