@@ -67,7 +67,7 @@ class Import(models.Model):
     netbox_source = models.ForeignKey(
         "NetBoxSource", on_delete=models.SET_NULL, null=True, blank=True, related_name="imports"
     )
-    mirror = models.BooleanField(default=False)  # also releases what has vanished from the source
+    mirror = models.BooleanField(default=False)  # also asks about what the source lacks
     # Limited to the namespaces of the user's memberships; nothing of other namespaces is shown.
     limited = models.BooleanField(default=False)
     user = models.ForeignKey(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
 
 import pytest
+from django.db import DatabaseError, connection, transaction
 
 from pools.core import errors
 from pools.models import (
@@ -18,13 +20,14 @@ from pools.models import (
     RegisterRow,
     ReservedRange,
 )
+from pools.platform import database
 from pools.platform.imports import worker
 from pools.platform.outbound import faults
 from pools.platform.outbound.credentials import Access
 from pools.register.allocator import allocation
 from pools.register.imports import drafts as import_drafts
 from pools.register.imports import netbox, sources
-from tests import factories, people
+from tests import eventually, factories, people
 from tests.edges import api as apis
 from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox, nested
@@ -130,6 +133,46 @@ def test_only_the_newest_run_asks(server: NetBox) -> None:
     assert counts(run(mirror)) == {"unchanged": 7}
     assert sources.lacking_mirrors() == []
     assert "10.1.1.6/32" in held()
+
+
+def test_a_run_waits_for_a_confirmation_without_a_deadlock(server: NetBox) -> None:
+    fill(server)
+    mirror = source(server)
+    run(mirror)
+    del server.objects["ip-addresses"][1]
+    second = run(mirror)
+    outcome: list[Any] = []
+    has_lock = threading.Event()
+
+    def confirm_slowly() -> None:
+        try:
+            with transaction.atomic():
+                RegisterImport.objects.select_for_update().get(pk=second.pk)
+                has_lock.set()
+                eventually.until(lambda: backends_that_wait() > 0)
+                outcome.append(confirm(second))
+        except DatabaseError as error:
+            outcome.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=confirm_slowly)
+    thread.start()
+    assert has_lock.wait(10)
+    third = run(mirror)
+    thread.join(30)
+    assert [type(result) for result in outcome] == [RegisterImport]
+    assert (third.status, counts(third)) == ("committed", {"unchanged": 6})
+
+
+def backends_that_wait() -> int:
+    """Return how many transactions of this database wait for a lock."""
+    rows = database.rows(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND wait_event_type = 'Lock'",
+        [],
+    )
+    return int(rows[0][0])
 
 
 def test_what_is_kept_belongs_to_the_mirror_no_longer(server: NetBox) -> None:

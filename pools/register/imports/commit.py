@@ -1,6 +1,6 @@
 """Commit a draft: create its containers, pools and reserved ranges, and hold its addresses, in one transaction.
 
-The locks come first, in the order of every other writer: the address plan, then existing pools by id. Then the
+The locks come first, in the order of every other writer: earlier runs of a mirror, the address plan, existing pools by id. Then the
 rows are validated again, so that the commit writes by the present state of the register. Pools that the import
 creates are invisible to others until the end; they and their blocks are written in bulk.
 """
@@ -54,6 +54,8 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
 
     `step` is called with the number of rows done. Raises ImportHasBadRows unless `skip_bad`.
     """
+    if register_import.mirror:
+        vanished.forget_earlier_runs(register_import)
     containers.lock_plan()
     _lock_pools(register_import)
     if import_rows.fingerprint(register_import) != register_import.fingerprint:

@@ -21,7 +21,7 @@ from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import attributes, commit, topology, validation
+from pools.register.imports import attributes, commit, topology, validation, vanished
 from pools.register.imports import rows as import_rows
 from pools.register.plan import containers
 from pools.sql import statements
@@ -79,7 +79,7 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     _remove_pools(list(created.values_list("pk", "pool_id")))
     added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
     Container.objects.filter(pk__in=added).delete()
-    database.fetch(_FORGET, {"import": register_import.pk})
+    vanished.forget(register_import)
     # The next run finds them again.
     register_import.rows.filter(status=RowStatus.VANISHED).delete()
     register_import.counts.pop(RowStatus.VANISHED, None)
@@ -88,7 +88,6 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
 
 
 _RESTORE = statements.read("pools/restore_register_rows")
-_FORGET = statements.read("pools/forget_register_records")
 _DELETE_BLOCKS = statements.read("pools/delete_imported_blocks")
 
 

@@ -37,7 +37,6 @@ def add_rows(register_import: RegisterImport, *, author: events.Author) -> None:
     What the mirror had brought and is another's now is forgotten.
     """
     source_id = register_import.netbox_source_id
-    _forget_earlier(register_import)
     with database.hash_joins_only():
         values = {"import": register_import.pk, "source": source_id}
         lacking = database.rows(_VANISHED, values, prepare=False)
@@ -62,10 +61,16 @@ _VANISHED = statements.read("pools/vanished_register_records")
 _ADD_ROWS = statements.read("pools/add_vanished_rows")
 
 
-def _forget_earlier(register_import: RegisterImport) -> None:
-    """Delete the unconfirmed rows of earlier runs: this one knows better."""
-    earlier = RegisterImport.objects.filter(netbox_source=register_import.netbox_source_id)
-    for run in earlier.filter(counts__has_key=RowStatus.VANISHED).exclude(pk=register_import.pk):
+def forget_earlier_runs(register_import: RegisterImport) -> None:
+    """Delete the unconfirmed rows of earlier runs: this one knows better.
+
+    It locks these imports, which come before the address plan in the order of locks: a confirmation and an undo have
+    that of their import when they take the plan.
+    """
+    runs = RegisterImport.objects.filter(
+        netbox_source=register_import.netbox_source_id, counts__has_key=RowStatus.VANISHED
+    )
+    for run in runs.exclude(pk=register_import.pk).order_by("pk").select_for_update():
         run.rows.filter(status=RowStatus.VANISHED).delete()
         del run.counts[RowStatus.VANISHED]
         run.save(update_fields=["counts"])
@@ -116,12 +121,13 @@ def release(
     register_import.rows.filter(number__in=released).update(status=RowStatus.RELEASED)
 
 
-def forget(register_import: RegisterImport, numbers: Collection[int]) -> None:
-    """Delete what the mirror says about the objects of these rows: they belong to it no longer."""
-    database.fetch(_FORGET, {"import": register_import.pk, "numbers": list(numbers)})
+def forget(register_import: RegisterImport, numbers: Collection[int] | None = None) -> None:
+    """Delete what the import says about the objects of these rows, or of all that it created: they are its no longer."""
+    values = {"import": register_import.pk, "numbers": None if numbers is None else list(numbers)}
+    database.fetch(_FORGET, values)
 
 
-_FORGET = statements.read("pools/forget_records_of_rows")
+_FORGET = statements.read("pools/forget_register_records")
 
 
 def _lock_pools(ids: dict[str, list[int]]) -> None:
