@@ -18,7 +18,7 @@ from functools import partial
 from typing import IO, Any
 from urllib import parse
 
-from ipam_site import env
+from ipam_site import data_folder, env
 from ipam_site.wsgi import application as django
 
 # The largest body of any endpoint is 32 MiB; each endpoint has a limit of its own.
@@ -28,6 +28,10 @@ BODY_RATE = 1024  # bytes that have arrived of it
 LONGEST = 600.0  # seconds for any body, and for a client to read the response
 LINGER_SECONDS = 2.0
 _IN_MEMORY = 256 * 1024  # bytes of a body
+
+# `manage.py drain` writes it: each response then ends its connection, so that a client that keeps one open is not cut off
+# by the stop while it sends its next request, but asks a process that stays.
+DRAIN_MARKER = data_folder.locate() / "draining"
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -77,6 +81,8 @@ async def _send(send: Send, response: Response) -> None:
     encoded.append((b"server", b"Cadastre"))  # instead of gunicorn's version
     if content and not any(name == b"content-length" for name, _ in encoded):
         encoded.append((b"content-length", str(len(content)).encode()))
+    if DRAIN_MARKER.exists():
+        encoded.append((b"connection", b"close"))
     async with asyncio.timeout(LONGEST):
         await send({"type": "http.response.start", "status": status, "headers": encoded})
         await send({"type": "http.response.body", "body": content})
