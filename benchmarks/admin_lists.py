@@ -32,7 +32,7 @@ _NOTHING = "zz-no-such-text"
 _STATEMENTS = Path(__file__).with_suffix(".sql")
 _TABLES = (
     "pools_blockevent", "pools_failureevent", "pools_observedobject", "pools_drift", "pools_finding",
-    "claims_entryevent", "claims_importrow", "pools_import", "claims_decision", "claims_indexentry", "claims_workload",
+    "claims_entryevent", "pools_importrow", "pools_import", "claims_decision", "claims_indexentry", "claims_workload",
     "claims_entry", "claims_ipamclaim", "claims_ippool", "claims_network", "pools_block", "pools_environment",
     "pools_allocationrequest",
 )  # fmt: skip

@@ -102,11 +102,13 @@ SELECT network_id, id, split_part(ips[1], '/', 1)::inet, mac, namespace, name FR
 INSERT INTO claims_indexentry (network_id, claim_id, address, mac, namespace, vm)
 SELECT network_id, id, split_part(ips[1], '/', 1)::inet, mac, namespace, vm FROM claims_ipamclaim;
 
-INSERT INTO claims_importrow (vm_import_id, number, "row", sheet, source_vm, source_mac, source_ips, source_namespace,
-    port_group, note, vm, namespace, mac, ips, claim_name, usable, found, found_refused, problems, status, reasons)
-SELECT m.imports[1 + n % 10], n, n, '', 'VM-' || n, upper(benchmark_mac(n)::text), ARRAY[host('10.0.0.0'::inet + n)], '',
-    'vlan' || n % 200, '', 'vm-' || n, 'ns-' || n % 2000, benchmark_mac(n), ARRAY[host('10.0.0.0'::inet + n) || '/8'],
-    '', true, '[]', false, '[]', 'new', '[]'
+INSERT INTO pools_importrow (source_import_id, number, file, line, texts, values, problems, verdict, skipped, corrected)
+SELECT m.imports[1 + n % 10], n, '', n,
+    jsonb_build_object('vm', 'VM-' || n, 'mac', upper(benchmark_mac(n)::text), 'ips', ARRAY[host('10.0.0.0'::inet + n)],
+        'namespace', '', 'port_group', 'vlan' || n % 200, 'note', ''),
+    jsonb_build_object('network', NULL, 'vm', 'vm-' || n, 'namespace', 'ns-' || n % 2000, 'mac', benchmark_mac(n)::text,
+        'ips', ARRAY[host('10.0.0.0'::inet + n) || '/8'], 'claim_name', ''),
+    '[]', '', false, false
 FROM generate_series(1, %(rows)s) AS n, benchmark_map AS m;
 
 INSERT INTO claims_decision (at, cluster_id, path, operation, namespace, name, vm, network, code, message, allowed,

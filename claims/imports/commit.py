@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
-from psycopg import sql
 
 from claims.access import namespaces
 from claims.address_index import index
@@ -21,7 +20,7 @@ from claims.entries import entries, ippools
 from claims.imports import left_out, validation
 from claims.imports import rows as import_rows
 from claims.ipamclaims import ingest, ipamclaims
-from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
+from claims.models import Entry, IPAMClaim, IPPool, Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from claims.models.ippools import EntrySource
 from pools.clusters.reconcile import leases
@@ -41,7 +40,7 @@ def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str
     `step` is called with the number of rows done. Raises ImportHasBadRows (unless `vm_import.skip_bad`),
     ClusterDecides, InvalidInput network_unfit, and QuotaExceeded for an import of a VM owner.
     """
-    limited = _written_rows(vm_import).values_list("namespace", flat=True).distinct()
+    limited = _written_rows(vm_import).values_list("values__namespace", flat=True).distinct()
     with namespaces.enforce_quota(vm_import.cluster_id, limited if vm_import.limited else ()):
         return _write(vm_import, author=author, step=step)
 
@@ -71,13 +70,13 @@ def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[st
     return counts
 
 
-def _written_rows(vm_import: VMImport) -> QuerySet[ImportRow]:
-    return ImportRow.objects.filter(vm_import=vm_import, status__in=_WRITTEN).order_by()
+def _written_rows(vm_import: VMImport) -> QuerySet[VMRow]:
+    return vm_import.rows.filter(status__in=_WRITTEN).order_by()
 
 
 def _networks(vm_import: VMImport) -> Iterator[Network]:
     """Return the networks of the rows to write, ordered by IPPool; networks without an IPPool come last."""
-    ids = _written_rows(vm_import).values_list("network_id", flat=True).distinct()
+    ids = _written_rows(vm_import).values_list("values__network", flat=True).distinct()
     networks = Network.objects.filter(pk__in=list(ids)).select_related("cluster", "ippool")
     return iter(networks.order_by("ippool__pk", "pk"))
 
@@ -110,52 +109,48 @@ def ippool_name(network: Network) -> str:
     return f"{name}-{network.pk}" if is_taken else name
 
 
-def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]:
+def _batches(vm_import: VMImport, network: Network) -> Iterator[list[VMRow]]:
     last_number = 0
-    rows = ImportRow.objects.filter(vm_import=vm_import, network=network, status__in=_WRITTEN)
-    rows = rows.defer("found", "problems", "reasons", "before")
+    rows = vm_import.rows.filter(values__network=network.pk, status__in=_WRITTEN)
+    rows = rows.defer("problems", "reasons", "before")
     while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
         last_number = batch[-1].number
         yield batch
 
 
-def _mark_written(
-    vm_import: VMImport, batch: Sequence[ImportRow], column: str, ids: Sequence[int | None]
-) -> None:
+def _mark_written(vm_import: VMImport, batch: Sequence[VMRow], ids: Sequence[int | None]) -> None:
     values = {
         "import": vm_import.pk,
         "numbers": ",".join(str(row.number) for row in batch),
         "ids": database.join_values(ids),
     }
-    database.fetch(_MARK_WRITTEN.format(column=sql.Identifier(column)), values)
+    database.fetch(_MARK_WRITTEN, values)
 
 
-_MARK_WRITTEN = sql.SQL(
-    """
-    UPDATE claims_importrow r SET written = true, {column} = w.id
+_MARK_WRITTEN = """
+    UPDATE pools_importrow r SET written = true, object_id = w.id
     FROM unnest(string_to_array(%(numbers)s, ',')::int[], string_to_array(%(ids)s, ',')::bigint[])
         AS w(number, id)
-    WHERE r.vm_import_id = %(import)s AND r.number = w.number RETURNING 1
-    """
-)
+    WHERE r.source_import_id = %(import)s AND r.number = w.number RETURNING 1
+"""
 
 
 # --- entries --------------------------------------------------------------------------------------
 
 
 def _write_entries(
-    vm_import: VMImport, ippool_id: int, batch: Sequence[ImportRow], author: events.Author
+    vm_import: VMImport, ippool_id: int, batch: Sequence[VMRow], author: events.Author
 ) -> None:
-    existing_entries = Entry.objects.in_bulk([row.entry_id for row in batch if row.entry_id])
+    existing_entries = Entry.objects.in_bulk([row.object_id for row in batch if row.object_id])
     changed = [
-        _changed_entry(existing_entries[row.entry_id], row)
+        _changed_entry(existing_entries[row.object_id], row)
         for row in batch
-        if row.entry_id in existing_entries
+        if row.object_id in existing_entries
     ]
     if changed:
         ippool = IPPool.objects.get(pk=ippool_id)
         entries.apply_diff(ippool, entries.EntryDiff(changed=changed), {}, author=author)
-    new = [row for row in batch if row.entry_id not in existing_entries]
+    new = [row for row in batch if row.object_id not in existing_entries]
     source = EntrySource.REQUEST if vm_import.limited else EntrySource.IMPORT
     added_entries = (
         entries.add(ippool_id, [_spec(row) for row in new], source=source, author=author)
@@ -163,16 +158,14 @@ def _write_entries(
         else []
     )
     ids = {row.number: entry.pk for row, entry in zip(new, added_entries, strict=True)}
-    _mark_written(
-        vm_import, batch, "entry_id", [ids.get(row.number, row.entry_id) for row in batch]
-    )
+    _mark_written(vm_import, batch, [ids.get(row.number, row.object_id) for row in batch])
 
 
-def _spec(row: ImportRow) -> EntrySpec:
+def _spec(row: VMRow) -> EntrySpec:
     return EntrySpec(row.mac or "", tuple(row.ips), row.vm, row.namespace, row.note)
 
 
-def _changed_entry(entry: Entry, row: ImportRow) -> entries.EntryRow:
+def _changed_entry(entry: Entry, row: VMRow) -> entries.EntryRow:
     """Return the entry with the values of the row; an empty value of the row keeps the entry's value."""
     return entries.EntryRow(
         entry.pk,
@@ -187,32 +180,30 @@ def _changed_entry(entry: Entry, row: ImportRow) -> entries.EntryRow:
 # --- claims ---------------------------------------------------------------------------------------
 
 
-def _write_claims(vm_import: VMImport, network: Network, batch: Sequence[ImportRow]) -> None:
-    existing_claims = IPAMClaim.objects.in_bulk([row.claim_id for row in batch if row.claim_id])
+def _write_claims(vm_import: VMImport, network: Network, batch: Sequence[VMRow]) -> None:
+    existing_claims = IPAMClaim.objects.in_bulk([row.object_id for row in batch if row.object_id])
     changed = [
-        _changed_claim(existing_claims[row.claim_id], row)
+        _changed_claim(existing_claims[row.object_id], row)
         for row in batch
-        if row.claim_id in existing_claims
+        if row.object_id in existing_claims
     ]
-    new = [row for row in batch if row.claim_id not in existing_claims]
+    new = [row for row in batch if row.object_id not in existing_claims]
     new_claims = _insert(vm_import, network, new) if new else []
     if changed:
         ingest.store(changed, *CHANGED_COLUMNS)
     index.write(claims=[*changed, *new_claims])
     ids = {row.number: claim.pk for row, claim in zip(new, new_claims, strict=True)}
-    _mark_written(
-        vm_import, batch, "claim_id", [ids.get(row.number, row.claim_id) for row in batch]
-    )
+    _mark_written(vm_import, batch, [ids.get(row.number, row.object_id) for row in batch])
 
 
-def _changed_claim(claim: IPAMClaim, row: ImportRow) -> IPAMClaim:
+def _changed_claim(claim: IPAMClaim, row: VMRow) -> IPAMClaim:
     claim.mac = row.mac or claim.mac
     claim.ips_requested = list(row.ips) or claim.ips_requested
     claim.note = row.note or claim.note
     return claim
 
 
-def _insert(vm_import: VMImport, network: Network, rows: Sequence[ImportRow]) -> list[IPAMClaim]:
+def _insert(vm_import: VMImport, network: Network, rows: Sequence[VMRow]) -> list[IPAMClaim]:
     now = database.now()
     ids = database.fetch(_NUMBERS, {"count": len(rows)})
     claims = [

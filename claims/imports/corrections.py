@@ -1,9 +1,9 @@
-"""Corrections of a draft: change a row's values, skip rows, or assign free addresses of the network."""
+"""Corrections of a draft: change a row's values, or assign free addresses of the network."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface
 from typing import Any
 
@@ -11,66 +11,46 @@ from django.db.models import QuerySet
 
 from claims.address_index import conflicts
 from claims.core import address_requests
-from claims.core.vm_import import resolving
 from claims.imports import rows as import_rows
 from claims.imports import validation
 from claims.ipamclaims.ingest import readable_subnets
-from claims.models import ImportRow, Network, VMImport
+from claims.models import Network, VMImport, VMRow
 from pools.core import errors
 from pools.core.register_import import parsing
 from pools.models.imports import RowStatus
 from pools.platform import database
+from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states
 from pools.register.allocator import batches
 from pools.sql import statements
 
-# The fields that can be corrected, and the columns that store their source values.
-COLUMNS = {
-    "vm": "source_vm",
-    "mac": "source_mac",
-    "ips": "source_ips",
-    "namespace": "source_namespace",
-    "port_group": "port_group",
-    "note": "note",
-}
 MOST_IPS = 32
 
 
 def correct_row(vm_import: VMImport, number: int, values: Mapping[str, Any]) -> None:
-    """Change source values of a row, and validate it and all rows that share a value with it.
+    """Change source values of a row (import_rows.TEXTS), and validate it and all rows that share a value with it.
 
-    The keys of `values` are those of COLUMNS. Raises NotFound.
+    Raises NotFound.
     """
     row = _get_row(vm_import, number)
     before = copy.copy(row)
-    for name, value in values.items():
-        limit = 500 if name == "note" else import_rows.LONGEST
-        cleaned = (
-            [import_rows.clean(text) for text in value if text.strip()]
-            if name == "ips"
-            else import_rows.clean(value, limit)
-        )
-        setattr(row, COLUMNS[name], cleaned)
-    row.found = [
-        problem for problem in row.found if problem["field"].partition(".")[0] not in values
-    ]
-    if values.keys() & {"vm", "mac", "ips"}:
-        row.found_refused = False
+    texts: dict[str, Any] = {
+        name: [import_rows.clean(text) for text in value if text.strip()]
+        if name == "ips"
+        else import_rows.clean(value, 500 if name == "note" else import_rows.LONGEST)
+        for name, value in values.items()
+    }
+    if problems := row.texts.get("problems"):
+        texts["problems"] = [
+            problem for problem in problems if problem["field"].partition(".")[0] not in values
+        ]
+        texts["refused"] = row.texts["refused"] and values.keys().isdisjoint({"vm", "mac", "ips"})
+    row.texts = row.texts | texts
     row.corrected, row.skipped = True, False
-    _resolve_row(vm_import, before, row)
-
-
-def skip_rows(vm_import: VMImport, numbers: Collection[int], *, skipped: bool) -> None:
-    """Skip rows, or include skipped rows again. Raises NotFound."""
-    rows = vm_import.rows.filter(number__in=numbers)
-    if rows.count() != len(set(numbers)):
-        raise errors.NotFound("The import has no such row.")
-    if skipped:
-        rows.update(skipped=True, status=RowStatus.SKIPPED)
-    else:
-        rows.filter(usable=True).update(skipped=False, status=RowStatus.NEW)
-        rows.filter(usable=False).update(skipped=False, status=RowStatus.REFUSED)
-    validation.validate(vm_import)
+    destinations, plan = import_rows.Destinations(vm_import), import_rows.plan(vm_import)
+    import_rows.resolve(row, import_rows.source_row(row), destinations, plan)
+    stored_rows.save([row])
+    validation.validate(vm_import, validation.affected_numbers(vm_import, before, row))
     states.mark_drafted(vm_import)
 
 
@@ -81,8 +61,8 @@ def assign_free_addresses(vm_import: VMImport, number: int) -> None:
     are not reserved before the commit. Raises NotFound, Conflict (the row has no network), PoolExhausted.
     """
     row = _get_row(vm_import, number)
-    network = row.network
-    if row.network_id is None or network is None or not readable_subnets(network):
+    network = Network.objects.filter(pk=row.network_id or 0).first()
+    if network is None or not readable_subnets(network):
         raise errors.Conflict("The row is not mapped to a network with subnets.")
     ips = list(row.ips) if _missing_families(row.ips, network) else []
     free = _free_addresses(vm_import, network, excluded_number=number)
@@ -97,33 +77,25 @@ def assign_missing_families(vm_import: VMImport) -> None:
 
     Raises PoolExhausted.
     """
-    rows = rows_lacking_family(vm_import).select_related("network").order_by("network_id", "number")
-    completed = list(rows)
-    free: dict[int, dict[int, Iterator[str]]] = {}
+    completed = list(rows_lacking_family(vm_import).order_by("number"))
+    networks = Network.objects.in_bulk({row.network_id for row in completed})
+    free = {pk: _free_addresses(vm_import, network) for pk, network in networks.items()}
     for row in completed:
-        network = row.network
-        if network is None:
-            continue
-        if network.pk not in free:
-            free[network.pk] = _free_addresses(vm_import, network)
-        missing = sorted(_missing_families(row.ips, network))
-        row.source_ips = [
-            *row.source_ips,
-            *(next(free[network.pk][version]) for version in missing),
-        ]
-        row.corrected = True
-    ImportRow.objects.bulk_update(completed, ["source_ips", "corrected"], batch_size=5000)
+        if row.network_id in networks:
+            missing = sorted(_missing_families(row.ips, networks[row.network_id]))
+            added = [next(free[row.network_id][version]) for version in missing]
+            row.source_ips = [*row.source_ips, *added]
+            row.corrected = True
+    stored_rows.save(completed)
     import_rows.reread_rows(vm_import)
     validation.validate(vm_import)
     states.mark_drafted(vm_import)
 
 
-def rows_lacking_family(vm_import: VMImport) -> QuerySet[ImportRow]:
+def rows_lacking_family(vm_import: VMImport) -> QuerySet[VMRow]:
     """Return the rows that `assign_missing_families` completes."""
-    return ImportRow.objects.filter(
-        vm_import=vm_import,
-        status=RowStatus.REFUSED,
-        problems__contains=[{"code": address_requests.MISSING}],
+    return vm_import.rows.filter(
+        status=RowStatus.INVALID, problems__contains=[{"code": address_requests.MISSING}]
     )
 
 
@@ -169,24 +141,11 @@ def _unused_addresses(
     raise batches.exhausted(network.pool, subnet.version, message)
 
 
-def _get_row(vm_import: VMImport, number: int) -> ImportRow:
-    rows = ImportRow.objects.select_related("network")
-    row = rows.filter(vm_import=vm_import, number=number).first()
+def _get_row(vm_import: VMImport, number: int) -> VMRow:
+    row: VMRow | None = vm_import.rows.filter(number=number).first()
     if row is None:
         raise errors.NotFound(f"The import has no row {number}.")
     return row
-
-
-def _resolve_row(vm_import: VMImport, before: ImportRow, row: ImportRow) -> None:
-    source = import_rows.source_row(row)
-    destination = import_rows.Destinations(vm_import).find(source.port_group)
-    resolved = resolving.resolve(source, destination, import_rows.plan(vm_import))
-    for name, value in import_rows.row_values(resolved).items():
-        setattr(row, name, value)
-    row.entry_id = row.claim_id = row.before = None
-    row.save()
-    validation.validate(vm_import, validation.affected_numbers(vm_import, before, row))
-    states.mark_drafted(vm_import)
 
 
 def _used_hosts(
@@ -202,8 +161,8 @@ def _used_hosts(
     for (text,) in database.rows(_USED, values, prepare=False):
         yield int(ip_address(text))
     # Rows that cannot be parsed or have no network: what their texts name.
-    others = vm_import.rows.filter(ips=[]).exclude(source_ips=[]).exclude(number=excluded_number)
-    for texts in others.values_list("source_ips", flat=True):
+    others = vm_import.rows.filter(values__ips=[]).exclude(number=excluded_number)
+    for texts in others.values_list("texts__ips", flat=True):
         for version, first, _last in parsing.find_spans("address", {"address": " ".join(texts)}):
             if version == subnet.version:
                 yield first

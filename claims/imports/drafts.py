@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import Q, QuerySet
 
 from claims.access import namespaces
 from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped, VMInterface
 from claims.imports import commit, corrections, mapping, undo, validation
 from claims.imports import rows as import_rows
 from claims.imports.files import formats
-from claims.models import ImportRow, VMImport
+from claims.models import VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.core import errors
 from pools.platform import database, events
@@ -134,7 +133,6 @@ class VMImports(lifecycle.Imports[VMImport]):
     )
     recognise = staticmethod(formats.recognise)
     correct = staticmethod(corrections.correct_row)
-    skip = staticmethod(corrections.skip_rows)
     write = staticmethod(commit.write)
     take_back = staticmethod(undo.take_back)
     check_not_in_use = staticmethod(undo.check_not_in_use)
@@ -144,21 +142,19 @@ class VMImports(lifecycle.Imports[VMImport]):
         imports = super().visible(user)
         return imports if user.has_perm(namespaces.EVERY_NAMESPACE) else imports.filter(user=user)
 
-    def search(self, rows: QuerySet[ImportRow], text: str) -> QuerySet[ImportRow]:
+    def search(self, rows: QuerySet[VMRow], text: str) -> QuerySet[VMRow]:
         """Return the rows whose VM, port group, MAC or address contains `text`; MACs in any notation."""
         lowered = text.strip().lower()
         query = (
-            Q(vm__icontains=lowered)
-            | Q(source_vm__icontains=lowered)
-            | Q(port_group__icontains=lowered)
-            | Q(source_mac__icontains=lowered)
+            Q(values__vm__icontains=lowered)
+            | Q(texts__vm__icontains=lowered)
+            | Q(texts__port_group__icontains=lowered)
+            | Q(texts__mac__icontains=lowered)
         )
         if not _ADDRESS_PART.fullmatch(lowered):  # each further condition is evaluated for all rows
             return rows.filter(query)
-        rows = rows.annotate(mac_text=Cast("mac", TextField()), ips_text=Cast("ips", TextField()))
-        return rows.filter(
-            query | Q(mac_text__contains=lowered.replace("-", ":")) | Q(ips_text__contains=lowered)
-        )
+        mac = Q(values__mac__icontains=lowered.replace("-", ":"))
+        return rows.filter(query | mac | Q(values__ips__icontains=lowered))
 
     def admit(self, row: VMImport, user: Any) -> None:
         """Limit the import to the namespaces of a user who is limited to them, who becomes its user."""
@@ -226,24 +222,18 @@ def _new_import(
     reading: formats.FileReading,
     author: events.Author,
 ) -> VMImport:
-    return VMImport(
-        cluster=options.cluster,
+    return IMPORTS.new(
+        options,
+        author=author,
+        mapping=mapping.parse(options),
         options={
             "target": options.target,
             "network": options.network.pk if options.network else None,
             "namespace": options.namespace,
         },
-        mapping=mapping.parse(options),
-        notes=list(options.notes),
         format=reading.format,
         file_name=import_rows.clean(upload.name, 255),
-        commit_wanted=options.commit,
-        skip_bad=options.skip_bad,
-        user=options.user,
         limited=options.limited,
-        actor=author.actor,
-        source=author.source,
-        request_id=author.request_id,
     )
 
 
@@ -283,14 +273,14 @@ def change_mapping(
 
 def assign_free_addresses(
     import_id: int, number: int, *, author: events.Author, user: Any = None
-) -> ImportRow:
+) -> VMRow:
     """Assign a row the lowest free addresses that it lacks, or new ones if it lacks none.
 
     Raises NotFound, ImportState, NotAllowed, Conflict (the row has no network), PoolExhausted.
     """
     with IMPORTS.changing(import_id, author=author, user=user) as vm_import:
         corrections.assign_free_addresses(vm_import, number)
-        row: ImportRow = vm_import.rows.get(number=number)
+        row: VMRow = vm_import.rows.get(number=number)
     return row
 
 

@@ -13,14 +13,14 @@ from ipaddress import ip_address, ip_interface
 from django.db.models import F, QuerySet
 
 from claims.core.networks import kept_addresses
-from claims.models import ImportRow, IndexEntry, VMImport
+from claims.models import IndexEntry, Network, VMImport, VMRow
 from pools.core.addresses import Address, AddressRange
 from pools.core.register_import import columns, parsing
 from pools.models import Block, Pool, PoolCIDR, ReservedRange
 from pools.models.imports import RowStatus
 from pools.register import pool_cidrs
 
-_LEFT_OUT = (RowStatus.CONFLICT, RowStatus.REFUSED, RowStatus.SKIPPED)
+_LEFT_OUT = (RowStatus.CONFLICT, RowStatus.INVALID, RowStatus.LEFT_OUT)
 _LONGEST_NAME = 200
 
 
@@ -28,9 +28,9 @@ def withhold(vm_import: VMImport) -> None:
     """Reserve the addresses of the rows that were left out, in the transaction of the commit, which has the locks."""
     if vm_import.limited:
         return
-    rows = vm_import.rows.exclude(network_id=None).order_by("number")
     for cidr in _cidrs(vm_import):
-        on_network = rows.filter(network__pool=cidr.pool_id)
+        networks = Network.objects.filter(pool=cidr.pool_id).values_list("pk", flat=True)
+        on_network = vm_import.rows.filter(values__network__in=[*networks]).order_by("number")
         if noted := list(_noted(cidr)):
             written = set(_written(on_network))
             _end_ranges(cidr, [row for row in noted if row.first in written])
@@ -60,12 +60,12 @@ def _reserve(cidr: PoolCIDR, names: Mapping[Address, str], vm_import: VMImport) 
         _note_change(cidr)
 
 
-def _written(rows: QuerySet[ImportRow]) -> Iterator[Address]:
-    for ips in rows.filter(written=True).values_list("ips", flat=True):
+def _written(rows: QuerySet[VMRow]) -> Iterator[Address]:
+    for ips in rows.filter(written=True).values_list("values__ips", flat=True):
         yield from (ip_interface(text).ip for text in ips)
 
 
-def _in_use(rows: QuerySet[ImportRow]) -> Iterator[tuple[Address, str]]:
+def _in_use(rows: QuerySet[VMRow]) -> Iterator[tuple[Address, str]]:
     """Yield each address that the rows name, also where they cannot be parsed, with the name of its VM."""
     for row in rows:
         for text in row.ips or row.source_ips:
@@ -98,6 +98,7 @@ def _note_change(cidr: PoolCIDR) -> None:
 
 def _cidrs(vm_import: VMImport) -> list[PoolCIDR]:
     """Return the CIDRs of the networks of an import."""
-    networks = vm_import.rows.exclude(network_id=None).order_by().values("network_id").distinct()
+    ids = vm_import.rows.order_by().values_list("values__network", flat=True).distinct()
+    networks = [pk for pk in ids if pk]
     rows = PoolCIDR.objects.filter(pool__network__in=networks).select_related("pool")
     return [cidr for cidr in rows.order_by("pool_id", "position") if not cidr.closed]

@@ -14,7 +14,7 @@ from typing import Any
 from claims.access import namespaces
 from claims.entries import ippools
 from claims.ipamclaims import ipamclaims
-from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
+from claims.models import Entry, IPAMClaim, IPPool, VMImport
 from claims.models.imports import ImportTarget
 from pools.platform import database, documents
 from pools.sql import statements
@@ -31,16 +31,16 @@ def import_manifests(
     vm_import: VMImport, scope: namespaces.Scope = namespaces.EVERYTHING
 ) -> Iterator[dict[str, Any]]:
     """Yield the manifests, with the entries and claims of the scope only."""
-    rows = ImportRow.objects.filter(vm_import=vm_import)
+    ids = vm_import.rows.values("object_id")
     if vm_import.target == ImportTarget.IPPOOL:
-        ippool_ids = Entry.objects.filter(pk__in=rows.values("entry_id")).values("ippool_id")
+        ippool_ids = Entry.objects.filter(pk__in=ids).values("ippool_id")
         for ippool in (
             IPPool.objects.filter(pk__in=ippool_ids).select_related("network").order_by("pk")
         ):
             visible = namespaces.visible(Entry.objects.all(), scope)
             yield ippools.manifest(ippool, rows=visible, status=False)
         return
-    claims = namespaces.visible(IPAMClaim.objects.filter(pk__in=rows.values("claim_id")), scope)
+    claims = namespaces.visible(IPAMClaim.objects.filter(pk__in=ids), scope)
     for claim in claims.select_related("network", "cluster").order_by("pk"):
         manifest = ipamclaims.manifest(claim)
         manifest.pop("status", None)

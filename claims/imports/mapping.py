@@ -7,20 +7,20 @@ addresses.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from claims.access import namespaces
 from claims.imports import rows
-from claims.models import NAD, ImportRow, Network, PortGroup, VMImport
+from claims.models import NAD, Network, PortGroup, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools.core import addresses, errors, holders
-from pools.models import Cluster
 from pools.models.imports import RowStatus
 from pools.platform import database
+from pools.platform.imports import lifecycle
 
 if TYPE_CHECKING:
     from claims.imports.drafts import Upload
@@ -29,7 +29,7 @@ MOST_PORT_GROUPS = 1_000
 
 
 @dataclass(frozen=True)
-class ImportOptions:
+class ImportOptions(lifecycle.NewImport):
     """Options of an import; `mapping` is `{port group: {"network": id, "namespace": ""}}` or
     `{port group: id}`.
 
@@ -37,16 +37,10 @@ class ImportOptions:
     network of the last import. If `limited` is set, `user` may import for own namespaces only.
     """
 
-    cluster: Cluster
     target: str = ImportTarget.IPPOOL.value
     network: Network | None = None
     namespace: str = ""
-    mapping: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    commit: bool = False
-    skip_bad: bool = False
-    user: Any = None
     limited: bool = False
-    notes: tuple[Mapping[str, str], ...] = ()  # notes of the draft: {"code", "message"}
 
 
 def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[str, Any]]:
@@ -142,19 +136,15 @@ def port_groups(vm_import: VMImport) -> list[dict[str, Any]]:
 
 
 _PORT_GROUPS = """
-    SELECT port_group, count(*) FROM claims_importrow WHERE vm_import_id = %s
+    SELECT port_group, count(*) FROM claims_vm_row WHERE source_import_id = %s
     GROUP BY port_group ORDER BY port_group LIMIT 1000
 """
 
 
 def without_namespace(vm_import: VMImport) -> int:
     """Return the number of rows to write, or refused for it, that have no namespace and would get that of the import."""
-    rows = ImportRow.objects.filter(vm_import=vm_import, namespace="", source_namespace="")
-    return (
-        rows.exclude(network=None)
-        .exclude(status__in=[RowStatus.SKIPPED, RowStatus.UNCHANGED])
-        .count()
-    )
+    rows = vm_import.rows.filter(values__namespace="", texts__namespace="", values__network__gt=0)
+    return rows.exclude(status__in=[RowStatus.LEFT_OUT, RowStatus.UNCHANGED]).count()
 
 
 MOST_ROWS_READ = 2_000  # later rows are validated in the draft

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from itertools import islice
 from typing import Any
-
-from django.db import connection
 
 from claims.access import namespaces
 from claims.core.networks import udn
 from claims.core.vm_import import resolving
-from claims.core.vm_import.resolving import Destination, Plan, Reason, ResolvedRow
+from claims.core.vm_import.resolving import Destination, Plan
 from claims.core.vm_import.vm_interface import VMInterface
 from claims.imports import validation
 from claims.ipamclaims import ipamclaims
-from claims.models import ImportRow, Network, PortGroup, VMImport
+from claims.models import Network, PortGroup, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from claims.models.networks import NetworkKind
 from pools.core import errors
-from pools.platform import database
+from pools.models.imports import RowStatus
+from pools.platform.imports import rows as stored_rows
 
 BATCH = 5000
+# What a row of a file says; a correction may change it.
+TEXTS = ("vm", "mac", "ips", "port_group", "namespace", "note")
 LONGEST = 300
 _LONGEST_NOTE = 500
 # Formats of VMs that MTV migrates; MTV changes their names.
@@ -114,54 +113,52 @@ def store(
     `step` is called after each batch with the number of rows done. Errors of reading are raised.
     """
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
-    rows = iter(interfaces)
+    numbered = enumerate(interfaces, start=1)
     rows_done = 0
-    while batch := list(islice(rows, BATCH)):
-        # Lists: the connection is busy while COPY runs, and a destination may have to be read.
-        lines = [
-            _line(vm_import.pk, n, interface, destinations, import_plan)
-            for n, interface in enumerate(batch, rows_done + 1)
-        ]
-        database.copy("claims_importrow", _COLUMNS, lines)
+    while batch := list(islice(numbered, BATCH)):
+        # A list: the connection is busy while COPY runs, and a destination may have to be read.
+        rows = []
+        for number, interface in batch:
+            source = _cleaned(interface)
+            row = VMRow(
+                source_import=vm_import,
+                number=number,
+                file=clean(source.sheet, 64) if source.sheet else "",
+                line=source.row,
+                texts=_texts(source),
+            )
+            resolve(row, source, destinations, import_plan)
+            rows.append(row)
+        stored_rows.insert(rows)
         rows_done += len(batch)
         step(rows_done)
     return rows_done
 
 
-_RESOLVED = (
-    *("network_id", "vm", "namespace", "mac", "ips", "claim_name", "usable"),
-    *("problems", "status", "reasons"),
-)
-_COLUMNS = (
-    *("vm_import_id", "number", "row", "sheet", "source_vm", "source_mac", "source_ips"),
-    *("source_namespace", "port_group", "note", "found", "found_refused"),
-    *_RESOLVED,
-)
+def _texts(source: VMInterface) -> dict[str, Any]:
+    """Return what a row of a file says, with the problems of the file itself and whether they refuse the row."""
+    texts: dict[str, Any] = {name: getattr(source, name) for name in TEXTS}
+    if source.problems:
+        texts |= {"problems": _problems(source.problems), "refused": source.refused}
+    return texts
 
 
-def _line(
-    import_id: int,
-    number: int,
-    interface: VMInterface,
-    destinations: Destinations,
-    import_plan: Plan,
-) -> tuple[object, ...]:
-    source = _cleaned(interface)
-    return (
-        import_id,
-        number,
-        source.row,
-        clean(source.sheet, 64) if source.sheet else "",
-        source.vm,
-        source.mac,
-        list(source.ips),
-        source.namespace,
-        source.port_group,
-        source.note,
-        _problems(source.problems) if source.problems else "[]",
-        source.refused,
-        *_resolved(resolving.resolve(source, destinations.find(source.port_group), import_plan)),
-    )
+def resolve(row: VMRow, source: VMInterface, destinations: Destinations, import_plan: Plan) -> None:
+    """Set the values that follow from the row's own texts, and the problems that they have."""
+    destination = destinations.find(source.port_group)
+    resolved = resolving.resolve(source, destination, import_plan)
+    row.values = {
+        "network": resolved.network_id,
+        "vm": resolved.vm,
+        "namespace": resolved.namespace,
+        "mac": resolved.mac,
+        "ips": list(resolved.ips),
+        "claim_name": resolved.claim_name,
+    }
+    row.problems = [
+        {"code": code, "message": clean(message, 500)} for code, message in resolved.reasons
+    ]
+    row.verdict = "" if resolved.usable else RowStatus.INVALID.value
 
 
 def _cleaned(source: VMInterface) -> VMInterface:
@@ -182,13 +179,6 @@ def _cleaned(source: VMInterface) -> VMInterface:
     )
 
 
-def _resolved(row: ResolvedRow) -> tuple[object, ...]:
-    """Return the columns _RESOLVED for COPY."""
-    status, reasons = "new" if row.usable else "refused", _json(row.reasons)
-    values = (row.network_id, row.vm, row.namespace, row.mac, list(row.ips), row.claim_name)
-    return (*values, row.usable, reasons, status, reasons)
-
-
 def clean(text: str, longest: int = LONGEST) -> str:
     """Return the text without control characters and surrounding blanks, at most `longest` characters."""
     if text.isprintable() and len(text) <= longest:
@@ -197,79 +187,29 @@ def clean(text: str, longest: int = LONGEST) -> str:
     return " ".join(printable.split())[:longest]
 
 
-@lru_cache(4096)
-def _json(reasons: tuple[Reason, ...]) -> str:
-    return json.dumps([{"code": code, "message": clean(message, 500)} for code, message in reasons])
-
-
-@lru_cache(4096)
-def _problems(problems: tuple[errors.FieldProblem, ...]) -> str:
-    return json.dumps(
-        [
-            {key: clean(value, 500) for key, value in dataclasses.asdict(problem).items()}
-            for problem in problems
-        ]
-    )
+def _problems(problems: Iterable[errors.FieldProblem]) -> list[dict[str, str]]:
+    return [
+        {key: clean(value, 500) for key, value in dataclasses.asdict(problem).items()}
+        for problem in problems
+    ]
 
 
 # --- resolving stored rows again ------------------------------------------------------------------
 
 
-def source_row(row: ImportRow) -> VMInterface:
+def source_row(row: VMRow) -> VMInterface:
     """Return the source values of a row, as its file or a correction has them."""
-    return VMInterface(
-        row.row,
-        row.source_vm,
-        row.source_mac,
-        tuple(row.source_ips),
-        row.port_group,
-        row.source_namespace,
-        note=row.note,
-        problems=tuple(errors.FieldProblem(**problem) for problem in row.found),
-        refused=row.found_refused,
-    )
-
-
-def row_values(row: ResolvedRow) -> dict[str, Any]:
-    """Return the columns of a resolved row."""
-    reasons = json.loads(_json(row.reasons))
-    values = dict(zip(_RESOLVED, _resolved(row), strict=True))
-    return values | {"problems": reasons, "reasons": reasons}
+    problems = tuple(errors.FieldProblem(**problem) for problem in row.texts.get("problems", ()))
+    tuples = {"ips": tuple(row.source_ips), "problems": problems}
+    return VMInterface(row.line, **{**row.texts, **tuples})
 
 
 def reread_rows(vm_import: VMImport) -> None:
-    """Resolve all rows again by the import's mapping, network and namespace; skipped rows stay skipped.
-
-    The caller opens the transaction.
-    """
+    """Resolve all rows again by the import's mapping, network and namespace. The caller opens the transaction."""
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
     last_number = 0
-    with connection.cursor() as cursor:
-        cursor.execute(_CREATE_REREAD)
-    rows = vm_import.rows.order_by("number")
-    while batch := list(rows.filter(number__gt=last_number)[:BATCH]):
+    while batch := list(vm_import.rows.filter(number__gt=last_number)[:BATCH]):
         last_number = batch[-1].number
-        lines = []
         for row in batch:
-            source = source_row(row)
-            destination = destinations.find(source.port_group)
-            resolved = resolving.resolve(source, destination, import_plan)
-            lines.append((row.number, *_resolved(resolved)))
-        database.copy("claims_reread", ("number", *_RESOLVED), lines)
-    database.rows(_UPDATE_FROM_REREAD, [vm_import.pk], prepare=False)
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TABLE claims_reread")
-
-
-_CREATE_REREAD = """
-    CREATE TEMPORARY TABLE claims_reread (number integer, network_id bigint, vm text,
-        namespace text, mac macaddr, ips varchar[], claim_name text, usable boolean,
-        problems jsonb, status text, reasons jsonb) ON COMMIT DROP
-"""
-_UPDATE_FROM_REREAD = """
-    UPDATE claims_importrow r SET network_id = w.network_id, vm = w.vm, namespace = w.namespace,
-        mac = w.mac, ips = w.ips, claim_name = w.claim_name, usable = w.usable,
-        problems = w.problems, reasons = w.reasons, entry_id = NULL, claim_id = NULL, before = NULL,
-        status = CASE WHEN r.skipped THEN 'skipped' ELSE w.status END
-    FROM claims_reread w WHERE r.vm_import_id = %s AND r.number = w.number RETURNING 1
-"""
+            resolve(row, source_row(row), destinations, import_plan)
+        stored_rows.save(batch)

@@ -12,7 +12,7 @@ from claims.address_index import index
 from claims.entries import entries
 from claims.imports import commit, left_out
 from claims.ipamclaims import ingest
-from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
+from claims.models import Entry, IPAMClaim, IPPool, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.clusters.reconcile import leases
 from pools.models.imports import RowStatus
@@ -31,7 +31,7 @@ def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None
     """
     leases.nudge(vm_import.cluster_id, patient=True)
     rows = vm_import.rows.filter(written=True)
-    networks = list(rows.order_by().values_list("network_id", flat=True).distinct())
+    networks = list(rows.order_by().values_list("values__network", flat=True).distinct())
     locked_ippools = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
     ippools = {ippool.pk: ippool for ippool in locked_ippools}
     ingest.lock_pools(pk for pk in networks if pk)
@@ -46,17 +46,16 @@ def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None
         rows_done += len(batch)
         step(rows_done)
     left_out.end(vm_import)
-    rows.update(written=False)
 
 
 def _undo_entries(
-    ippools: dict[int, IPPool], batch: Sequence[ImportRow], author: events.Author
+    ippools: dict[int, IPPool], batch: Sequence[VMRow], author: events.Author
 ) -> None:
-    entries_by_id = Entry.objects.in_bulk([row.entry_id for row in batch])
+    entries_by_id = Entry.objects.in_bulk([row.object_id for row in batch])
     deleted_ids: list[int] = []
     changed: dict[int, list[entries.EntryRow]] = {}
     for row in batch:
-        entry = entries_by_id.get(row.entry_id)
+        entry = entries_by_id.get(row.object_id)
         if entry is None:
             continue  # already deleted
         if row.status == RowStatus.NEW:
@@ -74,11 +73,11 @@ def _undo_entries(
         entries.apply_diff(ippools[pk], entries.EntryDiff(changed=changed_rows), {}, author=author)
 
 
-def _undo_claims(batch: Sequence[ImportRow]) -> None:
-    claims_by_id = IPAMClaim.objects.in_bulk([row.claim_id for row in batch])
+def _undo_claims(batch: Sequence[VMRow]) -> None:
+    claims_by_id = IPAMClaim.objects.in_bulk([row.object_id for row in batch])
     deleted_claims, changed = [], []
     for row in batch:
-        claim = claims_by_id.get(row.claim_id)
+        claim = claims_by_id.get(row.object_id)
         if claim is None:
             continue
         if row.status == RowStatus.NEW:

@@ -3,8 +3,8 @@
 One statement validates all rows, or those that a correction affects. Conflicts follow the rules of
 claims/address_index/conflicts.py: a row is validated as the entry or claim that it would become.
 
-The status of a row is new, changed, unchanged, conflict or refused. Conflict: another index entry, the
-network itself or another row has its MAC or an address. Refused: the row cannot be parsed, its user may not
+The status of a row is new, changed, unchanged, conflict or invalid. Conflict: another index entry, the
+network itself or another row has its MAC or an address. Invalid: the row cannot be parsed, its user may not
 write it, or its addresses would keep the VM from starting (claims/core/vm_import).
 """
 
@@ -16,18 +16,18 @@ from claims.access import namespaces
 from claims.address_index import conflicts
 from claims.core import address_requests
 from claims.core.vm_import import resolving
-from claims.models import ImportRow, IPPool, Network, VMImport
+from claims.models import IPPool, Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.platform import database
+from pools.platform.imports import rows
 from pools.sql import statements
 
 KEPT = "kept_address"  # the row lacks an address that its entry or claim has
-_FEW = 200  # rows up to which the planner chooses the join method
 
 
 def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> None:
-    """Update the status of all usable rows, or of those with these numbers."""
-    networks = _networks(vm_import.pk)
+    """Update the status of all rows; with `numbers`, compare only these rows with the register and each other."""
+    networks = _networks(vm_import)
     claims, user_scope = vm_import.target == ImportTarget.IPAMCLAIMS, scope(vm_import)
     visible = {
         "everything": user_scope.everything,
@@ -38,10 +38,7 @@ def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> Non
     database.fetch(_COMPLETE, {**kept, **visible})
     ippools = IPPool.objects.filter(network__in=networks).values_list("pk", flat=True)
     values = {
-        "import": vm_import.pk,
         "cluster": vm_import.cluster_id,
-        "all_rows": numbers is None,
-        "numbers": list(numbers or ()),
         "networks": list(networks),
         "spaces": [n.pool.space_id for n in networks.values() if n.pool],
         "ippools": list(ippools),
@@ -50,8 +47,7 @@ def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> Non
         **visible,
         **_own_address_values(networks),
     }
-    with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
-        database.fetch(_VALIDATE, values)
+    rows.compare(vm_import, _VALIDATE, numbers, values)
 
 
 _COMPLETE = statements.read("claims/complete_import_rows")
@@ -64,7 +60,7 @@ def scope(vm_import: VMImport) -> namespaces.Scope:
     return namespaces.owner_scope(vm_import.user) if vm_import.user else namespaces.Scope()
 
 
-def affected_numbers(vm_import: VMImport, before: ImportRow, after: ImportRow) -> list[int]:
+def affected_numbers(vm_import: VMImport, before: VMRow, after: VMRow) -> list[int]:
     """Return the numbers of the rows whose status may change because one row has changed."""
     values = {
         "import": vm_import.pk,
@@ -79,9 +75,9 @@ def affected_numbers(vm_import: VMImport, before: ImportRow, after: ImportRow) -
 _AFFECTED = statements.read("claims/import_rows_sharing_values")
 
 
-def _networks(import_id: int) -> dict[int, Network]:
-    ids = ImportRow.objects.filter(vm_import=import_id, usable=True).order_by()
-    network_ids = ids.values_list("network_id", flat=True).distinct()
+def _networks(vm_import: VMImport) -> dict[int, Network]:
+    rows = vm_import.rows.filter(verdict="").order_by()
+    network_ids = rows.values_list("values__network", flat=True).distinct()
     return Network.objects.select_related("pool").in_bulk([pk for pk in network_ids if pk])
 
 

@@ -10,7 +10,7 @@ from claims.models.history import (
     NetworkSettingsEvent,
     WaveEvent,
 )
-from claims.models.imports import ImportRow, PortGroup, VMImport, Wave, WaveVM
+from claims.models.imports import PortGroup, VMImport, VMRow, Wave, WaveVM
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import NAD, Decision, Network, NetworkSettings
 from claims.models.workloads import (

@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
-from claims.models.fields import MACField
-from claims.models.ippools import Entry
 from claims.models.networks import Network
-from claims.models.workloads import IPAMClaim
 from pools.models import Cluster
-from pools.models.imports import Import, ImportManager, RowStatus, option
+from pools.models.imports import Import, ImportManager, ImportRow, in_json
 
 
 class ImportTarget(models.TextChoices):
@@ -22,11 +18,28 @@ class ImportTarget(models.TextChoices):
     IPAMCLAIMS = "ipamclaims", _("IPAMClaims")
 
 
-def _unbound(to: type[models.Model]) -> Any:
-    """Return a foreign key without a database constraint, so that bulk deletes do not check it."""
-    return models.ForeignKey(
-        to, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
-    )
+class VMRow(ImportRow):
+    """A network interface of a VM in an import; its object is an entry or an IPAMClaim, as the import says.
+
+    `source_mac` and `source_ips` are the strings of the source; `mac` and `ips` are the parsed values for the row's network.
+    """
+
+    source_vm = in_json("texts", "vm", "")
+    source_mac = in_json("texts", "mac", "")
+    source_ips = in_json("texts", "ips", [])
+    source_namespace = in_json("texts", "namespace", "")
+    port_group = in_json("texts", "port_group", "")
+    note = in_json("texts", "note", "")
+    network_id = in_json("values", "network")
+    vm = in_json("values", "vm", "")
+    namespace = in_json("values", "namespace", "")
+    mac = in_json("values", "mac")
+    ips = in_json("values", "ips", [])
+    claim_name = in_json("values", "claim_name", "")
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
 
 
 class VMImport(Import):
@@ -37,9 +50,10 @@ class VMImport(Import):
     """
 
     KIND: ClassVar[str] = "vm"
-    target = option("target", ImportTarget.IPPOOL.value)
-    network_id = option("network")
-    namespace = option("namespace", "")
+    ROW = VMRow
+    target = in_json("options", "target", ImportTarget.IPPOOL.value)
+    network_id = in_json("options", "network")
+    namespace = in_json("options", "namespace", "")
     objects: ClassVar[ImportManager] = ImportManager()
 
     _network: Network | None = None  # as it was read
@@ -64,64 +78,6 @@ class VMImport(Import):
     @network.setter
     def network(self, network: Network | None) -> None:
         self._network, self.network_id = network, None if network is None else network.pk
-
-
-class ImportRow(models.Model):
-    """A network interface of a VM in an import: the values of the source and the resulting values.
-
-    `source_mac` and `source_ips` are the strings of the source, or a user's correction of them; `mac`
-    and `ips` are the parsed values for the row's network. `problems` were found while reading;
-    `reasons` are these and the conflicts with the register; each `[{"code", "message"}]`. `entry` or
-    `claim` is the object of the row: it existed before (`before` are its former values), or the commit
-    created it.
-    """
-
-    # Without a constraint, which would be checked for each of a hundred thousand rows. Only the worker
-    # with the import's lock writes rows.
-    vm_import = models.ForeignKey(
-        VMImport, models.CASCADE, related_name="vm_rows", db_constraint=False, db_index=False
-    )
-    number = models.PositiveIntegerField()  # counts from 1 in the import
-    row = models.PositiveIntegerField()  # its position in the file
-    sheet = models.CharField(max_length=64, blank=True, default="")
-    source_vm = models.CharField(max_length=300, blank=True, default="")
-    source_mac = models.CharField(max_length=300, blank=True, default="")
-    source_ips = ArrayField(models.CharField(max_length=300), default=list, blank=True)
-    source_namespace = models.CharField(max_length=300, blank=True, default="")
-    port_group = models.CharField(max_length=300, blank=True, default="")
-    note = models.CharField(max_length=500, blank=True, default="")
-    network = _unbound(Network)
-    vm = models.CharField("VM", max_length=253, blank=True, default="")
-    namespace = models.CharField(max_length=253, blank=True, default="")
-    mac = MACField(null=True, blank=True)
-    ips = ArrayField(models.CharField(max_length=64), default=list, blank=True)
-    claim_name = models.CharField(max_length=253, blank=True, default="")
-    usable = models.BooleanField(default=True)  # False if the row was refused while reading
-    # Problems of the file itself, `[{"field", "code", "message"}]`, and whether they refuse the row.
-    found = models.JSONField(default=list, blank=True)
-    found_refused = models.BooleanField(default=False)
-    problems = models.JSONField(default=list, blank=True)
-    status = models.CharField(max_length=9, choices=RowStatus, default=RowStatus.NEW)
-    reasons = models.JSONField(default=list, blank=True)
-    entry = _unbound(Entry)
-    claim = _unbound(IPAMClaim)
-    before = models.JSONField(null=True, blank=True)
-    skipped = models.BooleanField(default=False, db_default=False)
-    corrected = models.BooleanField(default=False, db_default=False)
-    written = models.BooleanField(default=False, db_default=False)
-
-    class Meta:
-        verbose_name = _("import row")
-        ordering = ["vm_import_id", "number"]
-        constraints = [
-            models.UniqueConstraint(fields=["vm_import", "number"], name="import_row_number"),
-        ]
-        indexes = [
-            models.Index(fields=["vm_import", "status", "number"], name="import_row_status"),
-        ]
-
-    def __str__(self) -> str:
-        return f"row {self.number} of import {self.vm_import_id}"
 
 
 class PortGroup(models.Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pools import sql
 
-_NAMES = ("memberships", "contradictions", "launchers", "workload_comparison")
+_NAMES = ("memberships", "contradictions", "launchers", "workload_comparison", "vm_rows")
 
 
 def after_tables() -> str:

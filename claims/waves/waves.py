@@ -110,11 +110,12 @@ def add_import(
 
     By default these are the VMs that the import registers; `statuses` selects rows of other statuses.
     """
-    rows = vm_import.rows.filter(status__in=statuses).exclude(vm="")
-    vm_rows = rows.order_by("number").values_list("namespace", "vm", "source_vm")
+    rows = vm_import.rows.filter(status__in=statuses).exclude(values__vm="").order_by("number")
     wave_vms = {
-        (namespace, vm): WaveVM(wave_id=wave_id, namespace=namespace, vm=vm, source_vm=source)
-        for namespace, vm, source in vm_rows
+        (row.namespace, row.vm): WaveVM(
+            wave_id=wave_id, namespace=row.namespace, vm=row.vm, source_vm=row.source_vm
+        )
+        for row in rows
     }
     return _add(wave_id, list(wave_vms.values()), author)
 

@@ -44,6 +44,7 @@ from pools.models.history import (
 from pools.models.imports import (
     Import,
     ImportFile,
+    ImportRow,
     NetBoxSource,
     RegisterImport,
     RegisterRecord,

@@ -1,17 +1,19 @@
-"""Imports of all kinds and their files; the rows of other registers, and what a source says about an object of this register.
+"""Imports of all kinds, their files and their rows; and what a source says about an object of this register.
 
-A kind of imports is a proxy of `Import`: it has permissions of its own and names its options.
+A kind of imports is a proxy of `Import`, which has permissions of its own and names its options, and one of `ImportRow`,
+which names the values of its rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from ipaddress import ip_address, ip_network
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
-from netfields import CidrAddressField
 
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.fields import HostAddressField
@@ -38,8 +40,8 @@ class RowStatus(models.TextChoices):
     CHANGED = "changed", _("changed")
     UNCHANGED = "unchanged", _("unchanged")
     CONFLICT = "conflict", _("conflict")
-    REFUSED = "refused", _("invalid")
-    SKIPPED = "skipped", _("left out")  # by a user
+    INVALID = "invalid", _("invalid")
+    LEFT_OUT = "left_out", _("left out")  # by a user
     VANISHED = "vanished", _("gone from the source")  # of a mirror, and not confirmed yet
     RELEASED = "released", _("released")  # confirmed, or a range that has other ends now
 
@@ -58,7 +60,8 @@ class Import(models.Model):
     `cluster` gets the rows that nothing sends elsewhere; `mapping` says what does, by names of the source.
     """
 
-    KIND: ClassVar[str] = ""  # of a proxy
+    KIND: ClassVar[str] = ""  # of a proxy, as is the class of its rows
+    ROW: ClassVar[type[ImportRow]]
 
     kind = models.CharField(max_length=8, editable=False)
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="imports")
@@ -116,9 +119,9 @@ class Import(models.Model):
         super().save(*args, **options)
 
     @property
-    def rows(self) -> Any:
-        """The related manager of its rows."""
-        return getattr(self, f"{self.kind}_rows")
+    def rows(self) -> models.QuerySet[Any]:
+        """Its rows, with the values of its kind."""
+        return self.ROW._default_manager.filter(source_import=self)
 
 
 class ImportFile(models.Model):
@@ -137,6 +140,53 @@ class ImportFile(models.Model):
         return f"{self.name or self.kind} of import {self.source_import_id}"
 
 
+class ImportRow(models.Model):
+    """A row of an import: what its source says, what that means, and what a commit does with it.
+
+    `texts` are those of the source, or a user's correction of them, `values` what they mean: each kind has a proxy
+    with properties for them. `problems` are those of the row itself and of the rows around it, `verdict` is the status
+    that they give it ("" if the register decides). `reasons` are these and the conflicts with the register; each
+    `[{"code", "message"}]`. `object_id` is the object of the row: it existed before (`before` are its former values, if
+    the row changes it), or the commit created it.
+    """
+
+    # Without a constraint, which would be checked for each of a hundred thousand rows. Only a transaction that has
+    # the import's lock writes rows.
+    source_import = models.ForeignKey(
+        Import, models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    number = models.PositiveIntegerField()  # counts from 1 in the import
+    file = models.CharField(max_length=255, blank=True, default="")  # and its sheet
+    line = models.PositiveIntegerField()  # its position in the file
+    texts = models.JSONField(default=dict)
+    values = models.JSONField(default=dict)
+    problems = models.JSONField(default=list)
+    verdict = models.CharField(max_length=9, blank=True, default="")
+    status = models.CharField(
+        max_length=9, choices=RowStatus, default=RowStatus.NEW, db_default=RowStatus.NEW
+    )
+    reasons = models.JSONField(default=list, db_default=[])
+    object_id = models.BigIntegerField(null=True)
+    before = models.JSONField(null=True)
+    skipped = models.BooleanField(default=False)  # by a user
+    corrected = models.BooleanField(default=False)
+    written = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        verbose_name = _("row of an import")
+        ordering = ["source_import_id", "number"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["source_import", "number"], name="import_row_number"),
+        ]
+        indexes = [
+            models.Index(fields=["source_import", "status", "number"], name="import_row_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"row {self.number} of import {self.source_import_id}"
+
+
 class ImportManager(models.Manager[Any]):
     """The imports of one kind."""
 
@@ -144,14 +194,35 @@ class ImportManager(models.Manager[Any]):
         return super().get_queryset().filter(kind=self.model.KIND)
 
 
-def option(name: str, default: Any = None) -> Any:
-    """Return a property of a kind of imports: one of its options."""
+def in_json(column: str, name: str, default: Any = None) -> Any:
+    """Return a property: the value that a JSON column has by this name."""
 
-    def read(row: Import) -> Any:
-        return row.options.get(name, default)
+    def read(row: models.Model) -> Any:
+        return getattr(row, column).get(name, default)
 
-    def write(row: Import, value: Any) -> None:
-        row.options[name] = value
+    def write(row: models.Model, value: Any) -> None:
+        getattr(row, column)[name] = value
+
+    return property(read, write)
+
+
+def parsed_in_json(column: str, name: str, parse: Callable[[str], Any]) -> Any:
+    """Return a property: the object of a text that a JSON column has by this name; None without one."""
+    kept_as = f"_{name}_of_text"
+
+    def read(row: models.Model) -> Any:
+        text = getattr(row, column).get(name)
+        if text is None:
+            return None
+        kept = row.__dict__.get(kept_as)
+        if kept is None or kept[0] is not text:
+            kept = row.__dict__[kept_as] = text, parse(text)
+        return kept[1]
+
+    def write(row: models.Model, value: Any) -> None:
+        text = None if value is None else str(value)
+        getattr(row, column)[name] = text
+        row.__dict__[kept_as] = text, value
 
     return property(read, write)
 
@@ -192,6 +263,33 @@ class NetBoxSource(models.Model):
         return self.name
 
 
+class RegisterRow(ImportRow):
+    """A row of an import of another register.
+
+    `pool_row` is the row of the prefix that an address lies in, `pool_cidr_id` the existing CIDR. Its object is a
+    container, a pool's CIDR, a reserved range or a block.
+    """
+
+    kind = in_json("values", "kind")
+    target = in_json("values", "target", "")
+    cidr = parsed_in_json("values", "cidr", ip_network)
+    first = parsed_in_json("values", "first", ip_address)
+    last = parsed_in_json("values", "last", ip_address)
+    cluster_id = in_json("values", "cluster_id")
+    space_name = in_json("values", "space_name", "")
+    pool_row = in_json("values", "pool_row")
+    pool_cidr_id = in_json("values", "pool_cidr_id")
+    pool_name = in_json("values", "pool_name", "")
+    holder_id = in_json("values", "holder_id", "")
+    org = in_json("values", "org", "")
+    description = in_json("values", "description", "")
+    details = in_json("values", "details", {})
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+
+
 class RegisterImport(Import):
     """An import of prefixes, ranges and addresses of another register.
 
@@ -200,8 +298,9 @@ class RegisterImport(Import):
     """
 
     KIND: ClassVar[str] = "register"
-    holder_kind = option("holder_kind", "host")
-    cooldown_seconds = option("cooldown_seconds", DAY)  # of the pools that the import creates
+    ROW = RegisterRow
+    holder_kind = in_json("options", "holder_kind", "host")
+    cooldown_seconds = in_json("options", "cooldown_seconds", DAY)  # of the pools that it creates
     objects: ClassVar[ImportManager] = ImportManager()
 
     class Meta:
@@ -209,71 +308,6 @@ class RegisterImport(Import):
         verbose_name = _("register import")
         verbose_name_plural = _("register imports")
         default_permissions = ("add", "change", "view")
-
-
-class RegisterRow(models.Model):
-    """A row of an import: the texts of the source by field, what they mean, and what a commit does with them.
-
-    `found` are the problems of the row itself and of the rows around it, `verdict` the status that they
-    give it ("" if the register decides). `reasons` are these and the conflicts with the register; each
-    `[{"code", "message"}]`. `pool_row` is the row of the prefix that an address lies in, `pool_cidr` the
-    existing CIDR. `object_id` is the container, pool CIDR, reserved range or block of the row; `before` are
-    its former values if the row changes it.
-    """
-
-    # Without a constraint, which would be checked for each of a hundred thousand rows.
-    register_import = models.ForeignKey(
-        RegisterImport,
-        models.CASCADE,
-        related_name="register_rows",
-        db_constraint=False,
-        db_index=False,
-    )
-    number = models.PositiveIntegerField()  # counts from 1 in the import
-    file = models.CharField(max_length=255, blank=True, default="")
-    line = models.PositiveIntegerField()
-    kind = models.CharField(max_length=7)
-    texts = models.JSONField(default=dict)
-    target = models.CharField(max_length=9, choices=RegisterTarget, blank=True, default="")
-    cidr = CidrAddressField(null=True)
-    first = HostAddressField(null=True)
-    last = HostAddressField(null=True)
-    cluster_id = models.BigIntegerField(null=True)
-    space_name = models.CharField(max_length=253, blank=True, default="")
-    pool_row = models.PositiveIntegerField(null=True)
-    pool_cidr_id = models.BigIntegerField(null=True)
-    pool_name = models.CharField(max_length=253, blank=True, default="")
-    holder_id = models.CharField(max_length=253, blank=True, default="")
-    org = models.CharField(max_length=253, blank=True, default="")
-    description = models.CharField(max_length=500, blank=True, default="")
-    details = models.JSONField(default=dict)
-    found = models.JSONField(default=list)
-    verdict = models.CharField(max_length=9, blank=True, default="")
-    status = models.CharField(max_length=9, choices=RowStatus, default=RowStatus.NEW)
-    reasons = models.JSONField(default=list)
-    object_id = models.BigIntegerField(null=True)
-    before = models.JSONField(null=True)
-    skipped = models.BooleanField(default=False)
-    corrected = models.BooleanField(default=False)
-    written = models.BooleanField(default=False)
-
-    class Meta:
-        verbose_name = _("row of a register import")
-        ordering = ["register_import_id", "number"]
-        default_permissions = ()
-        constraints = [
-            models.UniqueConstraint(
-                fields=["register_import", "number"], name="register_row_number"
-            ),
-        ]
-        indexes = [
-            models.Index(
-                fields=["register_import", "status", "number"], name="register_row_status"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"row {self.number} of import {self.register_import_id}"
 
 
 class RegisterRecord(models.Model):

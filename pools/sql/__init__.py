@@ -15,6 +15,7 @@ _AFTER_TABLES = (
     "token_events",
     "factor_events",
     "plan",
+    "register_rows",
     "pgtrigger",
     "storage",
 )

@@ -78,7 +78,7 @@ def counts(register_import: RegisterImport) -> dict[str, int]:
 
 
 def rows_of(register_import: RegisterImport) -> list[RegisterRow]:
-    return list(RegisterRow.objects.filter(register_import=register_import).order_by("number"))
+    return list(register_import.rows.order_by("number"))
 
 
 def codes(register_import: RegisterImport) -> list[tuple[int, str, str]]:

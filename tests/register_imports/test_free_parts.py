@@ -124,7 +124,7 @@ def test_edges_of_the_prefix_and_addresses_of_containers_are_refused_with_the_wa
     )
     draft = sources.draft(*files(*more), cluster=factories.cluster())
     refused = [(row.texts["address"], why["code"]) for row in rows_of(draft)
-               if row.status == "refused" for why in row.reasons]  # fmt: skip
+               if row.status == "invalid" for why in row.reasons]  # fmt: skip
     assert refused == [
         ("10.0.0.0/16", "network_address"),
         ("10.0.255.255/16", "broadcast_address"),
@@ -135,7 +135,7 @@ def test_edges_of_the_prefix_and_addresses_of_containers_are_refused_with_the_wa
     assert "give the container the status active" in message
     drafts.IMPORTS.correct_row(draft.pk, 3, {"status": "active"}, author=BY)
     draft.refresh_from_db()
-    assert counts(draft)["refused"] == 2  # without a prefix inside, it is a pool itself
+    assert counts(draft)["invalid"] == 2  # without a prefix inside, it is a pool itself
     assert rows_of(draft)[2].target == "pool"
 
 
@@ -149,7 +149,7 @@ def test_ranges_get_a_part_that_has_them_whole() -> None:
         ],
     )
     draft = sources.draft(*files(), ranges, cluster=factories.cluster())
-    assert [code for _, status, code in codes(draft) if status == "refused"] == [
+    assert [code for _, status, code in codes(draft) if status == "invalid"] == [
         "range_outside_cidr"
     ]
     drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
@@ -172,7 +172,7 @@ def test_corrections_make_parts_anew() -> None:
     assert parts == ["10.0.0.0/24", "10.0.0.0/32", "10.0.200.0/24", "10.0.201.0/24"]
     drafts.IMPORTS.skip_rows(draft.pk, [number, number + 1, number + 2], skipped=True, author=BY)
     draft.refresh_from_db()
-    assert (counts(draft), draft.rows_total) == ({"new": NUMBER - 1, "skipped": 3}, NUMBER + 2)
+    assert (counts(draft), draft.rows_total) == ({"new": NUMBER - 1, "left_out": 3}, NUMBER + 2)
     part = rows_of(draft)[-2]
     assert str(part.cidr) == "10.0.0.0/24"
     with pytest.raises(errors.ImportState, match="follows from other rows"):
@@ -180,7 +180,7 @@ def test_corrections_make_parts_anew() -> None:
     page = people.browser().get(f"/admin/pools/import/{draft.pk}/change/").content.decode()
     assert "A free part of 10.0.0.0/16" in page
     drafts.IMPORTS.skip_rows(draft.pk, [part.number], skipped=True, author=BY)
-    assert ("refused", "pool_not_imported") in {(s, c) for _, s, c in codes(draft)}
+    assert ("invalid", "pool_not_imported") in {(s, c) for _, s, c in codes(draft)}
     drafts.IMPORTS.revalidate(draft.pk, author=BY)
     assert rows_of(draft)[-2].skipped
 

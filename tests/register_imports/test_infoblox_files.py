@@ -54,7 +54,7 @@ def test_an_export_with_many_header_rows_is_imported_once() -> None:
     cluster = factories.cluster()
     draft = sources.draft(EXPORT.encode(), cluster=cluster)
     assert draft.format == "infoblox"
-    assert sources.codes(draft) == [(10, "refused", "host_bits_set")]
+    assert sources.codes(draft) == [(10, "invalid", "host_bits_set")]
     assert [note["message"] for note in draft.notes if note["code"] == "left_out"] == [
         "file1.csv: not read: 1 rows of the type networkview",
         "file1.csv: not read: 1 rows of the type cnamerecord",
@@ -97,7 +97,7 @@ def test_an_export_with_many_header_rows_is_imported_once() -> None:
     again = drafts.IMPORTS.commit(
         sources.draft(EXPORT.encode(), cluster=cluster).pk, skip_bad=True, author=BY
     )
-    assert sources.counts(again) == {"unchanged": 16, "refused": 1}
+    assert sources.counts(again) == {"unchanged": 16, "invalid": 1}
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])
@@ -132,7 +132,7 @@ def test_another_host_with_the_same_address_and_a_deleted_row() -> None:
     draft = sources.draft(text.encode(), cluster=factories.cluster())
     assert sources.codes(draft) == [
         (6, "conflict", "duplicate_in_file"),
-        (7, "refused", "blank"),
+        (7, "invalid", "blank"),
     ]
     assert "rows of the type network that the file deletes" in draft.notes[0]["message"]
 

@@ -44,14 +44,14 @@ REFUSED = {
 @pytest.mark.parametrize(("header", "row"), REFUSED.values(), ids=REFUSED)
 def test_a_refused_row(header: str, row: str) -> None:
     done = committed(PREFIX, f"{header}\n{row}\n".encode())
-    assert counts(done) == {"new": 2, "refused": 1}
+    assert counts(done) == {"new": 2, "invalid": 1}
     assert free() == ["10.0.1.1", "10.0.1.3", "10.0.1.4", "10.0.1.5", "10.0.1.6"]
 
 
 def test_a_skipped_row_and_the_undo() -> None:
     rows = [("10.0.1.2", "two"), ("10.0.1.3", "three")]
     done = committed(PREFIX, table(("address", "holder"), rows), skipped=(2,))
-    assert counts(done) == {"new": 3, "skipped": 1}
+    assert counts(done) == {"new": 3, "left_out": 1}
     assert ReservedRange.objects.get().reason == "in use, not imported: two"
     drafts.IMPORTS.undo(done.pk, author=BY)
     assert not ReservedRange.objects.exists()
@@ -68,7 +68,7 @@ def test_the_range_can_be_skipped_too_and_is_not_corrected() -> None:
     assert (follows.target, follows.reasons[0]["code"]) == ("reserved", "left_out")
     drafts.IMPORTS.skip_rows(draft.pk, [follows.number], skipped=True, author=BY)
     drafts.IMPORTS.revalidate(draft.pk, author=BY)
-    assert [row.status for row in rows_of(draft)] == ["new", "skipped", "skipped"]
+    assert [row.status for row in rows_of(draft)] == ["new", "left_out", "left_out"]
     drafts.IMPORTS.skip_rows(draft.pk, [2], skipped=False, author=BY)
     assert [row.status for row in rows_of(draft)] == ["new", "new"]
 
@@ -93,18 +93,18 @@ def test_a_prefix_with_prefixes_that_are_left_out_stays_a_container() -> None:
     )
     addresses = table(("address", "holder"), [("10.0.16.1", "one"), ("10.0.3.1", "two")])
     done = committed(prefixes, addresses, skipped=(4,))
-    codes = {row.number: row.reasons[0]["code"] for row in rows_of(done) if row.status == "refused"}
+    codes = {row.number: row.reasons[0]["code"] for row in rows_of(done) if row.status == "invalid"}
     assert codes[5] == "pool_not_imported"
     assert [str(row.cidr) for row in Container.objects.all()] == ["10.0.0.0/16"]
     assert [row.name for row in Pool.objects.all()] == ["10.0.0.0-16"]  # the part around 10.0.3.1
-    assert counts(done) == {"new": 3, "refused": 3, "skipped": 1}
+    assert counts(done) == {"new": 3, "invalid": 3, "left_out": 1}
 
 
 def test_the_same_file_again_changes_nothing_and_a_corrected_one_is_imported() -> None:
     cluster = factories.cluster()
     bad = table(("address", "tenant", "holder"), [("10.0.1.2", LONG, "two")])
     committed(PREFIX, bad, cluster=cluster)
-    assert counts(sources.draft(PREFIX, bad, cluster=cluster)) == {"unchanged": 2, "refused": 1}
+    assert counts(sources.draft(PREFIX, bad, cluster=cluster)) == {"unchanged": 2, "invalid": 1}
     good = table(("address", "tenant", "holder"), [("10.0.1.2", "Acme", "two")])
     committed(PREFIX, good, cluster=cluster)
     assert Block.objects.get(state="held").holder_id == "two"
@@ -114,7 +114,7 @@ def test_the_same_file_again_changes_nothing_and_a_corrected_one_is_imported() -
 def test_what_is_free_or_no_host_can_have_is_not_withheld() -> None:
     rows = [("10.0.1.2", "free"), ("10.0.1.0", "active"), ("10.9.9.9", "active")]
     done = committed(PREFIX, table(("address", "status"), rows))
-    assert counts(done) == {"new": 1, "refused": 3}
+    assert counts(done) == {"new": 1, "invalid": 3}
 
 
 SPANS = {

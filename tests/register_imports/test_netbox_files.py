@@ -120,14 +120,14 @@ def test_the_export_of_a_table_is_read_and_bad_rows_have_a_code() -> None:
         cluster=cluster,
     )
     assert sources.codes(draft) == [
-        (5, "refused", "network_address"),
-        (6, "refused", "broadcast_address"),
-        (7, "refused", "in_container"),
-        (8, "refused", "outside_every_prefix"),
+        (5, "invalid", "network_address"),
+        (6, "invalid", "broadcast_address"),
+        (7, "invalid", "in_container"),
+        (8, "invalid", "outside_every_prefix"),
         (9, "conflict", "duplicate_in_file"),
-        (10, "refused", "ipv4_mapped"),
-        (11, "refused", "zone_id_not_allowed"),
-        (12, "refused", "not_an_address"),
+        (10, "invalid", "ipv4_mapped"),
+        (11, "invalid", "zone_id_not_allowed"),
+        (12, "invalid", "not_an_address"),
     ]
     with pytest.raises(errors.ImportHasBadRows):
         drafts.IMPORTS.commit(draft.pk, author=BY)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pools.models import CustomField, PoolCIDR, RegisterRow
+from pools.models import CustomField, PoolCIDR
 from pools.platform.attributes import custom_fields
 from pools.register import pools
 from pools.register.imports import drafts, exports
@@ -100,7 +100,7 @@ def test_a_correction_refers_to_nothing(server: NetBox) -> None:
     draft = run(source(server), mirror=False)
     values = {"custom_fields": {"device": "sw9", "vlans": "Büro (10),Lab (20)"}}
     apis.Api()("PATCH", f"imports/{draft.pk}/rows/1/", values)
-    details = RegisterRow.objects.get(register_import=draft).details
+    details = draft.rows.get().details
     assert details["cf_device"] == "sw9"
     assert "ref_device" not in details
     assert details["ref_vlans"] == "12,13"  # the same text as before

@@ -88,13 +88,13 @@ def test_all_addresses_of_a_prefix_that_is_a_pool_can_be_used(server: NetBox) ->
         server.address(f"{network}.7/29", dns_name="last.example")
     mirror = source(server)
     assert codes(run(mirror)) == [
-        (3, "refused", "network_address"),
-        (4, "refused", "broadcast_address"),
+        (3, "invalid", "network_address"),
+        (4, "invalid", "broadcast_address"),
     ]
     pool = Pool.objects.get(cidrs__cidr="10.60.0.0/29")
     assert (pool.allow_first_ip, pool.allow_last_ip) == (True, True)
     assert Block.objects.filter(state="held").count() == 2
-    assert counts(run(mirror)) == {"unchanged": 4, "refused": 2}
+    assert counts(run(mirror)) == {"unchanged": 4, "invalid": 2}
     prefixes = exported(exports.prefixes_csv)
     assert prefixes["10.60.0.0/29", ""]["is_pool"] == "true"
     assert prefixes["10.60.1.0/29", ""]["is_pool"] == ""

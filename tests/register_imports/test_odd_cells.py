@@ -58,7 +58,7 @@ def test_several_prefixes_in_a_cell_are_rows() -> None:
     assert [str(row.cidr) for row in rows_of(draft)] == ["10.105.0.0/16", "10.106.0.0/16"]
 
 
-@pytest.mark.parametrize(("mask", "status"), [("255.255.255.0", "new"), ("0.0.0.255", "refused")])
+@pytest.mark.parametrize(("mask", "status"), [("255.255.255.0", "new"), ("0.0.0.255", "invalid")])
 def test_a_mask_behind_an_address_is_no_address(mask: str, status: str) -> None:
     draft = sources.draft(table(("prefix",), [(f"10.77.0.0 {mask}",)]), cluster=factories.cluster())
     assert [row.status for row in rows_of(draft)] == [status]
@@ -143,6 +143,6 @@ def test_a_number_is_no_address_unless_phpipam_wrote_it() -> None:
     stream = io.BytesIO()
     book.save(stream)
     draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
-    assert codes(draft) == [(2, "refused", "not_an_address")]
+    assert codes(draft) == [(2, "invalid", "not_an_address")]
     netbox = table(sources.IMPORT_ADDRESS, [("176357381", "active", "", "", "five.example")])
-    assert codes(sources.draft(netbox, cluster=factories.cluster()))[0][1] == "refused"
+    assert codes(sources.draft(netbox, cluster=factories.cluster()))[0][1] == "invalid"

@@ -24,9 +24,9 @@ def test_from_the_file_to_the_undo() -> None:
     )
     assert answer.status_code == 201, answer.content
     pk = answer.json()["id"]
-    assert answer.json()["counts"] | {"new": 2, "refused": 1} == answer.json()["counts"]
+    assert answer.json()["counts"] | {"new": 2, "invalid": 1} == answer.json()["counts"]
     assert [result["id"] for result in api("GET", "imports/").json()["results"]] == [pk]
-    bad = api("GET", f"imports/{pk}/rows/?status=refused").json()["results"]
+    bad = api("GET", f"imports/{pk}/rows/?status=invalid").json()["results"]
     assert [(row["line"], row["reasons"][0]["code"]) for row in bad] == [(3, "host_bits_set")]
     assert api("POST", f"imports/{pk}/commit/", {}).status_code == 409
     row = f"imports/{pk}/rows/{bad[0]['number']}/"

@@ -116,7 +116,7 @@ def test_an_address_without_a_vrf_is_asked_and_withheld_in_each() -> None:
     made = sources.draft(VRFS, IN_VRFS, cluster=factories.cluster())
     asked = [line for line, _status, code in codes(made) if code == "ambiguous_vrf"]
     statuses = [row.status for row in rows_of(made)[3:8]]
-    assert (len(asked), statuses) == (2, ["conflict", "conflict", "new", "new", "refused"])
+    assert (len(asked), statuses) == (2, ["conflict", "conflict", "new", "new", "invalid"])
     drafts.IMPORTS.commit(made.pk, skip_bad=True, author=BY)
     assert set(Block.objects.filter(state="held").values_list("holder_id", flat=True)) == {"c", "d"}
     for pool in Pool.objects.filter(space__name__in=["blue", "red"]):

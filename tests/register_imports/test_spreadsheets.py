@@ -179,19 +179,19 @@ def test_each_odd_row_has_a_reason() -> None:
     assert [row.line for row in rows] == [*range(2, 13), *range(2, 7), 6, 11]
     assert sources.codes(draft) == [
         (3, "conflict", "duplicate_in_file"),
-        (4, "refused", "host_bits_set"),
-        (5, "refused", "prefix_required"),
-        (6, "refused", "blank"),
-        (7, "refused", "not_an_address"),
-        (8, "refused", "prefix_length"),
-        (9, "refused", "leading_zero"),
-        (10, "refused", "not_an_address"),
-        (11, "refused", "range_reversed"),
-        (12, "refused", "outside_every_prefix"),
+        (4, "invalid", "host_bits_set"),
+        (5, "invalid", "prefix_required"),
+        (6, "invalid", "blank"),
+        (7, "invalid", "not_an_address"),
+        (8, "invalid", "prefix_length"),
+        (9, "invalid", "leading_zero"),
+        (10, "invalid", "not_an_address"),
+        (11, "invalid", "range_reversed"),
+        (12, "invalid", "outside_every_prefix"),
         (3, "conflict", "duplicate_in_file"),
-        (4, "refused", "broadcast_address"),
-        (5, "refused", "blank"),
-        (6, "refused", "prefix_length"),
+        (4, "invalid", "broadcast_address"),
+        (5, "invalid", "blank"),
+        (6, "invalid", "prefix_length"),
         (6, "new", "left_out"),
         (11, "new", "left_out"),
     ]
@@ -242,8 +242,8 @@ def test_cells_behind_the_header_are_told() -> None:
 def test_a_text_that_is_too_long_refuses_its_row_only(column: str) -> None:
     text = f"address,{column}\n10.0.0.5,{'x' * 600}\n10.0.0.6,a\n"
     draft = sources.draft(b"prefix\n10.0.0.0/24\n", text.encode(), cluster=factories.cluster())
-    assert (2, "refused", "too_long") in sources.codes(draft)
-    assert sources.rows_of(draft)[2].status != "refused" or column == "vrf"
+    assert (2, "invalid", "too_long") in sources.codes(draft)
+    assert sources.rows_of(draft)[2].status != "invalid" or column == "vrf"
 
 
 @pytest.mark.django_db

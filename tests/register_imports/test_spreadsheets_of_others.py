@@ -37,7 +37,7 @@ def test_a_header_that_nobody_knows_is_not_taken_for_a_row() -> None:
         sources.draft(unknown, cluster=factories.cluster())
     titled = b"Our addresses\n\n10.1.0.0/24,Office\n"
     draft = sources.draft(titled, cluster=factories.cluster())
-    assert counts(draft) == {"new": 1, "refused": 1}  # nothing is left out without a word
+    assert counts(draft) == {"new": 1, "invalid": 1}  # nothing is left out without a word
 
 
 def test_a_gateway_beside_prefixes_and_addresses_is_reserved() -> None:
@@ -47,7 +47,7 @@ def test_a_gateway_beside_prefixes_and_addresses_is_reserved() -> None:
     )
     cluster = factories.cluster()
     draft = sources.draft(*files, cluster=cluster)
-    assert not {"refused", "conflict"} & counts(draft).keys()
+    assert not {"invalid", "conflict"} & counts(draft).keys()
     drafts.IMPORTS.commit(draft.pk, author=sources.BY)
     reserved = ReservedRange.objects.order_by("first").values_list("first", "reason")
     assert [(str(first), reason) for first, reason in reserved] == [

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from claims.imports import manifests
-from claims.models import ImportRow
+from claims.models import VMRow
 from pools.platform.admin import display
 
 _VM_STATUS_BADGES = {
@@ -47,7 +47,7 @@ def vm_status_badge(name: str) -> SafeString:
     return display.badge(*_VM_STATUS_BADGES[name])
 
 
-def differences(row: ImportRow) -> list[tuple[str, str, str]]:
+def differences(row: VMRow) -> list[tuple[str, str, str]]:
     """Return (label, registered value, new value) of each value that a row changes."""
     before = row.before
     if before is None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -22,7 +21,7 @@ from claims.core import address_requests
 from claims.entries import ippools
 from claims.imports import corrections, drafts, manifests
 from claims.imports import mapping as import_mapping
-from claims.models import ImportRow, VMImport, Wave
+from claims.models import Network, VMImport, VMRow, Wave
 from claims.models.imports import ImportTarget
 from claims.networks import networks
 from claims.waves import waves
@@ -51,7 +50,6 @@ class VMImportPages(imports.ImportPages[VMImport]):
     endpoint = "imports"
     what = _("VMs")
     formats = display.FORMATS
-    line = "row"
 
     def view(self, request: HttpRequest, row: VMImport) -> HttpResponse:
         if request.method != "POST" or request.POST.get("action") != "map":
@@ -77,8 +75,10 @@ class VMImportPages(imports.ImportPages[VMImport]):
             "follows": _is_written_to_cluster(row),
         }
 
-    def lines(self, row: VMImport, rows: list[ImportRow]) -> dict[str, Any]:
-        prefetch_related_objects(rows, "network")
+    def lines(self, row: VMImport, rows: list[Any]) -> dict[str, Any]:
+        networks = Network.objects.in_bulk({line.network_id for line in rows})
+        for line in rows:
+            line.network = networks.get(line.network_id)
         lines = list(_lines(row, rows))
         renamed = any(line["renamed"] for line in lines)
         return {"rows": lines, "shared_notes": _share_notes(lines), "renamed": renamed}
@@ -100,16 +100,14 @@ class VMImportPages(imports.ImportPages[VMImport]):
             "wave": _add_to_wave,
         }
 
-    def inputs(self, row: ImportRow) -> Iterator[imports.Input]:
+    def inputs(self, row: VMRow) -> Iterator[imports.Input]:
         for name, label in _CORRECTED.items():
-            value = getattr(row, corrections.COLUMNS[name])
+            value = row.texts[name]
             yield name, label, ", ".join(value) if name == "ips" else value
 
     def corrections(self, sent: Mapping[str, str]) -> dict[str, Any]:
         values: dict[str, Any] = {
-            name: sent[name][: corrections.MOST_IPS * 100]
-            for name in corrections.COLUMNS
-            if name in sent
+            name: sent[name][: corrections.MOST_IPS * 100] for name in _CORRECTED if name in sent
         }
         if "ips" in values:
             values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
@@ -119,7 +117,7 @@ class VMImportPages(imports.ImportPages[VMImport]):
         line = drafts.assign_free_addresses(
             row.pk, imports.row_number(request), **imports.actor(request)
         )
-        words = {"row": line.row, "ips": ", ".join(line.ips)}
+        words = {"row": line.line, "ips": ", ".join(line.ips)}
         messages.success(request, gettext("Row %(row)s has %(ips)s now.") % words)
 
     def _assign_missing_addresses(self, request: HttpRequest, row: VMImport) -> None:
@@ -130,7 +128,7 @@ class VMImportPages(imports.ImportPages[VMImport]):
 PAGES = VMImportPages()
 
 
-def _lines(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
+def _lines(vm_import: VMImport, rows: list[VMRow]) -> Iterator[dict[str, Any]]:
     statuses: dict[int, str] = {}
     if vm_import.status == Status.COMMITTED:
         statuses = manifests.row_statuses(vm_import, [row.number for row in rows])
@@ -183,7 +181,7 @@ def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
     messages.success(request, format_html(text, count=admin_display.digits(added), wave=link))
 
 
-def _address_choices(row: ImportRow) -> Iterator[tuple[str, str]]:
+def _address_choices(row: VMRow) -> Iterator[tuple[str, str]]:
     """Yield each address that the row could keep, if it has too many, with the addresses it has then."""
     if any(reason["code"] == address_requests.TOO_MANY for reason in row.reasons):
         for ip in row.ips:

@@ -11,14 +11,15 @@ from claims.api import scoped
 from claims.core import entries
 from claims.imports import corrections, drafts, manifests
 from claims.imports import mapping as import_mapping
+from claims.imports import rows as import_rows
 from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.models import ImportRow, Network, VMImport
+from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.api.imports import kinds
 from pools.core import errors, object_reader
 from pools.models import Cluster
-from pools.models.imports import ImportStatus, RowStatus
+from pools.models.imports import ImportStatus
 from pools.platform import documents, events
 from pools.platform.rest import fields, filters, parsing, views
 from pools.platform.rest.serializers import Representation, Serializer
@@ -76,16 +77,13 @@ class ResolvedField(fields.TextField):
     def __init__(self, **options: Any) -> None:
         super().__init__(source="*", **options)
 
-    def to_representation(self, value: ImportRow) -> Any:
+    def to_representation(self, value: VMRow) -> Any:
         return getattr(value, self.field_name or "") or getattr(value, f"source_{self.field_name}")
 
 
-class VMImportRowSerializer(Representation):
+class VMImportRowSerializer(kinds.ImportRowSerializer):
     """A row of an import, with the status of its VM once the import is committed."""
 
-    number = fields.IntegerField()
-    row = fields.IntegerField()
-    sheet = fields.TextField()
     vm = ResolvedField()
     source_vm = fields.TextField()
     mac = ResolvedField()
@@ -94,10 +92,6 @@ class VMImportRowSerializer(Representation):
     port_group = fields.TextField()
     network = fields.IntegerField(source="network_id", allow_null=True)
     note = fields.TextField()
-    status = fields.ChoiceField(RowStatus.values)
-    reasons = fields.ListField(child=kinds.ImportReasonSerializer())
-    before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
-    corrected = fields.FlagField()
     entry = fields.IntegerField(source="entry_id", allow_null=True)
     claim = fields.IntegerField(source="claim_id", allow_null=True)
     vm_status = fields.ChoiceField(manifests.STATUSES, allow_null=True)
@@ -284,7 +278,7 @@ class VMImportRowChangeSerializer(Serializer):
     free_address = fields.FlagField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        is_correction = not attrs.keys().isdisjoint(corrections.COLUMNS)
+        is_correction = not attrs.keys().isdisjoint(import_rows.TEXTS)
         parts = (is_correction, "skip" in attrs, "free_address" in attrs)
         if sum(parts) != 1 or attrs.get("free_address") is False:
             message = "send exactly one of: corrected values, skip, free_address"
@@ -311,8 +305,8 @@ class VMImportKind(kinds.ImportKind):
         "network": filters.integer(1, 1 << 62, field_name="options__network", help_text="Id."),
     }
     row_filters = {
-        "namespace": filters.Filter(),
-        "port_group": filters.Filter(),
+        "namespace": filters.Filter(field_name="values__namespace"),
+        "port_group": filters.Filter(field_name="texts__port_group"),
         "q": filters.Filter(
             select=drafts.IMPORTS.search, help_text="A part of a VM, MAC or address."
         ),
@@ -357,6 +351,9 @@ class VMImportKind(kinds.ImportKind):
             statuses = manifests.row_statuses(row, [line.number for line in rows])
         for line in rows:
             line.vm_status = statuses.get(line.number)
+            claims = row.target == ImportTarget.IPAMCLAIMS
+            line.entry_id = None if claims else line.object_id
+            line.claim_id = line.object_id if claims else None
 
 
 KIND = VMImportKind()

@@ -14,7 +14,7 @@ from django.core.management import base
 from claims.imports import drafts, mapping
 from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.models import ImportRow, Network, VMImport
+from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.core import errors
 from pools.models import Cluster
@@ -92,7 +92,7 @@ class Command(base.BaseCommand):
         worker.process_import(vm_import.pk)
         return drafts.IMPORTS.get(vm_import.pk)
 
-    def _print_import(self, vm_import: VMImport, bad: Sequence[ImportRow]) -> None:
+    def _print_import(self, vm_import: VMImport, bad: Sequence[VMRow]) -> None:
         self.stdout.write(f"{vm_import} ({vm_import.format}): {vm_import.get_status_display()}")
         for status, count in vm_import.counts.items():
             self.stdout.write(f"  {status:<10} {count:>7}")
@@ -112,16 +112,15 @@ class Command(base.BaseCommand):
             self.stdout.write(f"and {len(bad) - _SHOWN} more")
 
 
-def _bad(vm_import: VMImport) -> list[ImportRow]:
-    rows = ImportRow.objects.filter(vm_import=vm_import)
-    statuses = (RowStatus.CONFLICT, RowStatus.REFUSED)
-    return list(rows.filter(status__in=statuses).order_by("number"))
+def _bad(vm_import: VMImport) -> list[VMRow]:
+    statuses = (RowStatus.CONFLICT, RowStatus.INVALID)
+    return list(vm_import.rows.filter(status__in=statuses).order_by("number"))
 
 
-def _line(row: ImportRow) -> tuple[str, ...]:
+def _line(row: VMRow) -> tuple[str, ...]:
     reasons = "; ".join(reason["message"] for reason in row.reasons)
     return (
-        str(row.row),
+        str(row.line),
         row.vm or row.source_vm or "-",
         row.mac or row.source_mac or "-",
         ", ".join(row.ips or row.source_ips) or "-",
@@ -137,8 +136,7 @@ def _table(lines: Iterable[tuple[str, ...]]) -> list[str]:
     return ["  ".join(line).rstrip() for line in padded]
 
 
-def _report(vm_import: VMImport, bad: Sequence[ImportRow]) -> dict[str, Any]:
-    names = ("row", "vm", "mac", "ips", "status", "reasons")
+def _report(vm_import: VMImport, bad: Sequence[VMRow]) -> dict[str, Any]:
     return {
         "id": vm_import.pk,
         "format": vm_import.format,
@@ -150,9 +148,8 @@ def _report(vm_import: VMImport, bad: Sequence[ImportRow]) -> dict[str, Any]:
         if vm_import.error_code
         else None,
         "bad_rows": [
-            {name: getattr(row, name) for name in names}
-            | {"vm": row.vm or row.source_vm, "mac": row.mac or row.source_mac}
-            | {"ips": row.ips or row.source_ips}
+            {"line": row.line, "vm": row.vm or row.source_vm, "mac": row.mac or row.source_mac}
+            | {"ips": row.ips or row.source_ips, "status": row.status, "reasons": row.reasons}
             for row in bad
         ],
     }

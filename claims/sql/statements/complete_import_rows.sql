@@ -7,8 +7,8 @@
 -- $5 namespaces text[]
 -- $6 kept text
 WITH lacking AS MATERIALIZED (
-    SELECT id, network_id, mac, namespace, claim_name, ips FROM claims_importrow
-    WHERE vm_import_id = $1 AND usable AND NOT skipped AND EXISTS (
+    SELECT id, network_id, mac, namespace, claim_name, ips FROM claims_vm_row
+    WHERE source_import_id = $1 AND verdict = '' AND NOT skipped AND EXISTS (
         SELECT FROM jsonb_array_elements(problems) p WHERE p ->> 'code' = ANY($2::text[]))),
 registered AS (
     SELECT r.id, r.ips, e.ips AS others FROM lacking r
@@ -23,7 +23,7 @@ completed AS (
     SELECT id, ARRAY(SELECT o FROM unnest(others) AS o WHERE family(o::inet) <> ALL(
         ARRAY(SELECT family(ip::inet) FROM unnest(ips) AS ip))) AS added
     FROM registered)
-UPDATE claims_importrow r SET ips = r.ips || c.added, problems = jsonb_build_array(jsonb_build_object('code', $6::text,
+UPDATE pools_importrow r SET values = jsonb_set(r.values, '{ips}', r.values -> 'ips' || to_jsonb(c.added)), problems = jsonb_build_array(jsonb_build_object('code', $6::text,
         'message', 'The registered address ' || array_to_string(c.added, ', ') || ' is kept.')) || COALESCE((
     SELECT jsonb_agg(p) FROM jsonb_array_elements(r.problems) AS p WHERE p ->> 'code' <> ALL($2::text[])), '[]')
 FROM completed c WHERE c.id = r.id AND c.added <> '{}'

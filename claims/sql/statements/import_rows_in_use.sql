@@ -1,9 +1,9 @@
 -- Return the rows of an import that cannot be undone, because what they created is in use: line and reason.
 -- $1 import bigint
 WITH import_rows AS MATERIALIZED (
-    SELECT number, "row" AS line, network_id, mac, ips, vm, namespace, note, status, before,
+    SELECT number, line, network_id, mac, ips, vm, namespace, note, status, before,
         entry_id, claim_id
-    FROM claims_importrow WHERE vm_import_id = $1 AND written),
+    FROM claims_vm_row WHERE source_import_id = $1 AND written),
 rows_in_use AS (
     SELECT r.number, r.line, 'the entry was changed since' AS why
     FROM import_rows r LEFT JOIN claims_entry e ON e.id = r.entry_id

@@ -4,7 +4,7 @@
 -- $3 macs text[]
 -- $4 vms text[]
 -- $5 hosts text[]
-SELECT number FROM claims_importrow
-WHERE vm_import_id = $1 AND (number = $2
+SELECT number FROM claims_vm_row
+WHERE source_import_id = $1 AND (number = $2
     OR mac = ANY($3::text[]::macaddr[]) OR vm = ANY($4::text[])
     OR claims_hosts(ips) && $5::text[])

@@ -12,6 +12,6 @@ UNION
   WHERE space_id = $3 AND cidr <<= $2::inet
       AND (state = 'held' OR state = 'cooling' AND available_from > ipam_clock())
 UNION
-  SELECT split_part(ip, '/', 1) FROM claims_importrow r, unnest(r.ips) AS ip
-  WHERE r.vm_import_id = $4 AND r.network_id = ANY(ARRAY(SELECT $1 UNION ALL SELECT claims_shared_networks($1))) AND r.number <> $5
+  SELECT split_part(ip, '/', 1) FROM claims_vm_row r, unnest(r.ips) AS ip
+  WHERE r.source_import_id = $4 AND r.network_id = ANY(ARRAY(SELECT $1 UNION ALL SELECT claims_shared_networks($1))) AND r.number <> $5
       AND split_part(ip, '/', 1)::inet <<= $2::inet

@@ -22,11 +22,11 @@
 -- $20 own_mac_ports text[]
 -- $21 spaces bigint[]
 WITH import_rows AS MATERIALIZED (
-    SELECT number, "row" AS line, network_id, mac, vm, namespace, ips, claim_name, source_vm,
+    SELECT number, line, network_id, mac, vm, namespace, ips, claim_name, source_vm,
         note, problems <> '[]' AND EXISTS (SELECT FROM jsonb_array_elements(problems) x
             WHERE x ->> 'code' = ANY($1::text[])) AS declined, 
         concat_ws(chr(31), network_id, mac, ips, namespace, vm) AS row_values
-    FROM claims_importrow WHERE vm_import_id = $2 AND usable AND NOT skipped),
+    FROM claims_vm_row WHERE source_import_id = $2 AND verdict = '' AND NOT skipped),
 checked_rows AS MATERIALIZED (
     SELECT * FROM import_rows WHERE $3 OR number = ANY($4::int[])),
 matches AS MATERIALIZED (
@@ -255,22 +255,21 @@ row_reasons AS MATERIALIZED (
           WHERE k.same IS NOT TRUE) x
     GROUP BY number),
 results AS MATERIALIZED (
-    SELECT j.number, k.entry_id, k.claim_id,
+    SELECT j.number, COALESCE(k.entry_id, k.claim_id) AS object_id,
         CASE WHEN k.same IS NOT TRUE THEN k.before END AS before,
-        CASE WHEN k.same THEN 'unchanged' WHEN j.declined THEN 'refused' WHEN t.bad THEN 'conflict'
+        CASE WHEN k.same THEN 'unchanged' WHEN j.declined THEN 'invalid' WHEN t.bad THEN 'conflict'
             WHEN t.repeated THEN 'unchanged' WHEN k.number IS NULL THEN 'new'
-            WHEN $7 THEN 'changed' ELSE 'refused' END AS status,
+            WHEN $7 THEN 'changed' ELSE 'invalid' END AS status,
         CASE WHEN k.same OR k.number IS NULL OR $7 THEN '[]'::jsonb
             ELSE '[{"code": "permission_denied", "message":
                 "The registered values differ; only an operator can change them."}]' END
         || COALESCE(t.reasons, '[]')
         AS reasons
     FROM checked_rows j LEFT JOIN best_matches k ON k.number = j.number LEFT JOIN row_reasons t ON t.number = j.number)
-UPDATE claims_importrow w SET status = results.status, reasons = results.reasons || w.problems,
-    entry_id = results.entry_id, claim_id = results.claim_id, before = results.before
+UPDATE pools_importrow w SET status = results.status, reasons = results.reasons || w.problems,
+    object_id = results.object_id, before = results.before
 FROM results
-WHERE w.vm_import_id = $2 AND w.number = results.number
-    AND (w.status, w.reasons, w.entry_id, w.claim_id, w.before) IS DISTINCT FROM
-        (results.status, results.reasons || w.problems, results.entry_id, results.claim_id,
-         results.before)
+WHERE w.source_import_id = $2 AND w.number = results.number
+    AND (w.status, w.reasons, w.object_id, w.before) IS DISTINCT FROM
+        (results.status, results.reasons || w.problems, results.object_id, results.before)
 RETURNING w.number

@@ -14,7 +14,7 @@ SELECT r.number, CASE
         WHERE o.cluster_id = i.cluster_id AND o.kind = 'VirtualMachine' AND o.name = s.vm
             AND s.namespace IN ('', o.namespace) AND o.missed_at IS NULL) THEN 'seen'
     ELSE 'provisioned' END AS status
-FROM claims_importrow r JOIN pools_import i ON i.id = r.vm_import_id
+FROM claims_vm_row r JOIN pools_import i ON i.id = r.source_import_id
 LEFT JOIN claims_entry e ON e.id = r.entry_id
 LEFT JOIN claims_ipamclaim c ON c.id = r.claim_id
 CROSS JOIN LATERAL (SELECT COALESCE(e.mac, c.mac) AS mac, COALESCE(e.vm, c.vm) AS vm,
@@ -34,6 +34,6 @@ LEFT JOIN LATERAL (
                 ON q.network_id = r.network_id AND q.address = split_part(ip, '/', 1)::inet
             WHERE q.workload_id IS NOT NULL LIMIT 1)) f
     JOIN claims_workload x ON x.id = f.workload_id ORDER BY f.level LIMIT 1) w ON true
-WHERE r.vm_import_id = $1 AND r.status IN ('new', 'changed', 'unchanged')
+WHERE r.source_import_id = $1 AND r.status IN ('new', 'changed', 'unchanged')
     AND (r.entry_id IS NOT NULL OR r.claim_id IS NOT NULL)
     AND ($2 OR r.number = ANY(string_to_array($3, ',')::int[]))

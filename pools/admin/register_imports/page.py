@@ -16,7 +16,7 @@ from pools import tasks
 from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
 from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
-from pools.models.imports import ImportStatus, RowStatus
+from pools.models.imports import ImportStatus, RegisterTarget, RowStatus
 from pools.platform.admin import display, import_texts, imports, pages
 from pools.register import overlaps
 from pools.register.imports import drafts
@@ -36,7 +36,6 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
         "infoblox": _("Infoblox, CSV"),
         "spreadsheet": _("spreadsheet"),
     }
-    line = "line"
 
     def lines(self, row: RegisterImport, rows: list[RegisterRow]) -> dict[str, Any]:
         pools = _registered_pools(rows)
@@ -142,7 +141,7 @@ def _line(row: RegisterRow, pools: Mapping[int, str]) -> dict[str, Any]:
         "pool": pools.get(row.number, row.pool_name),
         "link": reverse("admin:find", query={"q": found}) if row.written else "",
         "place": shown,
-        "target": row.get_target_display() if row.target else "",
+        "target": RegisterTarget(row.target).label if row.target else "",
         "space": row.space_name,
         "reasons": import_texts.reasons(row),
         "candidates": drafts.candidates(row),

@@ -61,6 +61,18 @@ class ImportReasonSerializer(Representation):
     message = fields.TextField()
 
 
+class ImportRowSerializer(Representation):
+    """What rows of all kinds have; a kind adds what its rows say and mean."""
+
+    number = fields.IntegerField()
+    file = fields.TextField()
+    line = fields.IntegerField()
+    status = fields.ChoiceField(RowStatus.values)
+    reasons = fields.ListField(child=ImportReasonSerializer())
+    before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
+    corrected = fields.FlagField()
+
+
 class ImportFailureSerializer(Representation):
     """Why an import failed, or why its draft was not committed."""
 
@@ -146,7 +158,7 @@ class ImportKind(ABC):
     imports: Imports[Any]
     serializer: type[ImportSerializer]
     detail_serializer: type[ImportSerializer]
-    row_serializer: type[Representation]
+    row_serializer: type[ImportRowSerializer]
     form_serializer: type[Serializer]
     body_serializer: type[Serializer]
     change_serializer: type[Serializer]

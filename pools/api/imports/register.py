@@ -12,10 +12,10 @@ from pools.api import lookups
 from pools.api.imports import kinds
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster, RegisterImport
-from pools.models.imports import RegisterTarget, RowStatus
+from pools.models.imports import RegisterTarget
 from pools.platform import documents, events
 from pools.platform.rest import attributes, fields, filters, parsing, views
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import Serializer
 from pools.register.imports import drafts
 
 MAPPING = {
@@ -76,12 +76,9 @@ class RegisterImportSerializer(kinds.ImportSerializer):
     cooldown_seconds = fields.IntegerField()
 
 
-class RegisterImportRowSerializer(Representation):
+class RegisterImportRowSerializer(kinds.ImportRowSerializer):
     """A row of an import: the texts of its source by field, and what becomes of it."""
 
-    number = fields.IntegerField()
-    file = fields.TextField()
-    line = fields.IntegerField()
     kind = fields.TextField()
     texts = fields.ParsedField(
         schema={"type": "object", "additionalProperties": {"type": "string"}}
@@ -95,11 +92,7 @@ class RegisterImportRowSerializer(Representation):
     holder = fields.TextField(source="holder_id")
     org = fields.TextField()
     description = fields.TextField()
-    status = fields.ChoiceField(RowStatus.values)
-    reasons = fields.ListField(child=kinds.ImportReasonSerializer())
     candidates = fields.ListField(child=fields.TextField())
-    before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
-    corrected = fields.FlagField()
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -188,7 +181,7 @@ class RegisterImportKind(kinds.ImportKind):
     change_serializer = RegisterImportChangeSerializer
     row_change_serializer = RegisterImportRowChangeSerializer
     row_filters = {
-        "target": filters.choice(*RegisterTarget.values),
+        "target": filters.choice(*RegisterTarget.values, field_name="values__target"),
         "q": filters.Filter(
             select=drafts.IMPORTS.search, help_text="A part of an address, holder or description."
         ),

@@ -17,8 +17,8 @@ from pools import tasks
 from pools.api import lookups
 from pools.api.imports import kinds
 from pools.core import errors, object_reader
-from pools.models import Cluster, RegisterRow
-from pools.models.imports import Import, ImportStatus, RowStatus
+from pools.models import Cluster
+from pools.models.imports import Import, ImportRow, ImportStatus, RowStatus
 from pools.platform import idempotency
 from pools.platform.files import archives
 from pools.platform.rest import filters, generics, parsing, views
@@ -274,7 +274,7 @@ class _RowView(ImportsView):
 
     def get_queryset(self) -> QuerySet[Any]:
         if getattr(self, "swagger_fake_view", False):
-            return RegisterRow.objects.all()
+            return ImportRow.objects.all()
         rows: QuerySet[Any] = self.import_of_path.rows.all()
         return rows
 

@@ -22,8 +22,8 @@ _ROW_BADGES: dict[str, tuple[str, str, StrOrPromise]] = {
     "changed": ("changed", "~", _("registered with other values")),
     "unchanged": ("unchanged", "=", _("already registered, unchanged")),
     "conflict": ("conflict", "▲", _("in conflict with the register, the network or another row")),
-    "refused": ("refused", "✕", _("cannot be imported as it is")),
-    "skipped": ("ignored", "‖", _("left out by a user")),
+    "invalid": ("refused", "✕", _("cannot be imported as it is")),
+    "left_out": ("ignored", "‖", _("left out by a user")),
     "vanished": ("pending", "?", _("the source has it no more: release it, or keep it here")),
     "released": ("ignored", "↓", _("released: the source has it no more, or with other ends")),
 }

@@ -26,7 +26,7 @@ Row = TypeVar("Row", bound=Import)
 Input = tuple[str, StrOrPromise, str]  # a field of a row, its label and its text
 
 PER_PAGE = 50
-BAD = (RowStatus.CONFLICT, RowStatus.REFUSED)
+BAD = (RowStatus.CONFLICT, RowStatus.INVALID)
 WARNING = "warning"  # the filter of the rows with warnings
 
 # What undoing an import does to its rows, by their status: for one and for many.
@@ -84,7 +84,6 @@ class ImportPages(ABC, Generic[Row]):
     endpoint: str  # of REST
     what: ClassVar[StrOrPromise]  # its rows, in the list of imports
     formats: Mapping[str, StrOrPromise]
-    line: ClassVar[str]  # the attribute of a row that has its place in the file
 
     # --- what a kind says -------------------------------------------------------------------------
 
@@ -313,7 +312,7 @@ class ImportPages(ABC, Generic[Row]):
             )
         except errors.VersionMismatch:
             return self.page(request, row, correction=form)
-        words = {"row": getattr(line, self.line), "status": RowStatus(line.status).label}
+        words = {"row": line.line, "status": RowStatus(line.status).label}
         if line.status not in BAD:
             messages.success(request, gettext("Row %(row)s is %(status)s now.") % words)
             return None
@@ -373,7 +372,7 @@ def _effect(row: Import) -> dict[str, int]:
         **counts,
         "all": sum(counts.values()),
         "writes": counts["new"] + counts["changed"],
-        "bad": counts["conflict"] + counts["refused"],
+        "bad": counts["conflict"] + counts["invalid"],
     }
 
 

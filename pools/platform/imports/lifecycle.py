@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar
@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet
 
 from pools.core import errors
+from pools.models import Cluster
 from pools.models.fields import Clock
 from pools.models.imports import WAITING, Import, ImportFile
 from pools.models.imports import ImportStatus as Status
@@ -29,6 +30,21 @@ Step = Callable[[int], None]  # called with the number of rows done
 _PAUSE = timedelta(seconds=10)  # from the start of an attempt to the next one, times their number
 
 KINDS: dict[str, Imports[Any]] = {}  # by the kind of an import; the apps' extensions fill it
+
+
+@dataclass(frozen=True)
+class NewImport:
+    """Where the rows of a new import go, and what is done with it; a kind adds options of its own.
+
+    With `commit` a small import is committed at once, with `skip_bad` all but its bad rows.
+    """
+
+    cluster: Cluster
+    mapping: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    commit: bool = False
+    skip_bad: bool = False
+    user: Any = None
+    notes: tuple[Mapping[str, str], ...] = ()  # of the draft: {"code", "message"}
 
 
 class Certainty(IntEnum):
@@ -75,6 +91,20 @@ class Imports(ABC, Generic[Row]):
     # Errors of a commit after which the import is a draft again; by others it has failed.
     refusals: ClassVar[tuple[type[errors.IpamError], ...]] = (errors.ImportHasBadRows,)
 
+    def new(self, chosen: NewImport, *, author: events.Author, **values: Any) -> Row:
+        """Return a new import, which is not saved yet; `values` are those of the kind."""
+        return self.model(
+            cluster=chosen.cluster,
+            notes=list(chosen.notes),
+            commit_wanted=chosen.commit,
+            skip_bad=chosen.skip_bad,
+            user=chosen.user,
+            actor=author.actor,
+            source=author.source,
+            request_id=author.request_id,
+            **values,
+        )
+
     # --- what a kind says -------------------------------------------------------------------------
 
     def permits(self, user: Any, verb: str) -> bool:
@@ -110,10 +140,6 @@ class Imports(ABC, Generic[Row]):
         """Correct a row of a draft, and validate what depends on it. Raises NotFound."""
 
     @abstractmethod
-    def skip(self, row: Row, /, numbers: Collection[int], *, skipped: bool) -> None:
-        """Skip rows of a draft, or include skipped rows again. Raises NotFound."""
-
-    @abstractmethod
     def write(self, row: Row, /, *, author: events.Author, step: Step) -> dict[str, int]:
         """Write the new and the changed rows, and return the number of rows by status.
 
@@ -147,6 +173,7 @@ class Imports(ABC, Generic[Row]):
         author = states.import_author(row, author)
         with events.recorded_by(author):
             self.take_back(row, author=author, step=step)
+            row.rows.filter(written=True).update(written=False)
         states.mark_undone(row)
 
     def mark_cancelled(self, import_id: int, author: events.Author) -> None:
@@ -296,5 +323,7 @@ class Imports(ABC, Generic[Row]):
     ) -> Row:
         """Skip rows, or include skipped rows again. Raises NotFound, ImportState, NotAllowed."""
         with self.changing(import_id, author=author, user=user) as row:
-            self.skip(row, numbers, skipped=skipped)
+            if row.rows.filter(number__in=numbers).update(skipped=skipped) != len(set(numbers)):
+                raise errors.NotFound("The import has no such row.")
+            self.revalidate_rows(row)
         return self.get(import_id)

@@ -20,7 +20,7 @@ SMALL = 2_000  # most rows of an import that is drafted and committed in the req
 CANCELLABLE = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
 _UNDER_WAY = frozenset({Status.QUEUED, Status.DRAFTING, Status.COMMITTING})
 _SHOWN = 5  # reasons against an undo
-_SOMETIMES = {RowStatus.SKIPPED, RowStatus.VANISHED, RowStatus.RELEASED}
+_SOMETIMES = {RowStatus.LEFT_OUT, RowStatus.VANISHED, RowStatus.RELEASED}
 
 
 def is_large(row: Import) -> bool:
@@ -46,10 +46,10 @@ def count_rows(row: Import) -> dict[str, int]:
 
 def check_rows(row: Import, counts: dict[str, int]) -> None:
     """Raise ImportHasBadRows if rows are in conflict or invalid, unless they are left out."""
-    if row.skip_bad or not counts["conflict"] + counts["refused"]:
+    if row.skip_bad or not counts["conflict"] + counts["invalid"]:
         return
     error = errors.ImportHasBadRows(
-        f"Rows in conflict: {counts['conflict']}, invalid: {counts['refused']}. Correct them or leave them out,"
+        f"Rows in conflict: {counts['conflict']}, invalid: {counts['invalid']}. Correct them or leave them out,"
         " or commit the other rows only (skip_bad)."
     )
     error.extra = {"counts": counts}

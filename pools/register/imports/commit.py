@@ -11,8 +11,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from ipaddress import ip_network
-from typing import Any
 
 from django.db.models import F, Max
 
@@ -37,16 +35,17 @@ from pools.models.blocks import BlockState
 from pools.models.imports import RowStatus
 from pools.models.pools import Category
 from pools.platform import database, events
+from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
 from pools.register.imports import attributes, validation, vanished
 from pools.register.imports import rows as import_rows
-from pools.register.imports.draft_rows import DraftRow, read_rows
 from pools.register.plan import containers
 from pools.sql import statements
 
 BATCH = 10_000
+_WRITTEN = (RowStatus.NEW, RowStatus.CHANGED)
 
 
 def write(register_import: RegisterImport, *, author: events.Author, step: Step) -> dict[str, int]:
@@ -59,8 +58,7 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     containers.lock_plan()
     _lock_pools(register_import)
     if import_rows.fingerprint(register_import) != register_import.fingerprint:
-        all_rows = import_rows.load(register_import)
-        import_rows.save(import_rows.reread(all_rows, register_import))
+        stored_rows.save(import_rows.reread(register_import.rows.all(), register_import))
     validation.validate(register_import)
     counts = states.count_rows(register_import)
     states.check_rows(register_import, counts)
@@ -80,7 +78,7 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
 def _write_grown_ranges(register_import: RegisterImport, step: Step) -> dict[str, int]:
     """Write the reserved ranges that overlapped, or lay in, those that they were before; return the number of rows by status."""
     statuses = [RowStatus.CONFLICT, RowStatus.UNCHANGED]
-    ranges = register_import.rows.filter(target=RESERVED, status__in=statuses, verdict="")
+    ranges = register_import.rows.filter(values__target=RESERVED, status__in=statuses, verdict="")
     if numbers := list(ranges.values_list("number", flat=True)):
         validation.validate(register_import, numbers)
         write_rows(register_import, step)
@@ -88,18 +86,18 @@ def _write_grown_ranges(register_import: RegisterImport, step: Step) -> dict[str
 
 
 def _lock_pools(register_import: RegisterImport) -> None:
-    rows = RegisterRow.objects.filter(register_import=register_import).order_by()
-    cidrs = rows.exclude(pool_cidr_id=None).values("pool_cidr_id").distinct()
-    ids = {*PoolCIDR.objects.filter(pk__in=cidrs).values_list("pool_id", flat=True)}
-    parts = rows.filter(target=POOL, details__has_key="part_of").values("cluster_id", "pool_name")
+    rows = register_import.rows.order_by()
+    cidrs = rows.values_list("values__pool_cidr_id", flat=True).distinct()
+    ids = {*PoolCIDR.objects.filter(pk__in=filter(None, cidrs)).values_list("pool_id", flat=True)}
+    parts = rows.filter(values__target=POOL, values__details__has_key="part_of")
     ids |= {pool.pk for pool in _existing_pools(parts).values()}
     for pool_id in sorted(ids):
         window.lock(pool_id)
 
 
-def _existing_pools(parts: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], Pool]:
+def _existing_pools(parts: Iterable[RegisterRow]) -> dict[tuple[int, str], Pool]:
     """Return the pools that the register has for parts of prefixes, by cluster and name."""
-    names = {(part["cluster_id"], part["pool_name"]) for part in parts}
+    names = {(part.cluster_id, part.pool_name) for part in parts}
     pools = Pool.objects.filter(
         cluster__in={cluster for cluster, _ in names}, name__in={name for _, name in names}
     )
@@ -109,7 +107,8 @@ def _existing_pools(parts: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str],
 
 def write_rows(register_import: RegisterImport, step: Step) -> None:
     """Write the new and the changed rows that are not written yet, and mark them as written."""
-    rows = read_rows(register_import)
+    unwritten = register_import.rows.filter(status__in=_WRITTEN, written=False)
+    rows = list(unwritten.defer("texts", "problems", "reasons").order_by("number"))
     definitions = attributes.definitions(lock=True)
     new = [row for row in rows if row.status == RowStatus.NEW]
     done = (register_import.rows_total or 0) - len(rows)
@@ -142,7 +141,7 @@ _RECORD = statements.read("pools/record_register_rows")
 _MARK_WRITTEN = statements.read("pools/mark_register_rows_written")
 
 
-def _spaces(rows: Iterable[DraftRow]) -> dict[tuple[int, str], AddressSpace]:
+def _spaces(rows: Iterable[RegisterRow]) -> dict[tuple[int, str], AddressSpace]:
     """Return the address spaces of the rows, and create those that a VRF has not had yet."""
     names = {(row.cluster_id, row.space_name) for row in rows}
     existing = AddressSpace.objects.filter(cluster__in={cluster for cluster, _ in names})
@@ -153,7 +152,7 @@ def _spaces(rows: Iterable[DraftRow]) -> dict[tuple[int, str], AddressSpace]:
 
 
 def _create_containers(
-    rows: Iterable[DraftRow],
+    rows: Iterable[RegisterRow],
     spaces: dict[tuple[int, str], AddressSpace],
     definitions: Mapping[str, Definitions],
 ) -> None:
@@ -168,7 +167,7 @@ def _create_containers(
 
 def _create_pools(
     register_import: RegisterImport,
-    rows: Sequence[DraftRow],
+    rows: Sequence[RegisterRow],
     spaces: dict[tuple[int, str], AddressSpace],
     definitions: Mapping[str, Definitions],
 ) -> dict[int, PoolCIDR]:
@@ -176,10 +175,10 @@ def _create_pools(
 
     Rows that name the same pool become CIDRs of one pool; parts of a prefix join the one that it has already.
     """
-    by_name: dict[tuple[int, str], list[DraftRow]] = defaultdict(list)
+    by_name: dict[tuple[int, str], list[RegisterRow]] = defaultdict(list)
     for row in rows:
         by_name[row.cluster_id, row.pool_name].append(row)
-    pools = _existing_pools(row._asdict() for row in rows if row.is_part)
+    pools = _existing_pools(row for row in rows if _is_part(row))
     joined = Pool.objects.filter(pk__in=[pool.pk for pool in pools.values()])
     joined.update(version=F("version") + 1)
     lasts = PoolCIDR.objects.filter(pool__in=pools.values()).order_by().values_list("pool_id")
@@ -195,8 +194,7 @@ def _create_pools(
     for key, same in by_name.items():
         pool = pools[key]
         for position, row in enumerate(same, start=positions.get(pool.pk, 0)):
-            network = ip_network(row.cidr or "")
-            cidr = PoolCIDR(pool=pool, space_id=pool.space_id, cidr=network, position=position)
+            cidr = PoolCIDR(pool=pool, space_id=pool.space_id, cidr=row.cidr, position=position)
             attributes.follow(cidr, {}, row.details, definitions[POOL])
             cidrs[row.number] = cidr
     PoolCIDR.objects.bulk_create(cidrs.values())
@@ -205,12 +203,12 @@ def _create_pools(
 
 def _new_pool(
     register_import: RegisterImport,
-    rows: Sequence[DraftRow],
+    rows: Sequence[RegisterRow],
     spaces: dict[tuple[int, str], AddressSpace],
 ) -> Pool:
     first = rows[0]
-    versions = {6 if ":" in row.first else 4 for row in rows}
-    usable = all(row.is_pool or row.is_part for row in rows)
+    versions = {row.first.version for row in rows}
+    usable = all("is_pool" in row.details or _is_part(row) for row in rows)
     return Pool(
         cluster_id=first.cluster_id,
         space=spaces[first.cluster_id, first.space_name],
@@ -226,7 +224,7 @@ def _new_pool(
 
 
 def _cidrs_of_rows(
-    rows: Iterable[DraftRow], created: Mapping[int, PoolCIDR]
+    rows: Iterable[RegisterRow], created: Mapping[int, PoolCIDR]
 ) -> dict[int, PoolCIDR]:
     """Return the CIDR that each address and range lies in, by the number of the row."""
     rows = [row for row in rows if row.target in {HELD, RESERVED}]
@@ -240,7 +238,7 @@ def _cidrs_of_rows(
     }
 
 
-def _reserve(rows: Sequence[DraftRow], cidrs: dict[int, PoolCIDR]) -> None:
+def _reserve(rows: Sequence[RegisterRow], cidrs: dict[int, PoolCIDR]) -> None:
     ranges = [
         ReservedRange(
             pool_id=cidrs[row.number].pool_id,
@@ -255,13 +253,23 @@ def _reserve(rows: Sequence[DraftRow], cidrs: dict[int, PoolCIDR]) -> None:
     for row in rows:
         cidr = cidrs[row.number]
         if row.pool_cidr_id:
-            touched = window.layout(cidr).span_touching(row.span)
+            touched = window.layout(cidr).span_touching(AddressRange(row.first, row.last))
             if touched is not None:
                 window.remove_free_span(cidr, touched)
 
 
-def _reason(row: DraftRow) -> str:
-    return row.description or row.source_status
+def _is_part(row: RegisterRow) -> bool:
+    """Return True for a part of a prefix that has others inside."""
+    return "part_of" in row.details
+
+
+def _index_in(cidr: PoolCIDR, row: RegisterRow) -> int:
+    """Return the index of the row's address in a CIDR of single addresses."""
+    return int(row.first) - int(cidr.cidr.network_address)
+
+
+def _reason(row: RegisterRow) -> str:
+    return str(row.description or row.details.get("status", ""))
 
 
 def _withheld(cidrs: Iterable[PoolCIDR]) -> dict[int, IndexSet]:
@@ -276,7 +284,7 @@ def _withheld(cidrs: Iterable[PoolCIDR]) -> dict[int, IndexSet]:
 
 def _fill_free_spans(
     created: Iterable[PoolCIDR],
-    held: Sequence[DraftRow],
+    held: Sequence[RegisterRow],
     cidrs: dict[int, PoolCIDR],
     withheld: dict[int, IndexSet],
 ) -> None:
@@ -284,7 +292,7 @@ def _fill_free_spans(
     used: dict[int, list[blocks.Span]] = defaultdict(list)
     for row in held:
         cidr = cidrs[row.number]
-        index = row.index_in(cidr)
+        index = _index_in(cidr, row)
         used[cidr.pk].append(blocks.Span(index, index))
     spans = []
     for cidr in created:
@@ -297,10 +305,10 @@ def _fill_free_spans(
 
 
 def _by_cidr(
-    rows: Iterable[DraftRow], cidrs: dict[int, PoolCIDR]
-) -> Iterator[tuple[PoolCIDR, list[DraftRow]]]:
+    rows: Iterable[RegisterRow], cidrs: dict[int, PoolCIDR]
+) -> Iterator[tuple[PoolCIDR, list[RegisterRow]]]:
     """Yield the addresses of each CIDR, in the order of the pools' locks."""
-    grouped: dict[int, list[DraftRow]] = defaultdict(list)
+    grouped: dict[int, list[RegisterRow]] = defaultdict(list)
     for row in rows:
         grouped[cidrs[row.number].pk].append(row)
     by_id = {cidr.pk: cidr for cidr in cidrs.values()}
@@ -311,7 +319,7 @@ def _by_cidr(
 def _hold(
     register_import: RegisterImport,
     cidr: PoolCIDR,
-    rows: Sequence[DraftRow],
+    rows: Sequence[RegisterRow],
     withheld: IndexSet,
     *,
     is_new: bool,
@@ -320,7 +328,7 @@ def _hold(
     kind, pool = register_import.holder_kind, cidr.pool
     if not is_new:
         rows = _take_over_rows(register_import, cidr, rows)
-        window.remove_free_blocks(cidr.pk, [row.index_in(cidr) for row in rows])
+        window.remove_free_blocks(cidr.pk, [_index_in(cidr, row) for row in rows])
     shared = {
         "pool_id": pool.pk,
         "space_id": pool.space_id,
@@ -337,7 +345,13 @@ def _hold(
         "pools_block",
         (*shared, "cidr", "withheld", "holder_id", "org"),
         (
-            (*values, row.cidr, _contains(withheld, row.index_in(cidr)), row.holder_id, row.org)
+            (
+                *values,
+                row.values["cidr"],
+                _contains(withheld, _index_in(cidr, row)),
+                row.holder_id,
+                row.org,
+            )
             for row in rows
         ),
     )
@@ -348,8 +362,8 @@ def _contains(indexes: IndexSet, index: int) -> bool:
 
 
 def _take_over_rows(
-    register_import: RegisterImport, cidr: PoolCIDR, rows: Sequence[DraftRow]
-) -> list[DraftRow]:
+    register_import: RegisterImport, cidr: PoolCIDR, rows: Sequence[RegisterRow]
+) -> list[RegisterRow]:
     """Hold the addresses that have a row in the allocator's window or cool, and return the others."""
     numbers = {str(row.cidr): row for row in rows}
     existing = Block.objects.filter(space=cidr.space_id, cidr__in=list(numbers)).exclude(
@@ -370,17 +384,17 @@ def _take_over_rows(
 _TAKE_OVER = statements.read("pools/hold_existing_blocks")
 
 
-def _change(rows: Sequence[DraftRow], definitions: Mapping[str, Definitions]) -> None:
+def _change(rows: Sequence[RegisterRow], definitions: Mapping[str, Definitions]) -> None:
     """Write descriptions and attributes of changed containers, pools and ranges, holders and organizations of addresses."""
     for row in rows:
         if row.target == CONTAINER:
             container = Container.objects.get(pk=row.object_id or 0)
             container.description, container.version = row.description, container.version + 1
-            attributes.follow(container, row.before, row.details, definitions[CONTAINER])
+            attributes.follow(container, _details_before(row), row.details, definitions[CONTAINER])
             container.save(update_fields=["description", "version", *ATTRIBUTES])
         elif row.target == POOL:
             cidr = PoolCIDR.objects.select_related("pool").get(pk=row.object_id or 0)
-            follows = attributes.follow(cidr, row.before, row.details, definitions[POOL])
+            follows = attributes.follow(cidr, _details_before(row), row.details, definitions[POOL])
             if follows or cidr.pool.description != row.description:
                 window.lock(cidr.pool_id)
                 cidr.save(update_fields=ATTRIBUTES)
@@ -393,6 +407,11 @@ def _change(rows: Sequence[DraftRow], definitions: Mapping[str, Definitions]) ->
     values = [{"id": row.object_id, "holder": row.holder_id, "org": row.org} for row in held]
     if values:
         database.fetch(_CHANGE_HOLDERS, {"rows": json.dumps(values)})
+
+
+def _details_before(row: RegisterRow) -> Mapping[str, str]:
+    """Return what the source said until now."""
+    return (row.before or {}).get("details") or {}
 
 
 _CHANGE_HOLDERS = statements.read("pools/change_holders_of_blocks")

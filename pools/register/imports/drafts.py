@@ -6,18 +6,19 @@ pools/platform/imports/lifecycle.py has what all imports share.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes
-from pools.models import Cluster, RegisterImport, RegisterRow
+from pools.models import RegisterImport, RegisterRow
 from pools.models.imports import ImportStatus, RowStatus
 from pools.models.pools import DAY
 from pools.platform import events
 from pools.platform.imports import lifecycle, states
+from pools.platform.imports import rows as stored_rows
 from pools.register.imports import (
     attributes,
     commit,
@@ -39,17 +40,11 @@ CORRECTED = (
 
 
 @dataclass(frozen=True)
-class ImportOptions:
-    """Where an import goes and what is done with it; `mapping` is `{"vrf": {name: cluster id}, "site": {…}}`."""
+class ImportOptions(lifecycle.NewImport):
+    """Where an import goes; `mapping` is `{"vrf": {name: cluster id}, "site": {…}}`."""
 
-    cluster: Cluster
-    mapping: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     holder_kind: str = "host"
     cooldown_seconds: int = DAY
-    commit: bool = False
-    skip_bad: bool = False
-    user: Any = None
-    notes: tuple[Mapping[str, str], ...] = ()  # of the draft: {"code", "message"}
 
 
 class RegisterImports(lifecycle.Imports[RegisterImport]):
@@ -68,7 +63,9 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         if "\0" in text:
             return rows.none()
         return rows.filter(
-            Q(texts__icontains=text) | Q(holder_id__icontains=text) | Q(org__icontains=text)
+            Q(texts__icontains=text)
+            | Q(values__holder_id__icontains=text)
+            | Q(values__org__icontains=text)
         )
 
     def read(self, row: RegisterImport) -> files.Reading:
@@ -83,7 +80,8 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         row.fingerprint = import_rows.fingerprint(row)
         rows = import_rows.read_rows(row, reading.rows)
         step(len(rows) // 2)
-        import_rows.store(rows)
+        stored_rows.insert(rows)
+        stored_rows.analyze()
         validation.validate(row)
         row.rows_total = row.rows_done = len(rows)
         row.format = reading.format
@@ -94,7 +92,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
     def revalidate_rows(self, row: RegisterImport) -> None:
         """Resolve and validate all rows again."""
         row.fingerprint = import_rows.fingerprint(row)
-        import_rows.save(import_rows.reread(import_rows.load(row), row))
+        stored_rows.save(import_rows.reread(row.rows.all(), row))
         validation.validate(row)
         states.mark_drafted(row, "fingerprint", "rows_total")
 
@@ -107,59 +105,43 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         numbers = {number}
         chosen = row.rows.filter(number=number).first()
         if values.get("alike") and chosen is not None and (names := candidates(chosen)):
-            codes = [reason["code"] for reason in chosen.found if "candidates" in reason]
+            codes = [reason["code"] for reason in chosen.problems if "candidates" in reason]
             alike = [{"code": codes[0], "candidates": names}]
-            numbers |= {*row.rows.filter(found__contains=alike).values_list("number", flat=True)}
-        _revise(row, numbers, texts=texts)
-
-    def skip(self, row: RegisterImport, numbers: Collection[int], *, skipped: bool) -> None:
-        _revise(row, numbers, skipped=skipped)
+            numbers |= {*row.rows.filter(problems__contains=alike).values_list("number", flat=True)}
+        rows = {line.number: line for line in row.rows.all()}
+        if not numbers <= rows.keys():
+            raise errors.NotFound("The import has no such row.")
+        for line in (rows[number] for number in numbers):
+            if import_rows.follows(line):
+                raise errors.ImportState(
+                    "The row follows from other rows: from the prefix around it and the addresses directly in that"
+                    " one, or from a row that is left out. Correct these."
+                )
+            # Another value does not refer to the objects of the source.
+            other = [name for name, text in texts.items() if text != line.texts.get(name, "")]
+            stale = {core_attributes.reference_of(name): "" for name in other}
+            merged = {**line.texts, **stale, **texts}
+            line.texts = {name: text for name, text in merged.items() if text}
+            line.corrected, line.skipped = True, False
+        row.fingerprint = import_rows.fingerprint(row)
+        changed = {number: rows[number] for number in numbers}
+        changed |= {line.number: line for line in import_rows.reread(rows.values(), row)}
+        stored_rows.save(list(changed.values()))
+        validation.validate(row, list(changed))
+        states.mark_drafted(row, "fingerprint", "rows_total")
 
 
 def candidates(row: RegisterRow) -> list[str]:
     """Return the clusters or VRFs of which one has to be chosen for a row (topology.CHOSEN_FIELDS); [] for other rows."""
-    return [name for reason in row.found for name in reason.get("candidates", ())]
+    return [name for reason in row.problems for name in reason.get("candidates", ())]
 
 
 def chosen_field(row: RegisterRow) -> str:
     """Return the field of a row that one of its candidates is chosen for; "" for other rows."""
-    codes = (reason["code"] for reason in row.found)
+    codes = (reason["code"] for reason in row.problems)
     return next(
         (topology.CHOSEN_FIELDS[code] for code in codes if code in topology.CHOSEN_FIELDS), ""
     )
-
-
-def _revise(
-    register_import: RegisterImport,
-    numbers: Collection[int],
-    *,
-    texts: Mapping[str, str] | None = None,
-    skipped: bool = False,
-) -> None:
-    register_import.fingerprint = import_rows.fingerprint(register_import)
-    rows = import_rows.load(register_import)
-    chosen = [row for row in rows if row.number in set(numbers)]
-    if len(chosen) != len(set(numbers)):
-        raise errors.NotFound("The import has no such row.")
-    if texts is not None and any(map(import_rows.follows, chosen)):
-        raise errors.ImportState(
-            "The row follows from other rows: from the prefix around it and the addresses directly in that one,"
-            " or from a row that is left out. Correct these."
-        )
-    for row in chosen:
-        row.skipped = skipped
-        if texts is not None:
-            # Another value does not refer to the objects of the source.
-            other = [name for name, text in texts.items() if text != row.texts.get(name, "")]
-            stale = {core_attributes.reference_of(name): "" for name in other}
-            merged = {**row.texts, **stale, **texts}
-            row.texts = {name: text for name, text in merged.items() if text}
-            row.corrected = True
-    changed = {row.number: row for row in chosen}
-    changed |= {row.number: row for row in import_rows.reread(rows, register_import)}
-    import_rows.save(list(changed.values()))
-    validation.validate(register_import, list(changed))
-    states.mark_drafted(register_import, "fingerprint", "rows_total")
 
 
 IMPORTS = RegisterImports()
@@ -218,21 +200,15 @@ def create(
     With `options.commit` a draft without bad rows is committed at once. Raises InvalidInput for a file that
     cannot be read; then no import is created.
     """
-    register_import = RegisterImport(
-        cluster=options.cluster,
+    register_import = IMPORTS.new(
+        options,
+        author=author,
         mapping={kind: dict(names) for kind, names in options.mapping.items()},
         options={
             "holder_kind": options.holder_kind,
             "cooldown_seconds": options.cooldown_seconds,
         },
         file_name=", ".join(name for name, _ in uploads)[:255],
-        notes=list(options.notes),
-        commit_wanted=options.commit,
-        skip_bad=options.skip_bad,
-        user=options.user,
-        actor=author.actor,
-        source=author.source,
-        request_id=author.request_id,
     )
     is_large = sum(len(content) for _, content in uploads) > LARGE_FILE
     reading = _new_reading()

@@ -1,6 +1,6 @@
 """Addresses that a source has in use although their row is not imported: a reserved range withholds them.
 
-Rule `left-out-rows-keep-their-addresses`. A row may be skipped, refused, or in conflict. What it names in a pool, of
+Rule `left-out-rows-keep-their-addresses`. A row may be left out by a user, invalid, or in conflict. What it names in a pool, of
 the register or of the import, becomes a row of its own that follows from it: a reserved range, which the commit writes
 and the undo removes, and which a mirror releases when the source has nothing there any more. Of a row that cannot be
 parsed, every address that its text names counts.
@@ -43,12 +43,12 @@ class Use:
 
 def is_left_out(row: RegisterRow) -> bool:
     """Return True for a row that is not imported, whatever is in the register."""
-    return row.skipped or row.verdict == "refused"
+    return row.skipped or row.verdict == "invalid"
 
 
 def uses(row: RegisterRow) -> Iterator[Use]:
     """Yield what a row that is not imported has in use."""
-    if not _NOT_IN_USE.intersection(reason["code"] for reason in row.found):
+    if not _NOT_IN_USE.intersection(reason["code"] for reason in row.problems):
         for version, first, last in spans(row):
             yield Use(row, (row.cluster_id or 0, row.space_name, version), first, last)
 
@@ -174,23 +174,25 @@ def _overlapping(ranges: Spans, use: Use) -> Spans:
 def _row(use: Use, place: Place, first: int, last: int) -> RegisterRow:
     source, (cluster_id, space_name, version) = use.row, use.space
     address = _ADDRESSES[version]
+    ends = {"first": str(address(first)), "last": str(address(last))}
     label = source.holder_id or source.description or str(source.cidr or "")
     row = RegisterRow(
-        register_import_id=source.register_import_id,
+        source_import_id=source.source_import_id,
         file=source.file,
         line=source.line,
-        kind="range",
-        target=RESERVED,
-        cluster_id=cluster_id,
-        space_name=space_name,
-        first=address(first),
-        last=address(last),
-        texts={"first": str(address(first)), "last": str(address(last)), "left_out": "yes"},
-        details={"left_out": "yes"},
-        description=f"in use, not imported: {label}"[:_LONGEST_LABEL].removesuffix(": "),
+        texts={**ends, "left_out": "yes"},
+        values={
+            "kind": "range",
+            "target": RESERVED,
+            "cluster_id": cluster_id,
+            "space_name": space_name,
+            **ends,
+            "details": {"left_out": "yes"},
+            "description": f"in use, not imported: {label}"[:_LONGEST_LABEL].removesuffix(": "),
+        },
     )
     message = f"row {source.line} has it in use and is left out: nobody gets it"
-    row.found = [{"code": "left_out", "message": message}]
+    row.problems = [{"code": "left_out", "message": message}]
     row.pool_name = place.pool_name
     row.pool_cidr_id = place.cidr.pk if place.cidr else None
     row.pool_row = place.row.number if place.row and place.cidr is None else None

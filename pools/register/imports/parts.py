@@ -17,7 +17,7 @@ from pools.models import RegisterRow
 from pools.register.imports.places import Level, Place, edge_name, edges, judge
 
 _SIZES = {4: 1 << 8, 6: 1 << 64}  # of a part
-_SHARED = ("register_import_id", "file", "line", "cluster_id", "space_name")
+_SHARED = ("source_import_id", "file", "line")
 
 
 def divide(
@@ -98,7 +98,7 @@ def _refuse_range(row: RegisterRow, place: Place) -> None:
         f"the range {row.first}-{row.last} lies in {place.name} beside prefixes inside it, and no free part of it"
         " has the whole range: divide the range at these prefixes"
     )
-    judge(row, "refused", "range_outside_cidr", message)
+    judge(row, "invalid", "range_outside_cidr", message)
 
 
 def _rows(place: Place) -> Iterator[RegisterRow]:
@@ -114,7 +114,7 @@ def _rows(place: Place) -> Iterator[RegisterRow]:
     row.cidr, row.first, row.last = cidr, cidr.network_address, cidr.broadcast_address
     row.pool_name, row.description, row.org = around.pool_name, around.description, around.org
     message = f"a free part of {part_of}, for addresses and ranges that are in none of the prefixes inside it"
-    row.found = [{"code": "part", "message": message}]
+    row.problems = [{"code": "part", "message": message}]
     if place.cidr is not None:
         row.pool_cidr_id, row.pool_name = place.cidr.pk, place.cidr.pool.name
     place.row = row
@@ -135,8 +135,12 @@ def _row(like: RegisterRow, part_of: str, kind: str, target: str, text: str) -> 
     shared = {name: getattr(like, name) for name in _SHARED}
     return RegisterRow(
         **shared,
-        kind=kind,
-        target=target,
         texts={kind: text, "part_of": part_of},
-        details={"part_of": part_of},
+        values={
+            "kind": kind,
+            "target": target,
+            "cluster_id": like.cluster_id,
+            "space_name": like.space_name,
+            "details": {"part_of": part_of},
+        },
     )

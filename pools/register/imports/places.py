@@ -105,4 +105,4 @@ def edge_name(place: Place, number: int, version: int) -> str:
 def judge(row: RegisterRow, verdict: str, code: str, message: str, **more: object) -> None:
     if not row.verdict:
         row.verdict = verdict
-        row.found = [*row.found, {"code": code, "message": message, **more}]
+        row.problems = [*row.problems, {"code": code, "message": message, **more}]

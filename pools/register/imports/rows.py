@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pools.core import errors
@@ -11,23 +10,11 @@ from pools.core.register_import import attributes as core_attributes
 from pools.core.register_import import parsing
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.platform import database
+from pools.platform.imports import rows as stored_rows
 from pools.register.imports import attributes, topology
 from pools.register.imports.files import SourceRow
-from pools.sql import statements
 
-# What a correction of one row may change of the others.
-_RESOLVED = (
-    *("texts", "target", "cidr", "first", "last", "cluster_id", "space_name", "pool_row"),
-    *("pool_cidr_id", "pool_name", "holder_id", "org", "description", "details", "found"),
-    *("verdict", "skipped", "corrected"),
-)
-_COLUMNS = (
-    *("register_import_id", "number", "file", "line", "kind"),
-    *_RESOLVED,
-    *("status", "reasons", "written"),
-)
 _LONGEST_PLACE = 255  # of a file and its sheet
-_JSON = {"texts", "details", "found", "reasons"}
 
 
 class Destinations:
@@ -81,12 +68,12 @@ def read_rows(
     rows = []
     for number, source_row in enumerate(source_rows, start=1):
         row = RegisterRow(
-            register_import=register_import,
+            source_import=register_import,
             number=number,
             file=source_row.file[:_LONGEST_PLACE],
             line=source_row.line,
-            kind=source_row.kind,
             texts=source_row.texts,
+            values={"kind": source_row.kind},
         )
         interpret(row, destinations)
         rows.append(row)
@@ -96,27 +83,23 @@ def read_rows(
 
 
 def interpret(row: RegisterRow, destinations: Destinations) -> None:
-    """Set the columns that follow from the row's own texts."""
+    """Set the values that follow from the row's own texts."""
     parsed = parsing.parse_row(row.kind, row.texts)
     problems = list(parsed.problems)
+    row.values = {"kind": row.kind}
     try:
         row.cluster_id, row.space_name = destinations.locate(parsed)
     except errors.InvalidInput as error:
         problems += error.problems
-    row.target, row.cidr, row.first, row.last = (
-        parsed.target,
-        parsed.cidr,
-        parsed.first,
-        parsed.last,
-    )
-    row.holder_id, row.org, row.description = parsed.holder_id, parsed.org, parsed.description
-    row.details = parsed.details
-    row.pool_row = row.pool_cidr_id = None
-    row.pool_name = ""
+    for name in _PARSED:
+        setattr(row, name, getattr(parsed, name))
     if row.kind == "prefix" and row.first is not None:
         row.pool_name = parsed.pool_name or default_pool_name(str(row.cidr), row.space_name)
-    row.found = [_reason(problem) for problem in problems]
-    row.verdict = "refused" if problems else ""
+    row.problems = [_reason(problem) for problem in problems]
+    row.verdict = "invalid" if problems else ""
+
+
+_PARSED = ("target", "cidr", "first", "last", "holder_id", "org", "description", "details")
 
 
 def _check_attributes(rows: Iterable[RegisterRow]) -> None:
@@ -125,7 +108,7 @@ def _check_attributes(rows: Iterable[RegisterRow]) -> None:
     for row in rows:
         if row.target in definitions and any(map(core_attributes.is_attribute, row.details)):
             _, problems = core_attributes.read_attributes(row.details, definitions[row.target])
-            row.found = [*row.found, *map(_reason, problems)]
+            row.problems = [*row.problems, *map(_reason, problems)]
             # Known by the record, a field that is defined later makes the row a changed one.
             if unset := {problem.field for problem in problems} - {"tags"}:
                 row.details["unset"] = ",".join(sorted(unset))
@@ -143,31 +126,13 @@ def default_pool_name(cidr: str, vrf: str) -> str:
     return f"{name}.{slug.strip('-') or 'vrf'}"[:253] if vrf else name
 
 
-def store(rows: Sequence[RegisterRow]) -> None:
-    """Insert the rows of an import."""
-    database.copy("pools_registerrow", _COLUMNS, map(_values, rows))
-    database.analyze("pools_registerrow")
-
-
-def _values(row: RegisterRow) -> tuple[Any, ...]:
-    return tuple(_value(row, name) for name in _COLUMNS)
-
-
-def _value(row: RegisterRow, name: str) -> Any:
-    return json.dumps(getattr(row, name)) if name in _JSON else _plain(row, name)
-
-
-def load(register_import: RegisterImport) -> list[RegisterRow]:
-    """Return all rows of an import by number."""
-    return list(RegisterRow.objects.filter(register_import=register_import).order_by("number"))
-
-
-def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list[RegisterRow]:
+def reread(rows: Iterable[RegisterRow], register_import: RegisterImport) -> list[RegisterRow]:
     """Resolve all rows again, with those that were corrected, and return the ones that changed.
 
     Rows that follow from others are made anew: those that nothing needs any more are deleted.
     """
-    before = {row.number: _state(row) for row in rows}
+    rows = list(rows)
+    before = {row.number: stored_rows.state(row) for row in rows}
     destinations = Destinations(register_import)
     of_source = [row for row in rows if not follows(row)]
     for row in of_source:
@@ -181,7 +146,11 @@ def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list
         row.skipped = _place(row) in skipped
     RegisterRow.objects.filter(pk__in=[row.pk for row in stored.values()]).delete()
     register_import.rows_total = len(of_source) + len(added)
-    return [row for row in of_source + added if row.pk is None or _state(row) != before[row.number]]
+    return [
+        row
+        for row in of_source + added
+        if row.pk is None or stored_rows.state(row) != before[row.number]
+    ]
 
 
 def follows(row: RegisterRow) -> bool:
@@ -191,10 +160,6 @@ def follows(row: RegisterRow) -> bool:
 
 def _place(row: RegisterRow) -> tuple[Any, ...]:
     return row.cluster_id, row.space_name, row.target, row.first, row.last
-
-
-def _state(row: RegisterRow) -> tuple[Any, ...]:
-    return tuple(getattr(row, name) for name in _RESOLVED)
 
 
 def fingerprint(register_import: RegisterImport) -> str:
@@ -211,23 +176,3 @@ _FINGERPRINT = """
     FROM pools_poolcidr c JOIN pools_addressspace s ON s.id = c.space_id
     WHERE s.cluster_id = ANY(%(clusters)s)
 """
-
-
-def save(rows: Sequence[RegisterRow]) -> None:
-    """Store the resolved columns of rows that a correction has changed, and new rows."""
-    database.copy("pools_registerrow", _COLUMNS, [_values(row) for row in rows if row.pk is None])
-    values = [
-        {"id": row.pk, **{name: _plain(row, name) for name in _RESOLVED}}
-        for row in rows
-        if row.pk is not None
-    ]
-    if values:
-        database.fetch(_SAVE, {"rows": json.dumps(values)})
-
-
-def _plain(row: RegisterRow, name: str) -> Any:
-    value = getattr(row, name)
-    return str(value) if value is not None and name in {"cidr", "first", "last"} else value
-
-
-_SAVE = statements.read("pools/save_register_rows")

@@ -99,7 +99,7 @@ def _sort_rows(
     return prefixes, others, in_use
 
 
-_BAD = {"refused", "conflict"}
+_BAD = {"invalid", "conflict"}
 
 
 def _in_clusters(
@@ -312,7 +312,7 @@ def _locate(row: RegisterRow, level: Level) -> None:
     place = level.innermost(int(row.first))
     if place is None:
         message = f"no prefix of the import and no pool of the register has {_span(row)}"
-        judge(row, "refused", "outside_every_prefix", message)
+        judge(row, "invalid", "outside_every_prefix", message)
     elif place.left_out and place.row is not None:
         row.pool_row = place.row.number  # which refuses the row, as one of a prefix in conflict
     elif not place.is_pool:
@@ -322,10 +322,10 @@ def _locate(row: RegisterRow, level: Level) -> None:
             f"{_span(row)} lies in the network container {place.name}, and no prefix inside it has it:"
             " add such a prefix, or give the container the status active"
         )
-        judge(row, "refused", "in_container", message)
+        judge(row, "invalid", "in_container", message)
     elif int(row.last) > place.last:
         message = f"the range does not lie in one prefix: {place.name} ends before {row.last}"
-        judge(row, "refused", "range_outside_cidr", message)
+        judge(row, "invalid", "range_outside_cidr", message)
     else:
         row.pool_row = place.row.number if place.row and place.cidr is None else None
         row.pool_cidr_id = place.cidr.pk if place.cidr else None
@@ -369,12 +369,12 @@ def _check_edges(row: RegisterRow, leaf: Place) -> None:
         message = (
             f"{row.first} is the {edge_name(place, number, row.first.version)} of {place.name}"
         )
-        judge(row, "refused", "network_address", message)
+        judge(row, "invalid", "network_address", message)
     elif number == place.last and not (pool and pool.allow_last_ip):
         message = (
             f"{row.first} is the {edge_name(place, number, row.first.version)} of {place.name}"
         )
-        judge(row, "refused", "broadcast_address", message)
+        judge(row, "invalid", "broadcast_address", message)
 
 
 # NetBox's roles of addresses that several interfaces have.

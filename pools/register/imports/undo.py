@@ -11,18 +11,18 @@ those whose addresses nobody has by then; the others stay as they are, with the 
 
 from __future__ import annotations
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F
 
 from pools.models import Container, Pool, PoolCIDR, RegisterImport, RegisterRow, ReservedRange
 from pools.models.attributes import ATTRIBUTES
 from pools.models.imports import RegisterTarget, RowStatus
 from pools.platform import database, events
+from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
 from pools.register.imports import attributes, commit, topology, validation, vanished
-from pools.register.imports import rows as import_rows
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -43,7 +43,7 @@ def restore(register_import: RegisterImport, step: Step) -> None:
     if not rows:
         return
     former = {row.number: row.object_id or 0 for row in rows}
-    import_rows.save(rows)
+    stored_rows.save(rows)
     validation.validate(register_import, [row.number for row in rows])
     commit.write_rows(register_import, step)
     values = {"numbers": [*former], "objects": [*former.values()]}
@@ -64,11 +64,11 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     containers.lock_plan()
     written = register_import.rows.filter(written=True)
     new = written.filter(status=RowStatus.NEW)
-    own = new.filter(target=RegisterTarget.POOL).values("object_id")
+    own = new.filter(values__target=RegisterTarget.POOL).values("object_id")
     created = PoolCIDR.objects.filter(pk__in=own)
-    touched = written.exclude(pool_cidr_id=None).values("pool_cidr_id")
-    released = {row.pool_cidr_id for row in locate_rows(register_import)}
-    cidrs = PoolCIDR.objects.filter(Q(pk__in=touched) | Q(pk__in=released)) | created
+    touched = {*written.order_by().values_list("values__pool_cidr_id", flat=True).distinct()}
+    touched |= {row.pool_cidr_id for row in locate_rows(register_import)}
+    cidrs = PoolCIDR.objects.filter(pk__in=filter(None, touched)) | created
     for pool_id in sorted({*cidrs.values_list("pool_id", flat=True)}):
         window.lock(pool_id)
     check_not_in_use(register_import)
@@ -77,14 +77,13 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     _release(register_import, author)
     step(written.count())
     _remove_pools(list(created.values_list("pk", "pool_id")))
-    added = new.filter(target=RegisterTarget.CONTAINER).values("object_id")
+    added = new.filter(values__target=RegisterTarget.CONTAINER).values("object_id")
     Container.objects.filter(pk__in=added).delete()
     vanished.forget(register_import)
     # The next run finds them again.
     register_import.rows.filter(status=RowStatus.VANISHED).delete()
     register_import.counts.pop(RowStatus.VANISHED, None)
     restore(register_import, step)
-    written.update(written=False)
 
 
 _RESTORE = statements.read("pools/restore_register_rows")
@@ -95,7 +94,7 @@ def _revert_attributes(register_import: RegisterImport) -> None:
     definitions = attributes.definitions(lock=True)
     changed = register_import.rows.filter(written=True, status=RowStatus.CHANGED)
     for target, model in attributes.MODELS.items():
-        rows = list(changed.filter(target=target, before__has_key="tags"))
+        rows = list(changed.filter(values__target=target, before__has_key="tags"))
         objects = model._default_manager.in_bulk([row.object_id for row in rows])
         for row in rows:
             made = objects.get(row.object_id)
@@ -109,10 +108,10 @@ def _release(register_import: RegisterImport, author: events.Author) -> None:
     database.fetch(_DELETE_BLOCKS, {"import": register_import.pk})
     database.rows("SELECT set_config('ipam.forget', '', true)", [])
     rows = register_import.rows.filter(written=True, status=RowStatus.NEW)
-    rows = rows.exclude(pool_cidr_id=None)
-    held = rows.filter(target=RegisterTarget.ADDRESS).values_list("object_id", flat=True)
+    rows = rows.filter(values__pool_cidr_id__gt=0)
+    held = rows.filter(values__target=RegisterTarget.ADDRESS).values_list("object_id", flat=True)
     window.release_blocks([pk for pk in held if pk is not None])
-    reserved = rows.filter(target=RegisterTarget.RESERVED).values("object_id")
+    reserved = rows.filter(values__target=RegisterTarget.RESERVED).values("object_id")
     for row in ReservedRange.objects.filter(pk__in=reserved).select_related("pool_cidr__pool"):
         pools.unreserve(row.pk, author=author)
 

@@ -3,18 +3,19 @@
 -- $2 records bigint[]
 -- $3 objects bigint[]
 WITH added AS (
-INSERT INTO pools_registerrow (register_import_id, number, file, line, kind, texts, target, cidr, first, last,
-    cluster_id, space_name, pool_name, holder_id, org, description, details, found, verdict, status, reasons,
-    skipped, corrected, written, object_id)
+INSERT INTO pools_importrow (source_import_id, number, file, line, texts, values, problems, verdict, status, skipped,
+    corrected, object_id)
 SELECT $1, last.number + released.position, '', last.number + released.position,
-    CASE d.target WHEN 'address' THEN 'address' WHEN 'reserved' THEN 'range' ELSE 'prefix' END,
     jsonb_strip_nulls(jsonb_build_object('external_id', d.external_id::text) || CASE d.target
         WHEN 'address' THEN jsonb_build_object('address', host(d.first))
         WHEN 'reserved' THEN jsonb_build_object('first', host(d.first), 'last', host(d.last))
         ELSE jsonb_build_object('prefix', COALESCE(c.cidr, o.cidr)::text) END),
-    d.target, COALESCE(b.cidr, c.cidr, o.cidr), d.first, d.last, s.cluster_id, s.name, COALESCE(p.name, ''),
-    d.holder_id, COALESCE(b.org, ''), d.description, d.details, '[]', '', 'vanished', '[]',
-    false, false, false, released.object_id
+    jsonb_build_object(
+        'kind', CASE d.target WHEN 'address' THEN 'address' WHEN 'reserved' THEN 'range' ELSE 'prefix' END,
+        'target', d.target, 'cidr', COALESCE(b.cidr, c.cidr, o.cidr)::text, 'first', host(d.first), 'last', host(d.last),
+        'cluster_id', s.cluster_id, 'space_name', s.name, 'pool_name', COALESCE(p.name, ''),
+        'holder_id', d.holder_id, 'org', COALESCE(b.org, ''), 'description', d.description, 'details', d.details),
+    '[]', '', 'vanished', false, false, released.object_id
 FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS released(record_id, object_id, position)
 JOIN pools_registerrecord d ON d.id = released.record_id
 JOIN pools_addressspace s ON s.id = d.space_id
@@ -22,8 +23,8 @@ LEFT JOIN pools_block b ON d.target = 'address' AND b.id = released.object_id
 LEFT JOIN pools_poolcidr c ON d.target = 'pool' AND c.id = released.object_id
 LEFT JOIN pools_pool p ON p.id = c.pool_id
 LEFT JOIN pools_container o ON d.target = 'container' AND o.id = released.object_id
-CROSS JOIN (SELECT COALESCE(max(number), 0) AS number FROM pools_registerrow WHERE register_import_id = $1) last
-RETURNING number, object_id, target)
+CROSS JOIN (SELECT COALESCE(max(number), 0) AS number FROM pools_importrow WHERE source_import_id = $1) last
+RETURNING number, object_id, values ->> 'target' AS target)
 SELECT a.number, v.record_id FROM added a
 JOIN unnest($2::bigint[], $3::bigint[]) AS v(record_id, object_id) ON v.object_id = a.object_id
 JOIN pools_registerrecord d ON d.id = v.record_id AND d.target = a.target

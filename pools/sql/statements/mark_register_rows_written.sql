@@ -9,10 +9,10 @@ WITH written AS (
         ELSE (SELECT g.id FROM pools_reservedrange g JOIN pools_poolcidr c ON c.id = g.pool_cidr_id
               WHERE c.space_id = s.id AND g.first = r.first AND g.last = r.last LIMIT 1)
         END AS object_id
-    FROM pools_registerrow r
+    FROM pools_register_row r
     JOIN pools_addressspace s ON s.cluster_id = r.cluster_id AND s.name = r.space_name
-    WHERE r.register_import_id = $1 AND r.status IN ('new', 'changed') AND NOT r.written
+    WHERE r.source_import_id = $1 AND r.status IN ('new', 'changed') AND NOT r.written
 ), marked AS (
-    UPDATE pools_registerrow r SET written = true, object_id = w.object_id
+    UPDATE pools_importrow r SET written = true, object_id = w.object_id
     FROM written w WHERE r.id = w.id RETURNING 1)
 SELECT FROM marked LIMIT 0

@@ -1,10 +1,10 @@
 -- Return why a committed import cannot be undone: a sentence for each object that others changed or use.
 -- $1 import bigint
 WITH w AS (
-    SELECT r.*, i.options ->> 'holder_kind' AS holder_kind, s.id AS space_id FROM pools_registerrow r
-    JOIN pools_import i ON i.id = r.register_import_id
+    SELECT r.*, i.options ->> 'holder_kind' AS holder_kind, s.id AS space_id FROM pools_register_row r
+    JOIN pools_import i ON i.id = r.source_import_id
     JOIN pools_addressspace s ON s.cluster_id = r.cluster_id AND s.name = r.space_name
-    WHERE r.register_import_id = $1 AND r.written
+    WHERE r.source_import_id = $1 AND r.written
 )
 SELECT format('%s is held by %s %s', b.cidr, b.holder_kind, b.holder_id)
 FROM w JOIN pools_block b ON b.id = w.object_id

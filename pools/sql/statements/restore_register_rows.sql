@@ -1,9 +1,9 @@
 -- Give the objects that an import changed their former values, but for what was changed since, and return nothing.
 -- $1 import bigint
 WITH w AS (
-    SELECT r.*, s.id AS space_id FROM pools_registerrow r
+    SELECT r.*, s.id AS space_id FROM pools_register_row r
     JOIN pools_addressspace s ON s.cluster_id = r.cluster_id AND s.name = r.space_name
-    WHERE r.register_import_id = $1 AND r.written AND r.status = 'changed'
+    WHERE r.source_import_id = $1 AND r.written AND r.status = 'changed'
 ), container_rows AS (
     UPDATE pools_container o SET description = COALESCE(w.before ->> 'description', ''), version = o.version + 1
     FROM w WHERE w.target = 'container' AND o.id = w.object_id AND o.description = w.description RETURNING 1

@@ -6,9 +6,9 @@
 -- $5 source bigint
 WITH r AS (
     SELECT row.*, s.id AS space_id
-    FROM pools_registerrow row
+    FROM pools_register_row row
     LEFT JOIN pools_addressspace s ON s.cluster_id = row.cluster_id AND s.name = row.space_name
-    WHERE row.register_import_id = $1 AND NOT row.skipped AND row.verdict = ''
+    WHERE row.source_import_id = $1 AND NOT row.skipped AND row.verdict = ''
       AND ($2 OR row.number = ANY($3))
 ), compared AS (
     -- containers
@@ -97,12 +97,12 @@ WITH r AS (
         AND d.first = r.first AND d.last = r.last AND o.first = r.first AND o.last = r.last
     WHERE r.target = 'reserved'
 )
-UPDATE pools_registerrow u SET
+UPDATE pools_importrow u SET
     -- An undo that restores released objects changes none that is there again.
     status = CASE WHEN c.code IS NOT NULL THEN 'conflict' WHEN NOT COALESCE(c.is_there, false) THEN 'new'
                   WHEN c.differs AND u.status <> 'released' THEN 'changed' ELSE 'unchanged' END,
     reasons = CASE WHEN c.code IS NOT NULL
-        THEN jsonb_build_array(jsonb_build_object('code', c.code, 'message', c.message)) ELSE '[]' END || u.found,
+        THEN jsonb_build_array(jsonb_build_object('code', c.code, 'message', c.message)) ELSE '[]' END || u.problems,
     object_id = CASE WHEN c.is_there THEN c.object_id END,
     before = CASE WHEN c.code IS NULL AND c.is_there AND c.differs AND u.status <> 'released' THEN c.before END
 FROM compared c WHERE c.id = u.id

@@ -15,14 +15,14 @@ SELECT d.id, d.target, CASE d.target
     ELSE (SELECT o.id FROM pools_container o WHERE o.space_id = d.space_id AND o.cidr = inet_merge(d.first, d.last))
     END,
     d.details ?| ARRAY['part_of', 'left_out'] OR d.target = 'reserved' AND d.external_id IS NOT NULL AND EXISTS (
-        SELECT FROM pools_registerrow x WHERE x.register_import_id = $1 AND x.kind = 'range'
+        SELECT FROM pools_register_row x WHERE x.source_import_id = $1 AND x.kind = 'range'
             AND x.first IS NOT NULL AND x.texts ->> 'external_id' = d.external_id::text)
 FROM pools_registerrecord d
 JOIN pools_addressspace s ON s.id = d.space_id
 LEFT JOIN pools_import i ON i.id = d.register_import_id
-LEFT JOIN pools_registerrow r ON r.register_import_id = $1 AND r.cluster_id = s.cluster_id
+LEFT JOIN pools_register_row r ON r.source_import_id = $1 AND r.cluster_id = s.cluster_id
     AND r.space_name = s.name AND r.target = d.target AND r.first = d.first AND r.last = d.last
-LEFT JOIN pools_registerrow u ON u.register_import_id = $1 AND u.first IS NULL
+LEFT JOIN pools_register_row u ON u.source_import_id = $1 AND u.first IS NULL
     AND u.kind = CASE d.target WHEN 'address' THEN 'address' WHEN 'reserved' THEN u.kind ELSE 'prefix' END
     AND u.texts ->> 'external_id' = d.external_id::text
 WHERE d.source_id = $2 AND r.id IS NULL AND u.id IS NULL

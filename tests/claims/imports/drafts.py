@@ -7,7 +7,7 @@ from typing import Any
 from claims.imports import drafts
 from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.models import ImportRow, Network, VMImport
+from claims.models import Network, VMImport
 from tests.claims.worlds import BY
 
 Row = tuple[Any, ...]
@@ -43,7 +43,7 @@ def statuses(of: VMImport) -> dict[int, tuple[str, set[str]]]:
             import_row.status,
             {reason["code"] for reason in import_row.reasons} - said,
         )
-        for import_row in ImportRow.objects.filter(vm_import=of)
+        for import_row in of.rows.all()
     }
 
 

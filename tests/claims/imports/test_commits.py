@@ -9,7 +9,7 @@ import pytest
 from claims.entries import entries
 from claims.imports import drafts as import_drafts
 from claims.imports import manifests
-from claims.models import Entry, ImportRow, IndexEntry, IPAMClaim, IPPool, VMImport
+from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent
 from pools.core import errors
 from pools.models import Block, Event
@@ -36,8 +36,8 @@ def test_entries_are_written_and_the_same_file_changes_nothing() -> None:
     ]
     held = Block.objects.filter(state="held").values_list("holder_id", flat=True)
     assert sorted(held) == ["blue/one", "blue/two"]
-    written = ImportRow.objects.filter(vm_import=of, written=True)
-    assert set(written.values_list("entry_id", flat=True)) == set(
+    written = of.rows.filter(written=True)
+    assert set(written.values_list("object_id", flat=True)) == set(
         ippool.entries.values_list("pk", flat=True)
     )
     events = EntryEvent.objects.count()

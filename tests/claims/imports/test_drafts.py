@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, ImportRow
+from claims.models import Entry
 from pools.core import errors
 from pools.models.imports import ImportStatus as Status
 from pools.register import pools
@@ -31,13 +31,13 @@ def test_new_changed_unchanged_and_nothing_is_written() -> None:
         row("Three 3", "00-50-56-00-00-03", "10.0.0.13"),
     )
     assert (of.status, of.format) == (Status.DRAFTED, "rows")
-    assert of.counts == {"new": 1, "changed": 1, "unchanged": 1, "conflict": 0, "refused": 0}
+    assert of.counts == {"new": 1, "changed": 1, "unchanged": 1, "conflict": 0, "invalid": 0}
     assert drafts.statuses(of) == {
         1: ("unchanged", set()),
         2: ("changed", {"differs"}),
         3: ("new", {"vm_name_changed"}),
     }
-    changed, new = ImportRow.objects.filter(vm_import=of, number__gt=1)
+    changed, new = of.rows.filter(number__gt=1)
     assert changed.before["ips"] == ["10.0.0.12/24"]
     assert "10.0.0.12/24 become 10.0.0.22/24" in changed.reasons[0]["message"]
     assert (new.vm, new.mac, new.ips) == ("three-3", mac(3), ["10.0.0.13/24"])
@@ -69,14 +69,14 @@ def _register(network: Any) -> None:
         (row("other", mac(9), "10.0.0.250"), "conflict", {"infrastructure"}),
         (row("other", mac(9), "10.0.0.1"), "new", set()),
         (row("other", mac(9), "10.0.0.241"), "new", {"reserved_subnet"}),
-        (row("other", mac(9), "10.0.0.0"), "refused", {"network_address_not_host"}),
-        (row("other", mac(9), "10.0.0.255"), "refused", {"broadcast_address_not_host"}),
-        (row("other", mac(9), "10.0.1.5"), "refused", {"outside_subnet"}),
-        (row("other", mac(9), "10.0.0.5/16"), "refused", {"prefix_mismatch"}),
-        (row("other", mac(9), "10.0.0.5", "10.0.0.6"), "refused", {"too_many_addresses"}),
+        (row("other", mac(9), "10.0.0.0"), "invalid", {"network_address_not_host"}),
+        (row("other", mac(9), "10.0.0.255"), "invalid", {"broadcast_address_not_host"}),
+        (row("other", mac(9), "10.0.1.5"), "invalid", {"outside_subnet"}),
+        (row("other", mac(9), "10.0.0.5/16"), "invalid", {"prefix_mismatch"}),
+        (row("other", mac(9), "10.0.0.5", "10.0.0.6"), "invalid", {"too_many_addresses"}),
         (row("Ωmega", mac(9), "10.0.0.5"), "new", {"vm_name_changed"}),
-        (row("§§", mac(9), "10.0.0.5"), "refused", {"vm_name"}),
-        (row("other", mac(9), "10.0.0.5", namespace="Not A Name"), "refused", {"k8s_name"}),
+        (row("§§", mac(9), "10.0.0.5"), "invalid", {"vm_name"}),
+        (row("other", mac(9), "10.0.0.5", namespace="Not A Name"), "invalid", {"k8s_name"}),
     ],
 )  # fmt: skip
 def test_against_the_register(given: Any, status: str, codes: set[str]) -> None:
@@ -102,12 +102,12 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
         row("six", mac(6), "10.0.0.16"),
     )
     assert drafts.statuses(of) == {
-        1: ("refused", {"family_missing"}),
+        1: ("invalid", {"family_missing"}),
         2: ("new", set()),
-        3: ("refused", {"too_many_addresses"}),
+        3: ("invalid", {"too_many_addresses"}),
         4: ("unchanged", {"family_missing"}),
-        5: ("refused", {"family_missing"}),
-        6: ("refused", {"family_missing"}),
+        5: ("invalid", {"family_missing"}),
+        6: ("invalid", {"family_missing"}),
     }
     import_drafts.IMPORTS.correct_row(of.pk, 3, {"ips": ["10.0.0.23", "fd00::3"]}, author=worlds.BY)
     assert import_drafts.assign_free_addresses(of.pk, 1, author=worlds.BY).ips == [
@@ -116,9 +116,7 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
     ]
     done = import_drafts.assign_missing_families(of.pk, author=worlds.BY)
     assert drafts.counts(done) == {"new": 5, "unchanged": 1}
-    rows = {
-        import_row.number: import_row.ips for import_row in ImportRow.objects.filter(vm_import=of)
-    }
+    rows = {import_row.number: import_row.ips for import_row in of.rows.all()}
     assert rows[5] == ["fd00::4/64", "10.0.0.3/24"]
     assert rows[6] == ["10.0.0.16/24", "fd00::7/64"]
     assert import_drafts.assign_free_addresses(of.pk, 6, author=worlds.BY).ips == [

@@ -11,7 +11,7 @@ import pytest
 from claims.imports import drafts as import_drafts
 from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.models import ImportRow, Network
+from claims.models import Network, VMRow
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts, pages
 from tests.claims.imports.drafts import mac, row
@@ -37,7 +37,7 @@ def results(of: Any) -> list[tuple[str, list[str], list[str]]]:
     said = {"prefix_added"}
     return [
         (line.status, line.ips, sorted({reason["code"] for reason in line.reasons} - said))
-        for line in ImportRow.objects.filter(vm_import=of).order_by("number")
+        for line in of.rows.order_by("number")
     ]
 
 
@@ -48,9 +48,9 @@ def rvtools(*nics: dict[str, object]) -> str:
 GUESTS = {
     "service": ("10.0.0.25, 10.96.0.1", "new", ["10.0.0.25/24"], ["unknown_set_aside"]),
     "pods": ("10.0.0.25, fd00:10:244::1", "new", ["10.0.0.25/24"], ["unknown_set_aside"]),
-    "another network": ("10.0.0.25, 10.9.0.5", "refused", [], ["outside_subnet"]),
-    "none of it": ("10.96.0.1, 10.97.0.1", "refused", [], ["outside_subnet"]),
-    "virtual": ("10.0.0.25/24, 10.0.0.30/32", "refused", [], ["virtual_address"]),
+    "another network": ("10.0.0.25, 10.9.0.5", "invalid", [], ["outside_subnet"]),
+    "none of it": ("10.96.0.1, 10.97.0.1", "invalid", [], ["outside_subnet"]),
+    "virtual": ("10.0.0.25/24, 10.0.0.30/32", "invalid", [], ["virtual_address"]),
 }
 
 
@@ -69,8 +69,8 @@ CELLS = {
     "Excel's quotes": ('="10.0.0.22"', "new", []),
     "a remark": ("10.0.0.22 (DHCP)", "new", []),
     "a bullet": ("•\u00a010.0.0.22", "new", []),
-    "a type": ("System.String[]", "refused", ["list_type"]),
-    "a generic type": ("System.Collections.Generic.List`1[System.String]", "refused", ["list_type"]),
+    "a type": ("System.String[]", "invalid", ["list_type"]),
+    "a generic type": ("System.Collections.Generic.List`1[System.String]", "invalid", ["list_type"]),
 }  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def test_what_stands_around_an_address(
     text = f'VMName,SwitchName,MacAddress,IPAddresses\nweb,vSwitch,00155D010203,"{quoted}"\n'
     (result,) = results(draft(network, text))
     assert result == (status, ["10.0.0.22/24"] if status == "new" else [], codes)
-    reasons = ImportRow.objects.latest("pk").reasons
+    reasons = VMRow.objects.latest("pk").reasons
     assert len({reason["message"] for reason in reasons}) == len(reasons)
 
 
@@ -90,7 +90,7 @@ def test_names_as_vsphere_writes_them(network: Network) -> None:
     """Forklift decodes names before it changes them (pkg/controller/provider/model/vsphere)."""
     nic = {"VM": "app%2fdb", "Network": "VLAN 10%2f16", "IPv4 Address": "10.0.0.25"}
     of = draft(network, rvtools(corpus.nic(1, **nic), corpus.nic(2, VM="50%252f web")))
-    rows = ImportRow.objects.filter(vm_import=of).order_by("number")
+    rows = of.rows.order_by("number")
     assert [line.vm for line in rows] == ["app-db", "502f-web"]
     assert rows[0].port_group == "VLAN 10/16"
 
@@ -122,7 +122,7 @@ def test_the_lasting_address_of_a_family() -> None:
     assert results(draft(dual, json.dumps(vms))) == [
         ("new", ["10.3.0.5/24", "2001:db8:3::5/64"], aside),
         ("new", ["10.3.0.7/24", "2001:db8:3::6/64"], aside),
-        ("refused", ["10.3.0.8/24", "10.3.0.9/24", "2001:db8:3::8/64"], ["too_many_addresses"]),
+        ("invalid", ["10.3.0.8/24", "10.3.0.9/24", "2001:db8:3::8/64"], ["too_many_addresses"]),
     ]
 
 
@@ -135,11 +135,11 @@ def test_the_address_of_the_vm_is_told(network: Network) -> None:
         }
     )
     of = draft(network, json.dumps([vm]))
-    assert "10.0.0.21 for its VM" in ImportRow.objects.get(vm_import=of).reasons[0]["message"]
+    assert "10.0.0.21 for its VM" in of.rows.get().reasons[0]["message"]
     options = ImportOptions(network.cluster, network=network)
     of = import_drafts.create(Upload("file", io.BytesIO(book)), options, author=BY)
-    (line,) = ImportRow.objects.filter(vm_import=of)
-    assert (line.status, len(line.reasons)) == ("refused", 1)
+    (line,) = of.rows.all()
+    assert (line.status, len(line.reasons)) == ("invalid", 1)
     assert "10.0.0.22 for its VM" in line.reasons[0]["message"]
 
 
@@ -162,7 +162,7 @@ def test_a_claim_without_a_mac_is_usable_or_refused(network: Network, target: st
         "status": {"ips": ["10.0.0.7/24"]},
     }  # fmt: skip
     ((status, _ips, codes),) = results(draft(network, json.dumps(manifest), target=target))
-    assert ("mac_missing" in codes) == (status == "refused")
+    assert ("mac_missing" in codes) == (status == "invalid")
 
 
 def test_rows_without_a_namespace_are_counted_and_get_one(network: Network) -> None:
@@ -174,10 +174,10 @@ def test_rows_without_a_namespace_are_counted_and_get_one(network: Network) -> N
     sent = {"network:": network.pk, "namespace:": "blue"}
     assert client.post(url, {"action": "map", **sent}).status_code == 302
     assert api("GET", f"imports/{of.pk}/").json()["without_namespace"] == 0
-    lines = ImportRow.objects.filter(vm_import=of).order_by("number")
+    lines = of.rows.order_by("number")
     assert [(line.namespace, line.status) for line in lines] == [("blue", "new"), ("shop", "new")]
 
 
 def test_rows_of_a_person_are_not_set_aside(network: Network) -> None:
     of = drafts.draft(network, row("web", mac(1), "10.0.0.5", "10.96.0.1"))
-    assert [status for status, _ips, _codes in results(of)] == ["refused"]
+    assert [status for status, _ips, _codes in results(of)] == ["invalid"]

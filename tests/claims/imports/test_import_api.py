@@ -46,8 +46,8 @@ def test_a_file_becomes_a_draft_and_is_written(network: Network) -> None:
     draft = made(upload(api, CSV, network=network.pk, namespace="shop"))
     assert (draft["format"], draft["status"]) == ("rvtools-csv", "drafted")
     assert draft["counts"] == {
-        "new": 3, "changed": 0, "unchanged": 0, "conflict": 0, "refused": 0,
-        "skipped": 0, "vanished": 0, "released": 0,
+        "new": 3, "changed": 0, "unchanged": 0, "conflict": 0, "invalid": 0,
+        "left_out": 0, "vanished": 0, "released": 0,
     }  # fmt: skip
     place = f"imports/{draft['id']}/"
     rows = api("GET", f"{place}rows/?status=new&limit=2").json()
@@ -71,7 +71,7 @@ def test_port_groups_are_mapped_and_remembered(network: Network) -> None:
     api = apis.Api("operator")
     mapping = {"vlan100": {"network": network.pk, "namespace": "shop"}}
     draft = made(upload(api, CSV, mapping=json.dumps(mapping)))
-    assert (draft["counts"]["new"], draft["counts"]["refused"]) == (2, 1)
+    assert (draft["counts"]["new"], draft["counts"]["invalid"]) == (2, 1)
     groups = api("GET", f"imports/{draft['id']}/").json()["port_groups"]
     assert [(group["name"], group["rows"], group["network"]) for group in groups] == [
         ("vlan100", 2, network.pk),
@@ -79,11 +79,11 @@ def test_port_groups_are_mapped_and_remembered(network: Network) -> None:
     ]
     more = {"mapping": {"vlan200": {"network": green.pk}}}
     again = api("PATCH", f"imports/{draft['id']}/", more).json()
-    assert again["counts"]["refused"] == 1  # its address is none of green's
+    assert again["counts"]["invalid"] == 1  # its address is none of green's
     row_3 = api("GET", f"imports/{draft['id']}/rows/3/").json()
     assert {reason["code"] for reason in row_3["reasons"]} == {"outside_subnet", "vm_name_changed"}
     next_one = made(upload(api, CSV, cluster="prod"))
-    assert (next_one["counts"]["new"], next_one["counts"]["refused"]) == (2, 1)
+    assert (next_one["counts"]["new"], next_one["counts"]["invalid"]) == (2, 1)
 
 
 def test_rows_are_corrected_skipped_and_given_an_address(network: Network) -> None:
@@ -94,15 +94,15 @@ def test_rows_are_corrected_skipped_and_given_an_address(network: Network) -> No
     draft = made(api("POST", "imports/", body))
     place = f"imports/{draft['id']}/rows/"
     assert [result["status"] for result in api("GET", place).json()["results"]] == [
-        "conflict", "refused", "refused"
+        "conflict", "invalid", "invalid"
     ]  # fmt: skip
     corrected = api("PATCH", f"{place}2/", {"mac": mac(2)}).json()
     assert (corrected["status"], corrected["mac"], corrected["corrected"]) == ("new", mac(2), True)
     free = api("PATCH", f"{place}3/", {"free_address": True}).json()
     assert (free["status"], free["ips"]) == ("new", ["10.0.0.4/24"])
-    assert api("PATCH", f"{place}1/", {"skip": True}).json()["status"] == "skipped"
+    assert api("PATCH", f"{place}1/", {"skip": True}).json()["status"] == "left_out"
     counts = api("GET", f"imports/{draft['id']}/").json()["counts"]
-    assert (counts["new"], counts["skipped"]) == (2, 1)
+    assert (counts["new"], counts["left_out"]) == (2, 1)
     assert api("PATCH", f"{place}1/", {"skip": False}).json()["status"] == "conflict"
     apis.refused(api("POST", f"imports/{draft['id']}/commit/"), 409, "import_has_bad_rows")
     apis.refused(api("PATCH", f"{place}1/", {"skip": True, "vm": "x"}), 400, "conflicting_fields")
@@ -189,10 +189,10 @@ def test_a_vm_owner_imports_for_namespaces_of_their_own(network: Network) -> Non
     results = api("GET", f"imports/{draft['id']}/rows/").json()["results"]
     assert [(item["status"], item["reasons"][0]["code"]) for item in results] == [
         ("new", "prefix_added"),
-        ("refused", "permission_denied"),
+        ("invalid", "permission_denied"),
         ("conflict", "duplicate_ip"),
         ("conflict", "duplicate_mac"),
-        ("refused", "permission_denied"),
+        ("invalid", "permission_denied"),
     ]
     assert "secret" not in json.dumps(results)
     done = api("POST", f"imports/{draft['id']}/commit/", {"skip_bad": True})

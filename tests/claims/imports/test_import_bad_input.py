@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, ImportRow, Network, VMImport
+from claims.models import Entry, Network, VMImport, VMRow
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
@@ -216,7 +216,7 @@ def test_whatever_rows_come(network: Network, rows: list[Any], target: str) -> N
     assert created["status"] == "committed"
     listed = api("GET", f"imports/{created['id']}/rows/?limit=1000")
     assert listed.status_code == 200
-    written = ImportRow.objects.filter(vm_import=created["id"], written=True).count()
+    written = VMRow.objects.filter(source_import=created["id"], written=True).count()
     assert written == created["counts"]["new"] + created["counts"]["changed"]
     import_drafts.IMPORTS.undo(created["id"], author=BY)
     assert Entry.objects.count() == before

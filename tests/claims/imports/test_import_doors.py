@@ -43,7 +43,7 @@ def test_a_port_group_is_mapped_by_the_id_of_its_network_alone(
     assert draft["counts"]["new"] == 1
     assert draft["mapping"] == {"vlan100": {"network": network.pk, "namespace": ""}}
     unmapped = made(upload(api, VLAN.replace("vlan100", "vlan200"), cluster="prod"))
-    assert unmapped["counts"]["refused"] == 1
+    assert unmapped["counts"]["invalid"] == 1
     place = f"imports/{unmapped['id']}/"
     assert api("PATCH", place, {"mapping": {"vlan200": network.pk}}).json()["counts"]["new"] == 1
 
@@ -82,6 +82,6 @@ def test_a_mac_of_a_body_with_a_control_character_is_none(
     draft = made(api("POST", "imports/", said))
     place = f"imports/{draft['id']}/rows/1/"
     refused = api("GET", place).json()
-    assert (refused["status"], refused["reasons"][0]["code"]) == ("refused", "mac_syntax")
+    assert (refused["status"], refused["reasons"][0]["code"]) == ("invalid", "mac_syntax")
     apis.refused(api("PATCH", place, {"mac": mac(1) + end}), 400, "mac_syntax")
     assert api("PATCH", place, {"mac": mac(1)}).json()["status"] == "new"

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, ImportRow, VMImport
+from claims.models import Entry, VMImport, VMRow
 from pools import tasks
 from pools.models import ImportFile
 from pools.models.imports import ImportStatus as Status
@@ -109,12 +109,12 @@ def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
     until(lambda: not has_worker(waiting))
     waiting.refresh_from_db()
     assert (waiting.status, waiting.rows_done, waiting.tries) == (Status.DRAFTING, COUNT, 1)
-    assert not ImportRow.objects.exists()
+    assert not VMRow.objects.exists()
     assert lifecycle.due_imports() == []  # not at once, and not for ever
     VMImport.objects.update(started_at=waiting.created_at)
     until(lambda: lifecycle.due_imports() == [waiting.pk])
     worker.process_import(waiting.pk)
-    assert (status(waiting), ImportRow.objects.count()) == (Status.DRAFTED, COUNT)
+    assert (status(waiting), VMRow.objects.count()) == (Status.DRAFTED, COUNT)
 
 
 @pytest.mark.exhaustive
@@ -148,7 +148,7 @@ def test_of_two_workers_one_commits_and_a_user_cancels_it_before_it_ends(
     assert process.wait(LONG) == 0
     assert status(waiting) == Status.CANCELLED
     assert not Entry.objects.exists()
-    assert not ImportRow.objects.exists()
+    assert not VMRow.objects.exists()
 
 
 @pytest.mark.parametrize("left_in", [Status.QUEUED, Status.DRAFTING])

@@ -11,7 +11,7 @@ from django.urls import reverse
 from claims.imports import drafts as import_drafts
 from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.models import NAD, Entry, ImportRow, Network, PortGroup, VMImport
+from claims.models import NAD, Entry, Network, PortGroup, VMImport, VMRow
 from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import import_texts, related
 from tests.claims import worlds
@@ -69,7 +69,7 @@ def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMI
     assert "Row 4 is still invalid" in pages.do(client, of, "correct", row=4, ips="nonsense")
     assert "Row 4 has 10.0.0.3/24 now." in pages.do(client, of, "free", row=4)
     pages.do(client, of, "skip", row=1)
-    assert ImportRow.objects.get(vm_import=of, number=1).status == "skipped"
+    assert of.rows.get(number=1).status == "left_out"
     pages.do(client, of, "unskip", row=1)
     assert drafts.counts(VMImport.objects.get()) == {"new": 3, "changed": 1}
     assert "There is no such row." in pages.do(client, of, "skip", row="0")
@@ -111,7 +111,7 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
     of = import_drafts.create(
         Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
     )
-    assert of.counts["refused"] == 1
+    assert of.counts["invalid"] == 1
     said = {"network:vlan1": network.pk}
     wrong = pages.do(client, of, "map", **said, **{"namespace:vlan1": "No Name"})
     assert "lower-case letters" in wrong
@@ -147,12 +147,12 @@ def test_port_groups_are_mapped_by_name_if_networks_are_many(
         assert PortGroup.objects.get().network == network
     pages.do(client, of, "map", **said, **{"network:vlan1": ""})
     of.refresh_from_db()
-    assert of.counts["refused"] == 1
+    assert of.counts["invalid"] == 1
 
 
 def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
     assert "The import was cancelled; nothing was written." in pages.do(client, of, "cancel")
-    assert not ImportRow.objects.exists()
+    assert not VMRow.objects.exists()
     assert client.post(pages.url(of), {"action": "nonsense"}).status_code == 400
 
 
@@ -261,7 +261,7 @@ def test_after_the_last_correction_all_rows_are_valid(client: Client, of: VMImpo
     shown = pages.text(client.post(url, said, follow=True))
     assert "No row has this status any more" in shown
     assert "All rows are valid now." not in shown
-    url = f"{pages.url(of)}?status=refused"
+    url = f"{pages.url(of)}?status=invalid"
     said = {"action": "correct", "row": 4, "ips": "10.0.0.10"}
     shown = pages.text(client.post(url, said, follow=True))
     assert "All rows are valid now." in shown

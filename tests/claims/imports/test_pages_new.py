@@ -56,7 +56,7 @@ def test_a_cluster_means_the_port_groups_of_the_file(network: Network) -> None:
     send(client, **said)
     vm_import = VMImport.objects.get()
     assert vm_import.network is None
-    assert vm_import.counts["refused"] == 1
+    assert vm_import.counts["invalid"] == 1
     assert "1 row has no network yet" in pages.page(client, vm_import)
 
 

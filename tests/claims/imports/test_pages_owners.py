@@ -56,7 +56,7 @@ def test_an_owner_imports_for_their_own_namespaces(network: Network, foreign: VM
     assert "Committed: 1 new." in pages.do(client, vm_import, "commit")
     client.post(reverse(pages.NEW), pages.typed(network, namespace="bank", ips="10.0.0.9"))
     other = VMImport.objects.latest("pk")
-    assert other.counts["refused"] == 1
+    assert other.counts["invalid"] == 1
 
 
 def test_only_networks_that_are_seen_can_be_chosen(network: Network) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from claims.models import NAD, ImportRow, Network, VMImport
+from claims.models import NAD, Network, VMImport
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts, pages
 from tests.claims.imports.drafts import mac, row
@@ -40,7 +40,7 @@ def _draft(network: Network, content: bytes, **values: Any) -> VMImport:
 
 
 def _codes(of: VMImport) -> list[set[str]]:
-    rows = ImportRow.objects.filter(vm_import=of).order_by("number")
+    rows = of.rows.order_by("number")
     return [{reason["code"] for reason in item.reasons} for item in rows]
 
 
@@ -81,7 +81,7 @@ def test_the_namespace_of_a_udn_that_has_only_one(network: Network) -> None:
     Network.objects.update(kind="udn", namespace="shop")
     network.refresh_from_db()
     of = drafts.draft(network, row("web", mac(1), "10.0.0.11"), namespace="", target="ipamclaims")
-    (result,) = ImportRow.objects.filter(vm_import=of)
+    (result,) = of.rows.all()
     assert (result.status, result.namespace, result.claim_name[:4]) == ("new", "shop", "web.")
 
 
@@ -124,7 +124,7 @@ def test_what_mtv_does_not_preserve(network: Network) -> None:
     draft = _draft(network, json.dumps(inventory).encode(), namespace="blue")
     lost = {"not_preserved"}
     assert _codes(draft) == [lost, set(), set(), lost]
-    assert ImportRow.objects.filter(vm_import=draft, status="new").count() == 4, "marked only"
+    assert draft.rows.filter(status="new").count() == 4, "marked only"
 
 
 @pytest.mark.sample(2)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, ImportRow, Network
+from claims.models import Entry, Network
 from claims.waves import readiness, waves
 from tests.claims import worlds
 from tests.claims.imports import drafts
@@ -104,4 +104,4 @@ def test_no_free_address_is_one_of_the_file(network: Network) -> None:
     draft = drafts.draft(network, *rows)
     import_drafts.IMPORTS.skip_rows(draft.pk, [1], skipped=True, author=BY)
     import_drafts.assign_free_addresses(draft.pk, 4, author=BY)
-    assert ImportRow.objects.get(vm_import=draft, number=4).ips == ["10.0.0.4/24"]
+    assert draft.rows.get(number=4).ips == ["10.0.0.4/24"]

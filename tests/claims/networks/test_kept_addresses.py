@@ -118,7 +118,7 @@ def test_whoever_names_it_is_told(network_case: tuple[Network, dict[str, str], i
     draft = drafts.draft(network, *(row(f"i{n}", mac(50 + n), ip) for n, ip in enumerate(ips, 1)))
     for number, (status, codes) in drafts.statuses(draft).items():
         assert kept_types[ips[number - 1]] in codes, (status, codes)
-        assert status in {"conflict", "refused"}
+        assert status in {"conflict", "invalid"}
 
 
 @pytest.mark.parametrize("case", ["management"])

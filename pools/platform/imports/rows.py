@@ -1,0 +1,70 @@
+"""Rows of imports of any kind: what they say and mean is stored, and the status that the register does not decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from pools.models.imports import Import, ImportRow
+from pools.platform import database
+from pools.sql import statements
+
+_TABLE = "pools_importrow"
+_FEW = 200  # rows up to which the planner chooses the join method
+# What a correction of a row may change of it and of others; the first three are JSON.
+_RESOLVED = ("texts", "values", "problems", "verdict", "skipped", "corrected")
+_JSON = frozenset(_RESOLVED[:3])
+_COLUMNS = ("source_import_id", "number", "file", "line", *_RESOLVED)
+
+
+def state(row: ImportRow) -> tuple[Any, ...]:
+    """Return what a correction may change of a row."""
+    return tuple(getattr(row, name) for name in _RESOLVED)
+
+
+def insert(rows: Iterable[ImportRow]) -> None:
+    """Insert rows of an import by COPY."""
+    database.copy(_TABLE, _COLUMNS, map(_line, rows))
+
+
+def _line(row: ImportRow) -> tuple[Any, ...]:
+    values = ((name, getattr(row, name)) for name in _COLUMNS)
+    return tuple(json.dumps(value) if name in _JSON else value for name, value in values)
+
+
+def analyze() -> None:
+    """Update the statistics of the table after many rows were inserted."""
+    database.analyze(_TABLE)
+
+
+def save(rows: Sequence[ImportRow]) -> None:
+    """Store what a correction has changed of rows, and insert those that are new."""
+    insert(row for row in rows if row.pk is None)
+    values = [
+        {"id": row.pk, **dict(zip(_RESOLVED, state(row), strict=True))}
+        for row in rows
+        if row.pk is not None
+    ]
+    if values:
+        database.fetch(_SAVE, {"rows": json.dumps(values)})
+
+
+def compare(
+    source_import: Import,
+    statement: str,
+    numbers: Collection[int] | None,
+    values: Mapping[str, object],
+) -> None:
+    """Set the status of all rows by a statement that compares them, or those with these numbers, with the register.
+
+    Rows that are left out have no other status, and those whose own problems decide theirs.
+    """
+    chosen = {"all_rows": numbers is None, "numbers": list(numbers or ())}
+    with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
+        database.fetch(statement, {"import": source_import.pk, **chosen, **values})
+        database.fetch(_REFUSE, {"import": source_import.pk})
+
+
+_SAVE = statements.read("pools/save_import_rows")
+_REFUSE = statements.read("pools/refuse_import_rows")
