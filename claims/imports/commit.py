@@ -26,6 +26,7 @@ from claims.models.ippools import EntrySource
 from pools.clusters.reconcile import leases
 from pools.models.imports import RowStatus
 from pools.platform import database, events
+from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 
@@ -59,7 +60,8 @@ def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[st
     rows_done = sum(counts.values()) - sum(counts[status] for status in _WRITTEN)
     step(rows_done)
     for network in networks:
-        for batch in _batches(vm_import, network):
+        rows = _written_rows(vm_import).filter(values__network=network.pk)
+        for batch in stored_rows.in_batches(rows.defer("problems", "reasons", "before"), BATCH):
             if vm_import.target == ImportTarget.IPAMCLAIMS:
                 _write_claims(vm_import, network, batch)
             else:
@@ -107,15 +109,6 @@ def ippool_name(network: Network) -> str:
     name = slug.strip(".-")[:200] or "network"
     is_taken = IPPool.objects.filter(cluster=network.cluster_id, name=name).exists()
     return f"{name}-{network.pk}" if is_taken else name
-
-
-def _batches(vm_import: VMImport, network: Network) -> Iterator[list[VMRow]]:
-    last_number = 0
-    rows = vm_import.rows.filter(values__network=network.pk, status__in=_WRITTEN)
-    rows = rows.defer("problems", "reasons", "before")
-    while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
-        last_number = batch[-1].number
-        yield batch
 
 
 def _mark_written(vm_import: VMImport, batch: Sequence[VMRow], ids: Sequence[int | None]) -> None:

@@ -121,7 +121,7 @@ def store(
         for number, interface in batch:
             source = _cleaned(interface)
             row = VMRow(
-                source_import=vm_import,
+                source_import_id=vm_import.pk,
                 number=number,
                 file=clean(source.sheet, 64) if source.sheet else "",
                 line=source.row,
@@ -207,9 +207,7 @@ def source_row(row: VMRow) -> VMInterface:
 def reread_rows(vm_import: VMImport) -> None:
     """Resolve all rows again by the import's mapping, network and namespace. The caller opens the transaction."""
     destinations, import_plan = Destinations(vm_import), plan(vm_import)
-    last_number = 0
-    while batch := list(vm_import.rows.filter(number__gt=last_number)[:BATCH]):
-        last_number = batch[-1].number
+    for batch in stored_rows.in_batches(vm_import.rows, BATCH):
         for row in batch:
             resolve(row, source_row(row), destinations, import_plan)
         stored_rows.save(batch)

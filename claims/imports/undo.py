@@ -17,6 +17,7 @@ from claims.models.imports import ImportTarget
 from pools.clusters.reconcile import leases
 from pools.models.imports import RowStatus
 from pools.platform import database, events
+from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.sql import statements
@@ -36,9 +37,8 @@ def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None
     ippools = {ippool.pk: ippool for ippool in locked_ippools}
     ingest.lock_pools(pk for pk in networks if pk)
     check_not_in_use(vm_import)
-    last_number = rows_done = 0
-    while batch := list(rows.filter(number__gt=last_number).order_by("number")[:BATCH]):
-        last_number = batch[-1].number
+    rows_done = 0
+    for batch in stored_rows.in_batches(rows, BATCH):
         if vm_import.target == ImportTarget.IPPOOL:
             _undo_entries(ippools, batch, author)
         else:

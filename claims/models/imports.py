@@ -21,7 +21,8 @@ class ImportTarget(models.TextChoices):
 class VMRow(ImportRow):
     """A network interface of a VM in an import; its object is an entry or an IPAMClaim, as the import says.
 
-    `source_mac` and `source_ips` are the strings of the source; `mac` and `ips` are the parsed values for the row's network.
+    `source_mac` and `source_ips` are the strings of the source; `mac` and `ips` are the parsed values for the row's
+    network.
     """
 
     source_vm = in_json("texts", "vm", "")

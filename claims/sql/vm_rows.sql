@@ -1,4 +1,4 @@
--- Rows of imports of VMs with their values as typed columns; their object is an entry or an IPAMClaim, as the import says.
+-- Rows of imports of VMs with their values as typed columns; the import says if their object is an entry or an IPAMClaim.
 CREATE OR REPLACE VIEW claims_vm_row AS
 SELECT r.id, r.source_import_id, r.number, r.line, r.problems, r.verdict, r.status, r.reasons, r.before,
     r.skipped, r.corrected, r.written,

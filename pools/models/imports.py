@@ -1,7 +1,7 @@
 """Imports of all kinds, their files and their rows; and what a source says about an object of this register.
 
-A kind of imports is a proxy of `Import`, which has permissions of its own and names its options, and one of `ImportRow`,
-which names the values of its rows.
+A kind of imports is a proxy of `Import`, which has permissions of its own and names its options, and one of
+`ImportRow`, which names the values of its rows.
 """
 
 from __future__ import annotations

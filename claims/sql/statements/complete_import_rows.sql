@@ -23,8 +23,9 @@ completed AS (
     SELECT id, ARRAY(SELECT o FROM unnest(others) AS o WHERE family(o::inet) <> ALL(
         ARRAY(SELECT family(ip::inet) FROM unnest(ips) AS ip))) AS added
     FROM registered)
-UPDATE pools_importrow r SET values = jsonb_set(r.values, '{ips}', r.values -> 'ips' || to_jsonb(c.added)), problems = jsonb_build_array(jsonb_build_object('code', $6::text,
-        'message', 'The registered address ' || array_to_string(c.added, ', ') || ' is kept.')) || COALESCE((
+UPDATE pools_importrow r SET values = jsonb_set(r.values, '{ips}', r.values -> 'ips' || to_jsonb(c.added)),
+    problems = jsonb_build_array(jsonb_build_object('code', $6::text, 'message',
+         'The registered address ' || array_to_string(c.added, ', ') || ' is kept.')) || COALESCE((
     SELECT jsonb_agg(p) FROM jsonb_array_elements(r.problems) AS p WHERE p ->> 'code' <> ALL($2::text[])), '[]')
 FROM completed c WHERE c.id = r.id AND c.added <> '{}'
 RETURNING r.number

@@ -13,5 +13,6 @@ UNION
       AND (state = 'held' OR state = 'cooling' AND available_from > ipam_clock())
 UNION
   SELECT split_part(ip, '/', 1) FROM claims_vm_row r, unnest(r.ips) AS ip
-  WHERE r.source_import_id = $4 AND r.network_id = ANY(ARRAY(SELECT $1 UNION ALL SELECT claims_shared_networks($1))) AND r.number <> $5
+  WHERE r.source_import_id = $4 AND r.number <> $5
+      AND r.network_id = ANY(ARRAY(SELECT $1 UNION ALL SELECT claims_shared_networks($1)))
       AND split_part(ip, '/', 1)::inet <<= $2::inet

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from django.db.models import QuerySet
 
 from pools.models.imports import Import, ImportRow
 from pools.platform import database
@@ -29,8 +31,9 @@ def insert(rows: Iterable[ImportRow]) -> None:
 
 
 def _line(row: ImportRow) -> tuple[Any, ...]:
-    values = ((name, getattr(row, name)) for name in _COLUMNS)
-    return tuple(json.dumps(value) if name in _JSON else value for name, value in values)
+    return tuple(
+        json.dumps(getattr(row, name)) if name in _JSON else getattr(row, name) for name in _COLUMNS
+    )
 
 
 def analyze() -> None:
@@ -48,6 +51,14 @@ def save(rows: Sequence[ImportRow]) -> None:
     ]
     if values:
         database.fetch(_SAVE, {"rows": json.dumps(values)})
+
+
+def in_batches(rows: QuerySet[Any], size: int) -> Iterator[list[Any]]:
+    """Yield rows of one import by number, so many at a time; a batch is read when the one before it is done."""
+    last_number = 0
+    while batch := list(rows.filter(number__gt=last_number).order_by("number")[:size]):
+        last_number = batch[-1].number
+        yield batch
 
 
 def compare(

@@ -1,7 +1,7 @@
 """Addresses that a source has in use although their row is not imported: a reserved range withholds them.
 
-Rule `left-out-rows-keep-their-addresses`. A row may be left out by a user, invalid, or in conflict. What it names in a pool, of
-the register or of the import, becomes a row of its own that follows from it: a reserved range, which the commit writes
+Rule `left-out-rows-keep-their-addresses`. A row may be left out by a user, invalid, or in conflict. What it names in a
+pool, of the register or of the import, becomes a row of its own that follows from it: a reserved range, which the commit writes
 and the undo removes, and which a mirror releases when the source has nothing there any more. Of a row that cannot be
 parsed, every address that its text names counts.
 """

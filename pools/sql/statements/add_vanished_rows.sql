@@ -12,8 +12,8 @@ SELECT $1, last.number + released.position, '', last.number + released.position,
         ELSE jsonb_build_object('prefix', COALESCE(c.cidr, o.cidr)::text) END),
     jsonb_build_object(
         'kind', CASE d.target WHEN 'address' THEN 'address' WHEN 'reserved' THEN 'range' ELSE 'prefix' END,
-        'target', d.target, 'cidr', COALESCE(b.cidr, c.cidr, o.cidr)::text, 'first', host(d.first), 'last', host(d.last),
-        'cluster_id', s.cluster_id, 'space_name', s.name, 'pool_name', COALESCE(p.name, ''),
+        'target', d.target, 'cidr', COALESCE(b.cidr, c.cidr, o.cidr)::text, 'first', host(d.first),
+        'last', host(d.last), 'cluster_id', s.cluster_id, 'space_name', s.name, 'pool_name', COALESCE(p.name, ''),
         'holder_id', d.holder_id, 'org', COALESCE(b.org, ''), 'description', d.description, 'details', d.details),
     '[]', '', 'vanished', false, false, released.object_id
 FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS released(record_id, object_id, position)

@@ -1,5 +1,5 @@
--- Give the rows of an import that the register does not decide the status of their verdict, refuse addresses whose prefix is
--- not imported, and return their ids.
+-- Give the rows of an import that the register does not decide the status of their verdict, refuse addresses whose
+-- prefix is not imported, and return their ids.
 -- $1 import bigint
 UPDATE pools_importrow u SET
     status = CASE WHEN u.skipped THEN 'left_out' WHEN u.verdict <> '' THEN u.verdict ELSE 'invalid' END,
