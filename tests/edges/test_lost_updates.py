@@ -208,7 +208,9 @@ def test_two_tabs_of_the_mapping_of_an_import(world: everything.Everything) -> N
     """Each saves the port groups that it changes, and those of the other stay."""
     browser = people.browser()
     row = VMImport.objects.get(pk=world.values["import_id"])
-    row.rows.update(port_group="pg-1")
+    for line in row.rows:
+        line.port_group = "pg-1"
+        line.save()
     url = f"/admin/pools/import/{row.pk}/change/"
     first, second = "namespace:pg-1", "namespace:"
     _try_part(browser, url, first, second, "bravo", "charlie")

@@ -52,7 +52,7 @@ def test_a_file_becomes_a_draft_and_is_written(network: Network) -> None:
     place = f"imports/{draft['id']}/"
     rows = api("GET", f"{place}rows/?status=new&limit=2").json()
     assert [result["vm"] for result in rows["results"]] == ["web-01", "web-02"]
-    assert {"row", "vm", "mac", "ips", "status", "reasons"} <= rows["results"][0].keys()
+    assert {"line", "vm", "mac", "ips", "status", "reasons"} <= rows["results"][0].keys()
     assert rows["next"]
     done = api("POST", f"{place}commit/", {"skip_bad": True})
     assert (done.status_code, done.json()["status"]) == (200, "committed")
