@@ -24,7 +24,6 @@ PATHS = (
     "/admin/pools/pool/{pool}/change/",
     "/admin/pools/pool/{pool}/edit/",
     "/admin/pools/pool/{pool}/allocate/",
-    "/admin/pools/pool/{pool}/yaml/",
     "/admin/pools/block/",
     "/admin/pools/environment/",
     "/admin/pools/allocationrequest/",
@@ -50,7 +49,7 @@ def test_every_page_fits_and_nothing_complains(visit: Visit) -> None:
 
 def test_the_map_is_walked_by_keyboard_and_zoomed(visit: Visit) -> None:
     pool = Pool.objects.get(name="instances", cluster__name=demo.FRANKFURT)
-    visit.open(f"/admin/pools/pool/{pool.pk}/change/")
+    visit.open(f"/admin/pools/pool/{pool.pk}/change/#map")
     page = visit.page
     assert page.locator(".cad-map [tabindex='0']").count() == 1
     page.locator(".cad-map [tabindex='0']").focus()

@@ -22,14 +22,10 @@ from pools.register.utilization.forecasts import DatedForecast
 
 
 def bar(counts: usage.Usage, *, label: str = "") -> SafeString:
-    """Return a bar of the held, cooling and reserved shares, with the utilization in percent."""
-    total = counts.capacity or 1
+    """Return a bar of what is held and cooling of the blocks that are not reserved, and the same in percent."""
+    total = counts.used + counts.free or 1
     offset, parts = 0.0, []
-    for kind, count in (
-        ("held", counts.held),
-        ("cooling", counts.cooling),
-        ("reserved", counts.reserved),
-    ):
+    for kind, count in (("held", counts.held), ("cooling", counts.cooling)):
         if count:
             # A minimum width keeps small shares visible.
             width = max(round(100 * count / total, 2), 0.8)

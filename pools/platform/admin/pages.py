@@ -50,14 +50,15 @@ def page(
     """Return a page of the product inside the frame of the admin site.
 
     `about` is the model that the page belongs to, or a row of it. As in Django's DetailView the template has
-    the row under the name of its model; also as `row`, and as `original` for Django's own templates.
+    the row under the name of its model; also as `row`, and as `original` for Django's own templates. The tag
+    `tab` fills `object_tabs`.
     """
     request.current_app = admin.site.name
     frame = admin.site.each_context(request)
     return TemplateResponse(
         request,
         f"cadastre/{template}",
-        {**frame, "title": title, **_subject(about), **context},
+        {**frame, "title": title, "object_tabs": [], **_subject(about), **context},
         status=status,
     )
 
