@@ -48,7 +48,7 @@ def test_the_pages_say_how_many_cool_and_end_it(cooling_pool: Pool, name: str) -
 
 
 def test_whoever_may_not_end_a_cooldown_is_not_offered_it(cooling_pool: Pool) -> None:
-    page = _page("change", cooling_pool, ["pools.view_pool", "pools.view_cluster"])
+    page = _page("change", cooling_pool, ["view_pool", "view_cluster"])
     assert "2 blocks are in cooldown" in page
     assert "end-cooldown" not in page
 
@@ -90,7 +90,7 @@ def test_three_blocks_are_allocated_in_one_visit() -> None:
 
 def test_the_bar_and_its_number_are_of_the_same_blocks() -> None:
     pool = factories.pool("10.20.0.0/28", reserved=["10.20.0.0-10.20.0.7"])
-    factories.take(pool, *factories.holders(2))
+    factories.ask(pool, *factories.holders(2))
     page = _page("change", pool)
     bar = re.search(
         r'<rect class="m-held" x="0.0" width="([\d.]+)".*?cad-percent">(\d+)%', page, re.DOTALL
