@@ -72,7 +72,7 @@ class DemoClient(ClusterClient):
         if method != "GET":
             # As the server answers to an apply of fields that `kubectl edit` owns.
             raise faults.FieldConflict('conflict with "kubectl-edit": .spec.ipv4.cidrs', status=409)
-        documents = {
+        documents: dict[str, Manifest] = {
             "/version": _VERSION,
             "/apis": {"groups": _groups()},
             "/api/v1/namespaces/kube-system": {"metadata": {"uid": f"demo-{self._name}"}},
@@ -80,7 +80,7 @@ class DemoClient(ClusterClient):
         for resource in _SERVED:
             versions = f"/apis/{resource.api_version}" if resource.group else "/api/v1"
             documents.setdefault(versions, {"resources": []})
-            documents[versions]["resources"].append({"name": resource.plural})  # type: ignore[attr-defined]
+            documents[versions]["resources"].append({"name": resource.plural})
             documents[resource.path()] = _list_document(self._objects.get(resource, ()))
             for manifest in self._objects.get(resource, ()):
                 documents[resource.path(manifest["metadata"]["name"])] = manifest
@@ -204,7 +204,7 @@ def _pod_pools(cluster: Cluster, *, edited: bool) -> list[Manifest]:
         if edited and pool.name == _EDITED:
             manifest["metadata"]["resourceVersion"] = "2000"
             del manifest["spec"]["ipv4"]["cidrs"][1:]
-            fields = {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
+            fields: Manifest = {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
             manifest["metadata"]["managedFields"] = [
                 {
                     "manager": "kubectl-edit",
