@@ -39,7 +39,7 @@ _SERVED = (
     resources.EGRESS_IP,
 )
 # Cilium 1.19: `pool: [{cidr, reservedRanges}]`.
-_POOL = {"items": {"properties": {"cidr": {}, "reservedRanges": {}}}}
+_POOL: Manifest = {"items": {"properties": {"cidr": {}, "reservedRanges": {}}}}
 _FAMILY = {"properties": {"pool": _POOL}}
 _SCHEMA: Manifest = {"properties": {"spec": {"properties": {"ipv4": _FAMILY, "ipv6": _FAMILY}}}}
 _EDITED = "yellow-pool"  # somebody took a CIDR out of its object with kubectl
