@@ -119,15 +119,7 @@ def test_their_menu_has_what_they_may_open(blue: Network) -> None:
     ]
     shown = [item for item in items if item["has_permission"]]
     names = {str(item["title"]) for item in shown}
-    assert {"Overview", "Find", "Networks", "MAC entries", "Tokens"} <= names
-    assert not names & {
-        "Pools",
-        "Blocks",
-        "Clusters",
-        "Events",
-        "Users",
-        "VM owners",
-        "Pool for a pod",
-    }
+    assert {"Overview", "Networks", "MAC entries", "Claims", "Access"} <= names
+    assert not names & {"Pools", "Blocks", "Clusters", "Nodes", "Alerts"}
     for item in shown:
         assert client.get(str(item["link"])).status_code == 200, item["title"]
