@@ -191,6 +191,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Cadastre",
     "SITE_HEADER": "Cadastre",
     "SITE_SUBHEADER": _("Address management for Kubernetes fleets"),
+    "SITE_URL": None,  # there is no other site to return to
     "SITE_SYMBOL": "grid_on",
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_HISTORY": False,

@@ -55,6 +55,7 @@ register = template.Library()
 
 register.filter("num", display.number)
 register.filter("digits", display.digits)
+register.filter("size", display.size)
 register.filter("mono", display.address)
 register.filter("plain", display.plain_cidr)
 register.filter("find_link", display.address_link)

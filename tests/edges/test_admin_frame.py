@@ -91,9 +91,9 @@ def test_the_filters_that_hold_are_told() -> None:
     page = people.browser().get(url).content.decode()
     chips = dict(re.findall(r'<a class="cad-chip" href="([^"]*)"[^>]*>(.*?) <span', page))
     assert chips["?state=held"] == f"pool: {pool.cluster.name}/{pool.name}"
-    assert chips[f"?pool={pool.pk}"] == "state: held"
+    assert chips[f"?pool={pool.pk}"] == "state: allocated"
     assert sorted(chips.values()) == sorted(
-        ["state: held", f"pool: {pool.cluster.name}/{pool.name}"]
+        ["state: allocated", f"pool: {pool.cluster.name}/{pool.name}"]
     )
     empty = people.browser().get(reverse("admin:pools_block_changelist")).content.decode()
     assert "cad-chip" not in empty

@@ -150,7 +150,7 @@ def deletion(
             delete()
             return done(request, deleted, _list_url(row))
         return redirect(back or display.url_of(row))
-    context = {"button": gettext("Yes, delete it"), "back": back, **context}
+    context = {"button": gettext("Delete"), "back": back, **context}
     return page(request, template, row, title=title, **context)
 
 

@@ -94,8 +94,8 @@ def test_the_start_page_says_what_is_wrong(blue: Network) -> None:
     Network.objects.filter(pk=blue.pk).update(topology="layer3")
     text = alerts(client)
     for words in (
-        "address is used twice", "MAC address is used twice", "1 claim ", "cannot hold static VMs",
-        "1 IPPool names a network that cluster",
+        "Duplicate addresses in", ": 1 IP, 1 MAC", "1 claim ", "does not support static IPs",
+        "IPPool lost: network not found in",
     ):  # fmt: skip
         assert words in text, text
 
