@@ -34,7 +34,7 @@ class PagePath:
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the groups of the menu with the items of which the user may open a page (unfold: SIDEBAR)."""
     here, page = _place(request.path)
-    is_inside = page and (page["url"] != "admin:index" or request.path == page["link"])
+    is_inside = page.get("url") != "admin:index" or request.path == page["link"]
     return [
         group
         | {
@@ -51,7 +51,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 def tabs(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the pages of the item that a page is one of (unfold: TABS)."""
     item, page = _place(request.path)
-    if item is None or page not in item["pages"] or page["link"] != request.path:
+    if page.get("link") != request.path or page not in item["pages"]:
         return []
     items = [
         {"title": other["title"], "link": other["link"], "active": other is page}
@@ -81,19 +81,19 @@ def path_to(context: dict[str, Any], request: HttpRequest) -> PagePath:
 def menu_title(url: object) -> str:
     """Return the title in the menu or the tabs of the page with this URL; "" if it has none."""
     _item, page = _place(str(url))
-    return str(page["title"]) if page and page["link"] == str(url) else ""
+    return str(page["title"]) if page.get("link") == str(url) else ""
 
 
 def chapter_of_page(path: str) -> str:
     """Return the chapter of the documentation about a page: that of the nearest page of the menu; "" without one."""
     page = _place(path)[1]
-    return page["chapter"] if page else ""
+    return str(page.get("chapter", ""))
 
 
 def _links(path: str, request: HttpRequest) -> list[tuple[str, str]]:
     """Return the links to the item and the page of the menu above a page."""
     item, page = _place(path)
-    if item is None or page is None or page["url"] == "admin:index":
+    if not page or page["url"] == "admin:index":
         return []
     links = [(str(page["title"]), page["link"])]
     item_pages = _permitted(item["pages"], request)
@@ -110,10 +110,10 @@ def _permitted(entries: Sequence[dict[str, Any]], request: HttpRequest) -> list[
     ]
 
 
-def _place(path: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Return the item and the page with the longest URL above a page; of two items, the first."""
+def _place(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the item and the page with the longest URL above a page, empty without one; of two items, the first."""
     above = [(item, page) for item, page in _all_pages() if path.startswith(page["link"])]
-    return max(above, key=lambda place: len(place[1]["link"]), default=(None, None))
+    return max(above, key=lambda place: len(place[1]["link"]), default=({}, {}))
 
 
 def _all_pages() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
