@@ -72,7 +72,7 @@ def _duplicates(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         for name in ("ips", "macs", "entries"):
             totals[name] += row[name]
     for pk, counts in list(clusters_with_duplicates.items())[:_MOST]:
-        counted = [
+        texts = [
             text % {"count": count}
             for text, count in (
                 (ngettext("%(count)s IP", "%(count)s IPs", counts["ips"]), counts["ips"]),
@@ -88,7 +88,7 @@ def _duplicates(_levels: OpenLevels) -> Iterator[ActiveCondition]:
             f"cluster/{pk}/vm-networks",
             Level.ERROR,
             gettext("Duplicate addresses in %(cluster)s: %(counts)s")
-            % {"cluster": counts["cluster"], "counts": ", ".join(counted)},
+            % {"cluster": counts["cluster"], "counts": ", ".join(texts)},
             "",
             url,
             _duplicates_cause(pk),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -60,7 +60,7 @@ def tabs(request: HttpRequest) -> list[dict[str, Any]]:
     return [{"page": TABS, "items": items}] if len(items) > 1 else []
 
 
-def path_to(context: dict[str, Any], request: HttpRequest) -> PagePath:
+def path_to(context: Mapping[Any, Any], request: HttpRequest) -> PagePath:
     """Return the path to the page that a template with this context shows."""
     opts, row = context.get("opts"), context.get("original")
     title = str(context.get("content_title") or context.get("title") or "")
