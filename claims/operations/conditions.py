@@ -89,9 +89,8 @@ def _duplicates(_levels: OpenLevels) -> Iterator[ActiveCondition]:
             Level.ERROR,
             gettext("Duplicate addresses in %(cluster)s: %(counts)s")
             % {"cluster": counts["cluster"], "counts": ", ".join(texts)},
-            "",
-            url,
-            _duplicates_cause(pk),
+            url=url,
+            cause=_duplicates_cause(pk),
         )
 
 
