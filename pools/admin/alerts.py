@@ -93,7 +93,7 @@ def acknowledge_selected(request: HttpRequest) -> HttpResponse:
     """Ask for the reason, and acknowledge the open alerts of the parameter `id`, at most MOST."""
     ids = [lists.parse_id(text) for text in request.GET.getlist("id")[:MOST]]
     alerts = list(open_alerts.open_alerts().filter(pk__in=ids, acknowledged_at=None))
-    form = AcknowledgeForm(request.POST or None)
+    form = AcknowledgeForm(request.POST if request.method == "POST" else None)
     del form.fields["same_cause"]
     if request.method == "POST" and form.is_valid():
         _acknowledge_all(request, alerts, form)
