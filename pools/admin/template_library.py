@@ -17,7 +17,7 @@ from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.clusters import recovery_mode
 from pools.models import Block, Event
-from pools.platform.admin import attributes, display, lists, pages, preferences, search_text
+from pools.platform.admin import attributes, display, lists, menu, pages, preferences, search_text
 from pools.register import usage
 
 SHOWN_CLUSTERS = 5
@@ -55,6 +55,7 @@ register = template.Library()
 
 register.filter("num", display.number)
 register.filter("digits", display.digits)
+register.filter("size", display.size)
 register.filter("mono", display.address)
 register.filter("plain", display.plain_cidr)
 register.filter("find_link", display.address_link)
@@ -76,7 +77,7 @@ register.filter("drift_state", drift.state)
 register.filter("event_type", events.type_label)
 register.filter("capitalized", pages.capitalize)
 register.filter("sentence", pages.sentence)
-register.filter("menu_entry", pages.menu_entry)
+register.filter("menu_title", menu.menu_title)
 register.filter("journal_kind", journal.kind_label)
 register.filter("tags", attributes.show_tags)
 register.inclusion_tag("cadastre/list_rows.html", name="list_table")(lists.table)
@@ -86,6 +87,12 @@ register.inclusion_tag("cadastre/list_rows.html", name="list_table")(lists.table
 def recovery(context: template.Context) -> Banner | None:
     """Return the recovery-mode banner; None outside recovery mode."""
     return banner(context.get("request"))
+
+
+@register.simple_tag(takes_context=True)
+def page_path(context: template.Context) -> menu.PagePath:
+    """Return the path to this page from the menu, and its heading."""
+    return menu.path_to(context.flatten(), context["request"])
 
 
 @register.inclusion_tag("cadastre/list_tools.html", takes_context=True)

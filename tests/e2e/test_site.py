@@ -99,7 +99,7 @@ def test_filters_of_a_list(visit: Visit) -> None:
     visit.open("/admin/pools/block/")
     visit.page.get_by_text(re.compile(r"^\s*Filters")).first.click()
     visit.page.locator("select[name=state] + .select2").click()
-    visit.page.locator(".select2-results__option", has_text="cooling").click()
+    visit.page.locator(".select2-results__option", has_text="in cooldown").click()
     visit.page.get_by_role("button", name=re.compile("Apply")).click()
     visit.page.wait_for_url("**state=cooling**")
     assert visit.page.locator(".cad-state-cooling").count() == 44

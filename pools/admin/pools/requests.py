@@ -73,6 +73,7 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
     list_select_related = ("pool__cluster",)
     actions = ("cancel",)
     list_before_template = "cadastre/requests_intro.html"
+    empty_text = _("No pending requests.")
     row_pages = (Page("change", _page),)
 
     def has_allocate_permission(self, request: HttpRequest) -> bool:

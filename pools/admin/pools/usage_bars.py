@@ -86,11 +86,11 @@ def _counts(counts: usage.Usage) -> str:
     held, cooling, reserved, free, capacity = (display.digits(number) for number in numbers)
     text = (
         gettext(
-            "about %(held)s held, %(cooling)s cooling, %(reserved)s reserved, %(free)s free of %(capacity)s"
+            "about %(held)s allocated, %(cooling)s in cooldown, %(reserved)s reserved, %(free)s free of %(capacity)s"
         )
         if counts.approximate
         else gettext(
-            "%(held)s held, %(cooling)s cooling, %(reserved)s reserved, %(free)s free of %(capacity)s"
+            "%(held)s allocated, %(cooling)s in cooldown, %(reserved)s reserved, %(free)s free of %(capacity)s"
         )
     )
     return text % {
