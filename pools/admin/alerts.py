@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.models import Alert, Delivery
 from pools.models.alerts import Level
 from pools.platform import database
-from pools.platform.admin import columns, display, filters, large_tables, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -34,7 +34,7 @@ def count(request: HttpRequest) -> str:
     """Return the number of open errors and warnings for the menu; empty if there are none to view."""
     if not request.user.has_perm("pools.view_alert"):
         return ""
-    count = open_alerts.urgent_alerts().order_by()[: large_tables.REACH].count()
+    count = open_alerts.urgent_alerts().order_by().count()
     return display.digits(count) if count else ""
 
 
@@ -173,7 +173,6 @@ class AlertAdmin(lists.ListAdmin[Alert]):
         "id", "code", "subject", "level", "title", "detail", "since", "ended_at",
         "acknowledged_at", "acknowledged_by", "acknowledged_until", "acknowledged_reason",
     )  # fmt: skip
-    search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")
     # Open alerts first, by severity; then ended ones, the newest first.
     ordering = (F("ended_at").desc(nulls_first=True), open_alerts.SEVERITY, "-id")

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.pools import page
+from pools.admin.pools import blocks, page
 from pools.models import PoolCIDR
 from pools.platform import events
 from pools.platform.admin import (
@@ -20,9 +20,10 @@ from pools.platform.admin import (
     bulk_edit,
     columns,
     display,
+    filters,
     lists,
     pages,
-    search_text,
+    related,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -73,13 +74,6 @@ def edit(request: HttpRequest, cidr: PoolCIDR) -> HttpResponse:
     )
 
 
-def _search(rows: QuerySet[PoolCIDR], text: str) -> QuerySet[PoolCIDR]:
-    searched = search_text.parse(text)
-    if searched.network is not None:
-        return rows.filter(cidr__net_overlaps=str(searched.network))
-    return rows.filter(pool__name__icontains=searched.text)
-
-
 @admin.register(PoolCIDR)
 class PoolCIDRAdmin(attributes.AttributedList[PoolCIDR]):
     list_display = (
@@ -91,12 +85,21 @@ class PoolCIDRAdmin(attributes.AttributedList[PoolCIDR]):
         Column("tags", _("tags"), lambda cidr: attributes.show_tags(cidr.tags)),
     )
     more_columns = (columns.timestamp("created_at", _("created"), ordering="created_at"),)
-    list_filter = (cluster_fields.cluster_filter("pool__cluster_id"),)
+    list_filter = (
+        cluster_fields.cluster_filter("pool__cluster_id"),
+        related.by_key(_("pool"), "pool", blocks.POOLS, "pool_id"),
+        filters.by_condition(
+            _("state"),
+            "state",
+            {
+                "pending": (_("pending"), ~Q(pending="")),
+                "orphaned": (_("orphaned"), Q(orphaned_at__isnull=False)),
+            },
+        ),
+    )
     list_before_template = "cadastre/cidrs_intro.html"
     exported = ("id", "pool.cluster.name", "pool.name", "cidr", "pending", "created_at")
-    search_fields = ("pool__name",)
     search_help_text = _("Address, CIDR or name of a pool")
-    search = staticmethod(_search)
     ordering = ("cidr", "id")
     list_select_related = ("pool__cluster",)
     list_pages = (BULK.page(),)
