@@ -6,19 +6,19 @@ quick up to some 100,000 rows: no index serves parts of texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db.models import BooleanField, Case, F, Func, Model, Q, QuerySet, TextField, Value, When
+from django.utils.text import smart_split, unescape_string_literal
 
 from pools.platform import search_text
 from pools.platform.search_text import SearchText
 
 MOST = 10_000  # rows whose ids a statement names
-Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Contains(Func):
     output_field = BooleanField()
 
 
-def matching(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
+def matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
     """Return the rows that contain a text, each of its words, or its address; of a CIDR what is inside or equal.
 
     If nothing is inside of a CIDR, these are the rows with a CIDR around it.
@@ -71,7 +71,7 @@ def matching(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
     return rows.none()
 
 
-def best_first(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
+def best_first(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
     """Return the rows of a search in another order: first those with a column that is the text."""
     whole = Q(searched_text__icontains=f"/{search_text.parse(text).text}/")
     rank = Case(When(whole, then=0), default=1)
@@ -95,7 +95,7 @@ def _attribute(value: Any, name: str) -> Any:
     return getattr(value, name, None)
 
 
-def _with_texts(rows: QuerySet[Row]) -> QuerySet[Row]:
+def _with_texts(rows: QuerySet[Any]) -> QuerySet[Any]:
     columns = COLUMNS[rows.model]
     return rows.alias(
         searched_text=_joined(columns), searched_names=_joined(Searched(columns.texts))
@@ -116,13 +116,24 @@ def _joined(columns: Searched) -> Func:
 def _condition(model: type[Model], searched: SearchText, *, around: bool = False) -> Q:
     if searched.network is not None and not searched.is_part:
         return _address_condition(model, searched, around=around)
-    words = reduce(and_, (_word_condition(model, word) for word in searched.text.split()))
+    words = reduce(and_, (_word_condition(model, word) for word in _words(searched.text)))
     return reduce(or_, (Q(searched_text__icontains=text) for text in searched.spellings), words)
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of a text; quotes keep words together, as in Django's search."""
+    for word in smart_split(text):
+        quoted = len(word) > 2 and word[0] in "\"'" and word[-1] == word[0]
+        yield unescape_string_literal(word) if quoted else word
 
 
 def _word_condition(model: type[Model], word: str) -> Q:
     columns = COLUMNS[model]
     condition = Q(searched_text__icontains=word)
+    if "/" in word:  # `shop/web`, a part of each
+        parts = [part for part in word.split("/") if part]
+        if parts:
+            condition |= reduce(and_, (Q(searched_text__icontains=part) for part in parts))
     for name, other in columns.keys.items():
         rows = _with_texts(other._base_manager.all()).filter(searched_text__icontains=word)
         condition |= Q(**{f"{name}__in": rows.values("pk")})

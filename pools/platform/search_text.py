@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_interface, ip_network
+from ipaddress import IPv6Network, ip_interface, ip_network
 
 from django.utils.translation import gettext as _
 
@@ -15,7 +15,7 @@ LONGEST = 253
 _GROUPS = re.compile(r"(?:[0-9a-f]{1,4}:){1,7}[0-9a-f]{0,4}", re.IGNORECASE)
 _OCTETS = re.compile(r"\d{1,3}(?:\.\d{1,3}){0,2}\.?")
 # Where unicast addresses are; an IPv6 address elsewhere, `::beef`, is a part of one.
-_UNICAST = [ip_network(text) for text in ("2000::/3", "fc00::/7", "fe80::/10")]
+_UNICAST = [IPv6Network(text) for text in ("2000::/3", "fc00::/7", "fe80::/10")]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def parse(text: str) -> SearchText:
     try:
         address = addresses.parse_address(cleaned, source=addresses.InputSource.TEXT)
         network = ip_network(address)
-        is_part = network.version == 6 and not any(map(network.subnet_of, _UNICAST))
+        is_part = isinstance(network, IPv6Network) and not any(map(network.subnet_of, _UNICAST))
         return SearchText(cleaned, network, is_part=is_part)
     except errors.InvalidInput as error:
         hint = error.message if _looks_like_address(cleaned) else ""

@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.urls import reverse
 
 from pools.models import Event
-from pools.platform.admin import large_tables, lists
+from pools.platform.admin import lists
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -93,21 +93,6 @@ def test_a_filter_takes_several_values() -> None:
     assert {pool.pk for pool in answer.context["cl"].result_list} == {pool.pk for pool in pools[:2]}
     (chip,) = answer.context["cl"].active_filters()
     assert chip == ("category: Pod CIDRs, VM networks", "?")
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", ["pools_block", "pools_event", "pools_environment"])
-def test_a_count_that_stopped_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_tables, "REACH", 2)
-    pool = factories.pool("10.0.0.0/24", category="ipv4")
-    for number in range(3):
-        factories.take(pool, env=f"e-{number}", org="o")
-    url = reverse(f"admin:{name}_changelist")
-    page = people.browser().get(url).content.decode()
-    assert "This list shows the first 2 " in page
-    assert re.search(r"the first\s+2 ", page)
-    monkeypatch.setattr(large_tables, "REACH", 1000)
-    assert "the first" not in people.browser().get(url).content.decode()
 
 
 def _lists() -> list[lists.ListAdmin[Any]]:

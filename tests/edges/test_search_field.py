@@ -27,6 +27,7 @@ def test_it_is_on_every_page_for_who_may_search() -> None:
     may, may_not = people.browser(["view_block"]), people.browser([])
     assert b'id="cad-search"' in may.get("/admin/").content
     assert b'id="cad-search"' not in may.get("/admin/find/").content
+    assert b'name="q"' not in may.get("/admin/").content
     assert b'id="cad-search"' not in may_not.get("/admin/").content
 
 
