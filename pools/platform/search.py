@@ -64,7 +64,7 @@ def matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
     if searched.network is not None and searched.address is None and not searched.is_part:
         conditions.append(_condition(rows.model, searched, around=True))
     for condition in conditions:
-        matches = _with_texts(rows).filter(condition)
+        matches: QuerySet[Any] = _with_texts(rows).filter(condition)
         ids = list(matches.order_by().values_list("pk", flat=True)[: MOST + 1])  # reads the table
         if ids:
             return matches if len(ids) > MOST else rows.filter(pk__in=ids)
@@ -75,7 +75,8 @@ def best_first(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
     """Return the rows of a search in another order: first those with a column that is the text."""
     whole = Q(searched_text__icontains=f"/{search_text.parse(text).text}/")
     rank = Case(When(whole, then=0), default=1)
-    return rows.alias(searched_text=_joined(COLUMNS[rows.model])).order_by(rank, "pk")
+    ranked: QuerySet[Any] = rows.alias(searched_text=_joined(COLUMNS[rows.model]))
+    return ranked.order_by(rank, "pk")
 
 
 def describe(row: Model) -> str:
@@ -84,7 +85,9 @@ def describe(row: Model) -> str:
     paths = (*columns.texts, *columns.cidrs, *columns.arrays)
     values = [reduce(_attribute, path.split("__"), row) for path in paths]
     texts = [
-        ", ".join(value) if isinstance(value, list) else str(value) for value in values if value
+        ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for value in values
+        if value
     ]
     name = str(row)
     return " · ".join(text for text in dict.fromkeys(texts) if text not in name)

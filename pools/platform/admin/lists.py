@@ -204,7 +204,7 @@ class ListAdmin(Base[Row]):
             if isinstance(column, Column) or column in self.sortable_by
         ]
 
-    def get_search_fields(self, request: HttpRequest) -> Sequence[str]:
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Return the searched columns, by which Django knows that the list has a search."""
         return search.COLUMNS[self.model].texts if self.model in search.COLUMNS else ()
 
