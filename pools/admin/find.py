@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from pools.admin.pools import blocks as block_list
 from pools.core import addresses
-from pools.models import Block, BlockEvent, Event, PoolCIDR
+from pools.models import Block, BlockEvent, Event, ObservedCIDR, PoolCIDR
 from pools.models.blocks import LIVE
 from pools.platform import search, search_text
 from pools.platform.admin import display, pages
@@ -157,6 +157,11 @@ def tables(*shown: AdminTable) -> Section:
 def block_table(rows: list[Block], more: str) -> Iterable[Section]:
     """Yield the section of blocks, with their holders."""
     yield Section("cadastre/found_blocks.html", {"blocks": rows, "more": more})
+
+
+def cidr_table(rows: list[ObservedCIDR], more: str) -> Iterable[Section]:
+    """Yield the section of what clusters use."""
+    yield Section("cadastre/found_cidrs.html", {"rows": rows, "more": more})
 
 
 def _search_blocks(searched: search_text.SearchText) -> dict[str, Any]:
