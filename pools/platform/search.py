@@ -100,9 +100,11 @@ def _attribute(value: Any, name: str) -> Any:
 
 def _with_texts(rows: QuerySet[Any]) -> QuerySet[Any]:
     columns = COLUMNS[rows.model]
-    return rows.alias(
-        searched_text=_joined(columns), searched_names=_joined(Searched(columns.texts))
+    names = Searched(columns.texts)
+    searched: QuerySet[Any] = rows.alias(
+        searched_text=_joined(columns), searched_names=_joined(names)
     )
+    return searched
 
 
 def _joined(columns: Searched) -> Func:
