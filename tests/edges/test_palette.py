@@ -44,7 +44,7 @@ def test_it_shows_what_the_user_may_open() -> None:
     client = people.browser(["view_block"])
     assert [*found(client, "blue")] == ["10.40.0.1/32", "Find blue"]
     assert not found(client, "allocate from blue-pool")
-    assert not found(client, "users")
+    assert "Users" not in found(client, "users")
     assert not found(people.browser([]), "blue")
 
 

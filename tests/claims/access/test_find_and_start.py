@@ -59,8 +59,8 @@ ALL = {"MAC entries", "Claims", "Workloads"}
     [
         (MAC, ALL), (MAC.upper().replace(":", "-"), ALL), ("0200.0000.0005", ALL),
         ("020000000005", ALL), ("10.0.0.5", {*ALL, "Networks"}), ("10.0.0.0/30", {"Networks"}),
-        ("10.0.0.0/24", {*ALL, "Networks"}), ("web", ALL), ("shop/web", ALL), ("shop", ALL),
-        ("web.cluster_udn_blue", {"Claims"}), ("udn_bl", TABLES - {"IPPools"}),
+        ("10.0.0.0/24", {*ALL, "Networks"}), ("web", ALL), ("shop/web", ALL), ("shop", {*ALL, "Networks"}),
+        ("web.cluster_udn_blue", {"Claims"}), ("udn_bl", TABLES),
         ("blue", TABLES), ("02:00:00:00:00:06", set()), ("nothing", set()),
         ("00:05", ALL), ("0.0005", ALL), ("00-00-05", ALL), ("0.0.5", ALL), ("00:06", set()), ("0.0.6", set()),
     ],
