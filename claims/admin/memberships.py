@@ -186,7 +186,6 @@ class MembershipAdmin(lists.ListAdmin[Membership]):
         columns.timestamp("created_at", _("since")),
     )
     list_filter = (scoped.cluster_filter(),)
-    search_fields = ("user__username", "group__name", "namespaces")
     search_help_text = _("User, group or namespace")
     exported = ("id", "user", "group", "cluster.name", "namespaces", "role", "created_at")
     ordering = ("cluster__name", "user__username", "group__name")
@@ -219,7 +218,6 @@ class ClusterOwnerAdmin(lists.ListAdmin[ClusterOwner]):
         columns.timestamp("since", _("since")),
     )
     list_filter = (scoped.cluster_filter("connection__cluster_id"),)
-    search_fields = ("subject", "namespace", "binding")
     search_help_text = _("User, group, namespace or RoleBinding")
     exported = (
         "id",

@@ -103,3 +103,13 @@ def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
 
 def network_filter(lookup: str = "network_id") -> type[filters.ChoiceFilter]:
     return related.by_key(_("network"), "network", NETWORKS, lookup)
+
+
+def namespace_filter(model: type[Model]) -> type[related.NamesFilter]:
+    """Return the filter of rows of a model by the namespaces of those that the user may see."""
+
+    def names(request: HttpRequest, most: int) -> list[str]:
+        used = rows(request, model).exclude(namespace="").order_by("namespace")
+        return list(used.values_list("namespace", flat=True).distinct()[:most])
+
+    return related.by_names(_("namespace"), "namespace", names)

@@ -67,7 +67,7 @@ def _newest_entries(entries: QuerySet[Entry]) -> tuple[list[Entry], list[Entry]]
     return flagged, newest[: MOST_ENTRIES - len(flagged)]
 
 
-def _owner_tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.AdminTable]:
+def _owner_tables(request: HttpRequest, entries: list[Entry]) -> Iterator[find.AdminTable]:
     problem_claims = list(_claims_with_problems(request))
     if problem_claims:
         yield _claim_table(problem_claims)
@@ -75,7 +75,7 @@ def _owner_tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables
         yield _entry_table(request, entries)
 
 
-def _claim_table(rows: list[Any]) -> tables.AdminTable:
+def _claim_table(rows: list[Any]) -> find.AdminTable:
     """Return the table of claims with a problem: the reason, and what to do next."""
     codes = states.finding_codes(rows)
     answered = states.clusters_with_managed_claims({row.cluster_id for row in rows})
@@ -90,10 +90,10 @@ def _claim_table(rows: list[Any]) -> tables.AdminTable:
         for row in rows
     ]
     headings = (gettext("Claim"), "VM", "IPs", gettext("State"), gettext("What to do next"))
-    return tables.AdminTable(gettext("Claims with problems"), headings, cells)
+    return find.AdminTable(gettext("Claims with problems"), headings, cells)
 
 
-def _entry_table(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
+def _entry_table(request: HttpRequest, rows: list[Entry]) -> find.AdminTable:
     duplicates_by_entry = duplicates.of_entries(rows, scoped.request_scope(request))
     running = entry_pages.running_workloads(request, rows)
     cells = [
@@ -115,7 +115,7 @@ def _entry_table(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
         gettext("Seen in cluster"),
         gettext("Duplicates"),
     )
-    return tables.AdminTable(
+    return find.AdminTable(
         gettext("Your MAC entries"), headings, cells, reverse("admin:claims_entry_changelist")
     )
 

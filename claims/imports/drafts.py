@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import QuerySet
 
 from claims.access import namespaces
 from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped, VMInterface
@@ -86,7 +84,6 @@ def load(vm_import: VMImport) -> Upload:
 
 
 # Characters of MAC addresses, and of lists of addresses as PostgreSQL writes them.
-_ADDRESS_PART = re.compile(r'[0-9a-f:./{},"-]+')
 
 
 def is_limited(user: Any, target: str) -> bool:
@@ -143,22 +140,6 @@ class VMImports(lifecycle.Imports[VMImport]):
         """Return all imports for users who see all namespaces, and a user's own imports for others."""
         imports = super().visible(user)
         return imports if user.has_perm(namespaces.EVERY_NAMESPACE) else imports.filter(user=user)
-
-    def search(self, rows: QuerySet[ImportRow], text: str) -> QuerySet[ImportRow]:
-        """Return the rows whose VM, port group, MAC or address contains `text`; MACs in any notation."""
-        lowered = text.strip().lower()
-        query = (
-            Q(vm__icontains=lowered)
-            | Q(source_vm__icontains=lowered)
-            | Q(port_group__icontains=lowered)
-            | Q(source_mac__icontains=lowered)
-        )
-        if not _ADDRESS_PART.fullmatch(lowered):  # each further condition is evaluated for all rows
-            return rows.filter(query)
-        rows = rows.annotate(mac_text=Cast("mac", TextField()), ips_text=Cast("ips", TextField()))
-        return rows.filter(
-            query | Q(mac_text__contains=lowered.replace("-", ":")) | Q(ips_text__contains=lowered)
-        )
 
     def admit(self, row: VMImport, user: Any) -> None:
         """Limit the import to the namespaces of a user who is limited to them, who becomes its user."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -15,7 +15,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
-from pools.admin.clusters.field import CLUSTERS
+from pools.admin.clusters.field import CLUSTERS, tenant_filters
 from pools.admin.pools import blocks
 from pools.models import (
     BlockEvent,
@@ -26,16 +26,14 @@ from pools.models import (
     Pool,
     PoolCIDREvent,
 )
-from pools.platform import events
+from pools.platform import events, search, search_text
 from pools.platform.admin import (
     columns,
     display,
     filters,
-    large_tables,
     lists,
     pages,
     related,
-    search_text,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -139,34 +137,27 @@ def _label(event: Event) -> StrOrPromise:
     return action % {"object": model._meta.verbose_name}
 
 
-def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> QuerySet[Event]:
-    if searched.network is not None:
+def _filter_events(rows: QuerySet[Event], text: str) -> QuerySet[Event]:
+    """Return the events of a holder or inside of a CIDR, and the newest in which a text is found."""
+    searched = search_text.parse(text)
+    ids = [number for further in SEARCHES for number in further(searched)]
+    if searched.network is not None and not searched.is_part:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
-        inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
         within = {"cidr__net_contained_or_equal": str(searched.network)}
-        # Each table is searched by its own ids: the view reads no other table for them.
-        return rows.filter(
-            Q(table="blockevent", pk__in=_newest(inside))
-            | Q(table="containerevent", pk__in=_newest(ContainerEvent.objects.filter(**within)))
-            | Q(table="poolcidrevent", pk__in=_newest(PoolCIDREvent.objects.filter(**within)))
-        )
-    ids = [
-        number
-        for kind in (BlockEvent, FailureEvent)
-        for number in _newest(kind.objects.filter(holder_id=searched.text))
-    ]
-    ids += [number for further in SEARCHES for number in further(searched)]
-    if ids:
-        return rows.filter(pk__in=ids)
+        ids += [
+            *_newest(BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)),
+            *_newest(ContainerEvent.objects.filter(**within)),
+            *_newest(PoolCIDREvent.objects.filter(**within)),
+        ]
+    for kind in (BlockEvent, FailureEvent):
+        ids += _newest(kind.objects.filter(holder_id=searched.text))
     newest = Event.objects.order_by("-id").values_list("pk", flat=True).first() or 0
-    recent = rows.filter(pk__gt=newest - RECENT)
-    text = searched.text
-    exact = Q(actor=text) | Q(request_id=text) | Q(env=text)
-    return recent.filter(exact | Q(reason__icontains=text) | Q(message__icontains=text))
+    recent = search.matching(Event.objects.filter(pk__gt=newest - RECENT), text)
+    return rows.filter(pk__in={*ids, *recent.values_list("pk", flat=True)[: search.MOST]})
 
 
 def _newest(rows: QuerySet[Any]) -> list[int]:
-    return list(rows.order_by("-pgh_id").values_list("pgh_id", flat=True)[: large_tables.REACH])
+    return list(rows.order_by("-pgh_id").values_list("pgh_id", flat=True)[: search.MOST])
 
 
 # --- one event ------------------------------------------------------------------------------------
@@ -235,10 +226,6 @@ def _object(event: Event) -> SafeString | str:
     return display.address_link(event.cidr) if event.cidr else event.message
 
 
-def _search(rows: QuerySet[Event], text: str) -> QuerySet[Event]:
-    return _filter_events(rows, search_text.parse(text))
-
-
 @admin.register(Event)
 class EventAdmin(lists.ListAdmin[Event]):
     list_display = (
@@ -260,14 +247,13 @@ class EventAdmin(lists.ListAdmin[Event]):
         filters.custom(_("event type"), "type", _type_choices, _by_type),
         related.by_row(_("cluster"), "cluster", CLUSTERS, _by_cluster),
         related.by_row(_("pool"), "pool", blocks.POOLS, _by_pool),
+        *tenant_filters(),
     )
     exported = (
         "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor",
         "request_id", "reason", "message",
     )  # fmt: skip
-    search_fields = ("holder_id",)
     search_help_text = _("Address, CIDR, holder, environment, actor, reason, name or request ID")
-    search = staticmethod(_search)
     ordering = ("-id",)
     list_before_template = "cadastre/events_intro.html"
     empty_text = _("No events yet. Every change of the register is recorded here.")
@@ -275,3 +261,8 @@ class EventAdmin(lists.ListAdmin[Event]):
         Page("change", _event_page),
         Page("history", lambda _request, event: HttpResponseRedirect(display.url_of(event))),
     )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
+    ) -> tuple[QuerySet[Event], bool]:
+        return _filter_events(queryset, search_term) if search_term else queryset, False

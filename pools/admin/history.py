@@ -13,8 +13,8 @@ from django.utils.translation import gettext
 
 from pools.core import block_fields, errors
 from pools.models import Event, Pool
-from pools.platform import database
-from pools.platform.admin import display, export, lists, pages, search_text
+from pools.platform import database, search_text
+from pools.platform.admin import display, export, lists, pages
 from pools.platform.history import representation
 from pools.platform.history import search as history_search
 from pools.platform.history.search import HistoryQuery

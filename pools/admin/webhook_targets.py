@@ -248,7 +248,6 @@ class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
         ),
         columns.number("waiting", _("pending deliveries")),
     )
-    search_fields = ("name", "url")
     search_help_text = _("Name or URL")
     exported = ("id", "name", "url", "codes", "enabled", "created_at")
     ordering = ("name",)

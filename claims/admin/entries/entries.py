@@ -19,18 +19,11 @@ from claims.entries import entries as services
 from claims.models import Entry, IndexEntry, IPPool, Workload
 from claims.models.fields import FirstAddress
 from claims.models.workloads import WorkloadKind
-from pools.platform.admin import columns, display, filters, lists, pages, related, search_text
+from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
 _DUPLICATES = {"mac": _("duplicate MAC"), "ip": _("duplicate IP")}
-
-
-def _search(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
-    searched = search_text.parse(text)
-    if searched.network is not None and searched.address is None and "/" not in text:
-        text = str(searched.network)  # of `10.128.1`, the beginning of an address
-    return services.matching_entries(rows, text)
 
 
 def running_workloads(request: HttpRequest, entries: list[Any]) -> dict[tuple[int, str], Workload]:
@@ -135,7 +128,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         Column(
             "duplicates",
             _("duplicates"),
-            lambda entry: duplicate_list.badge(entry.shown_duplicates, entry.ippool.network),
+            lambda entry: duplicate_list.chip(entry.shown_duplicates, entry.ippool.network),
         ),
     )
     more_columns = (
@@ -164,9 +157,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         "source",
         "note",
     )
-    search_fields = ("vm",)
     search_help_text = _("MAC, IP address, VM, namespace or note")
-    search = staticmethod(_search)
     ordering = ("ippool_id", "mac", "id")
     sortable_by = ("namespace",)
     list_select_related = ("ippool__network__cluster", "ippool__cluster")

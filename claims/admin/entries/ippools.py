@@ -306,10 +306,10 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
     list_per_page = 50
     list_filter = (
         scoped.cluster_filter(),
+        scoped.network_filter(),
         filters.custom(_("duplicates"), "duplicate", _duplicate_choices, _with_duplicates),
     )
     exported = ("id", "cluster.name", "name", "network.name", "note")
-    search_fields = ("name", "network__name")
     search_help_text = _("Name of the IPPool or of its network")
     ordering = ("cluster__name", "name")
     list_select_related = ("cluster__connection", "network__cluster")

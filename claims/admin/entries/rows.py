@@ -16,6 +16,7 @@ from claims.core.entries import EntrySpec
 from claims.entries import entries as services
 from claims.models import Entry, IndexEntry, IPPool
 from pools.core import errors
+from pools.platform import search
 from pools.platform.admin import lists, pages, row_forms
 
 _NAMES = ("mac", "ips", "vm", "namespace", "note")
@@ -73,10 +74,10 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
     """Show the table; a POST saves all rows or none."""
     pages.require(request, "claims.change_entry", "claims.view_every_namespace")
     page = max(lists.parse_id(request.GET.get("p", "")), 1)
-    search_text = request.GET.get("q", "")
+    text = request.GET.get("q", "").strip()
     rows = scoped.rows(request, Entry).filter(ippool=ippool)
-    if search_text.strip() and "\0" not in search_text:
-        rows = services.matching_entries(rows, search_text)
+    if text:
+        rows = search.matching(rows, text)
     if request.GET.get("duplicate"):
         flagged_index_rows = IndexEntry.objects.filter(
             network=ippool.network_id, entry__isnull=False
@@ -103,7 +104,7 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
         ippool,
         title=gettext("Entries of %(ippool)s") % {"ippool": ippool.name},
         rows=form_rows,
-        search_text=search_text,
+        search_text=text,
         page=page,
         more=len(entries) > PER_PAGE,
         check_url=reverse("admin:claims_entry_check"),

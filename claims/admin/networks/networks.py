@@ -20,6 +20,7 @@ from claims.models.networks import NetworkKind
 from claims.networks import networks as services
 from pools.admin.pools import usage_bars
 from pools.models import Cluster
+from pools.platform import search
 from pools.platform.admin import (
     attributes,
     columns,
@@ -27,7 +28,6 @@ from pools.platform.admin import (
     filters,
     lists,
     pages,
-    search_text,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -49,13 +49,6 @@ def _by_presence(_request: HttpRequest, rows: QuerySet[Network], value: str) -> 
         return rows.filter(kind="")
     rows = rows.exclude(kind="")
     return rows.exclude(gone_at=None) if value == "gone" else rows
-
-
-def _search(rows: QuerySet[Network], text: str) -> QuerySet[Network]:
-    query = services.search(text)
-    if network := search_text.parse(text).network:  # also of `10.128`, the beginning of an address
-        query |= services.search(str(network))
-    return rows.filter(query)
 
 
 def _name(network: Network) -> SafeString:
@@ -133,9 +126,7 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
         "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets", "applied",
         "description",
     )  # fmt: skip
-    search_fields = ("name",)
     search_help_text = _("Name, address or CIDR")
-    search = staticmethod(_search)
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/networks_intro.html"
     actions = (bulk.NETWORKS.action(),)
@@ -151,6 +142,15 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Network]:
         return services.with_nads(super().get_queryset(request), scoped.rows(request, NAD))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Network], search_term: str
+    ) -> tuple[QuerySet[Network], bool]:
+        """Find networks by the NADs that the user may see, too."""
+        nads = search.matching(scoped.rows(request, NAD), search_term)
+        matches, distinct = super().get_search_results(request, queryset, search_term)
+        by_nad = queryset.filter(pk__in=[*nads.values_list("network_id", flat=True)])
+        return (matches | by_nad if search_term else matches), distinct
 
     def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
         scope = scoped.request_scope(request)

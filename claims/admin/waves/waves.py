@@ -114,14 +114,13 @@ class WaveAdmin(scoped.Scoped[Wave]):
     list_display = (
         columns.link("name", _("wave"), ordering="name"),
         columns.timestamp("planned_at", _("planned"), ordering="planned_at"),
-        columns.number("counted", _("VMs")),
-        columns.related("cluster", _("cluster")),
+        columns.number("counted", _("VMs"), ordering="counted"),
+        columns.related("cluster", _("cluster"), ordering="cluster__name"),
         columns.text("note", _("note")),
     )
     list_per_page = 50
     list_filter = (scoped.cluster_filter(),)
     exported = ("id", "cluster.name", "name", "planned_at", "counted", "note", "created_at")
-    search_fields = ("name", "note")
     search_help_text = _("Name or note")
     ordering = (F("planned_at").desc(nulls_last=True), "-pk")
     list_select_related = ("cluster",)

@@ -19,7 +19,7 @@ from pools.api.imports import kinds
 from pools.core import errors, object_reader
 from pools.models import Cluster
 from pools.models.imports import ImportStatus, RowStatus
-from pools.platform import documents, events
+from pools.platform import documents, events, search
 from pools.platform.rest import fields, filters, parsing, views
 from pools.platform.rest.serializers import Representation, Serializer
 
@@ -313,9 +313,7 @@ class VMImportKind(kinds.ImportKind):
     row_filters = {
         "namespace": filters.Filter(),
         "port_group": filters.Filter(),
-        "q": filters.Filter(
-            select=drafts.IMPORTS.search, help_text="A part of a VM, MAC or address."
-        ),
+        "q": filters.Filter(select=search.matching, help_text="A part of a VM, MAC or address."),
     }
     stays_in_cluster = True
 

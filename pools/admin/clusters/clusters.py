@@ -21,7 +21,7 @@ from pools.clusters import fleet
 from pools.core import blocks, errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
-from pools.platform import database, events
+from pools.platform import database, events, search_text
 from pools.platform.admin import (
     attributes,
     bulk_edit,
@@ -30,7 +30,6 @@ from pools.platform.admin import (
     filters,
     lists,
     pages,
-    search_text,
 )
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -324,7 +323,6 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
         columns.timestamp("created_at", _("created"), ordering="created_at"),
     )
     list_filter = (filters.custom(_("state"), "state", _state_choices, _by_state),)
-    search_fields = ("name", "description")
     search_help_text = _("Name")
     exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
     ordering = ("name",)

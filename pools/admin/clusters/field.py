@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from pools.core import addresses
-from pools.models import AddressSpace, Cluster
+from pools.models import AddressSpace, Cluster, Environment
 from pools.platform.admin import filters, related
 from pools.register import overlaps
 
@@ -60,3 +61,16 @@ def overlaps_accepted(
     shown: Any = form
     shown.overlaps, shown.overlaps_accepted = found[:_MOST_OVERLAPS], OVERLAPS_TICK in form.data
     return not found or shown.overlaps_accepted
+
+
+def tenant_filters(*columns: str) -> tuple[type[related.NamesFilter], ...]:
+    """Return the filters of rows by `org` and `env`; with `columns` only by these."""
+
+    def names(column: str) -> Callable[[HttpRequest, int], list[str]]:
+        rows = Environment.objects.exclude(**{column: ""}).order_by(column)
+        return lambda _request, most: list(rows.values_list(column, flat=True).distinct()[:most])
+
+    titles = {"org": _("organization"), "env": _("environment")}
+    return tuple(
+        related.by_names(titles[column], column, names(column)) for column in columns or titles
+    )

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import blocks
-from pools.models import Block, Leak, ReferenceFeed
+from pools.models import Leak, ReferenceFeed
 from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -198,13 +198,7 @@ class LeakAdmin(lists.ListAdmin[Leak]):
         "holder_uid", "org", "env", "allocated_at", "missed_at", "observed_at", "observations",
         "confirmed_at", "source",
     )  # fmt: skip
-    search_fields = ("holder_id",)
     search_help_text = _("Holder, address or CIDR")
-    search = staticmethod(
-        lambda rows, text: rows.filter(
-            block__in=blocks.filter_blocks(Block.objects.filter(state="held"), text)
-        )
-    )
     ordering = ("id",)
     list_select_related = ("block__pool__cluster", "cluster")
     actions = (

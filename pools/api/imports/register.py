@@ -13,7 +13,7 @@ from pools.api.imports import kinds
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster, RegisterImport
 from pools.models.imports import RegisterTarget, RowStatus
-from pools.platform import documents, events
+from pools.platform import documents, events, search
 from pools.platform.rest import attributes, fields, filters, parsing, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.imports import drafts
@@ -190,7 +190,7 @@ class RegisterImportKind(kinds.ImportKind):
     row_filters = {
         "target": filters.choice(*RegisterTarget.values),
         "q": filters.Filter(
-            select=drafts.IMPORTS.search, help_text="A part of an address, holder or description."
+            select=search.matching, help_text="A part of an address, holder or description."
         ),
     }
     takes_several_files = True

@@ -17,7 +17,8 @@ from django.utils.translation import gettext
 from unfold.contrib.filters.forms import SearchForm
 
 from pools.core import errors
-from pools.platform.admin import filters, lists, pages, preferences, search_text
+from pools.platform import search_text
+from pools.platform.admin import filters, lists, pages, preferences
 from pools.platform.admin import forms as fields
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Q, QuerySet
-
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes
 from pools.models import Cluster, RegisterImport, RegisterRow
@@ -62,14 +60,6 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
     write = staticmethod(commit.write)
     take_back = staticmethod(undo.take_back)
     check_not_in_use = staticmethod(undo.check_not_in_use)
-
-    def search(self, rows: QuerySet[RegisterRow], text: str) -> QuerySet[RegisterRow]:
-        """Return the rows that have the text in their source, their holder or their organization."""
-        if "\0" in text:
-            return rows.none()
-        return rows.filter(
-            Q(texts__icontains=text) | Q(holder_id__icontains=text) | Q(org__icontains=text)
-        )
 
     def read(self, row: RegisterImport) -> files.Reading:
         source = row.netbox_source
