@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext_lazy
+from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
@@ -251,14 +251,22 @@ def _edit(request: HttpRequest, ippool: IPPool) -> HttpResponse:
 
 
 def _delete(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
+    count = ippool.entries.count()
+    text = ngettext(
+        "%(number)s entry is deleted and its addresses are released: VMs that are not running may lose them.",
+        "%(number)s entries are deleted and their addresses are released: VMs that are not running may lose them.",
+        count,
+    )
     return pages.deletion(
         request,
         ippool,
         lambda: ippools.delete(ippool.pk, author=pages.author(request)),
         title=gettext("Delete %(ippool)s?") % {"ippool": ippool.name},
         deleted=gettext("The IPPool %(ippool)s was deleted.") % {"ippool": ippool.name},
-        template="ippool_delete.html",
-        entries=ippool.entries.count(),
+        effects=[
+            text % {"number": display.digits(count)},
+            gettext("An object in the cluster is not deleted."),
+        ],
     )
 
 

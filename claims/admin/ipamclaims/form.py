@@ -7,8 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -105,7 +104,13 @@ def add(request: HttpRequest) -> HttpResponse:
             return pages.done(
                 request, gettext("The claim %(claim)s was created.") % {"claim": claim.name}, claim
             )
-    return _form_page(request, form, gettext("Request addresses for a VM"), reverse(LIST))
+    return pages.form_page(
+        request,
+        IPAMClaim,
+        form,
+        title=gettext("Request addresses for a VM"),
+        button=gettext("Request addresses"),
+    )
 
 
 def _initial(query: Any) -> dict[str, str]:
@@ -168,31 +173,27 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
                     version=form.check_version,
                 )
                 return pages.done(request, gettext("The claim was changed."), claim)
-    return _form_page(
-        request, form, (gettext("Change %(claim)s") % {"claim": claim.name}), display.url_of(claim)
+    return pages.form_page(
+        request, claim, form, title=gettext("Change %(claim)s") % {"claim": claim.name}
     )
 
 
-def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
+def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     _require_write(request, claim)
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            ipamclaims.delete(claim.pk, author=pages.author(request))
-            return pages.done(
-                request, gettext("The claim %(claim)s was released.") % {"claim": claim.name}, LIST
-            )
-        return HttpResponseRedirect(display.url_of(claim))
-    addresses = ", ".join(claim.ips) or gettext("no address")
-    return _form_page(
+    names = {"vm": claim.vm, "addresses": ", ".join(claim.ips) or gettext("no address")}
+    return pages.deletion(
         request,
-        forms.Form(),
-        (gettext("Release %(claim)s?") % {"claim": claim.name}),
-        display.url_of(claim),
+        claim,
+        lambda: ipamclaims.delete(claim.pk, author=pages.author(request)),
+        title=gettext("Release %(claim)s?") % {"claim": claim.name},
+        deleted=gettext("The claim %(claim)s was released.") % {"claim": claim.name},
         button=gettext("Release"),
-        explanation=(
-            gettext("This claim of the VM %(vm)s holds: %(addresses)s. Its addresses are released.")
-            % {"vm": claim.vm, "addresses": addresses}
-        ),
+        effects=[
+            gettext(
+                "This claim of the VM %(vm)s is deleted. Addresses that are released: %(addresses)s."
+            )
+            % names
+        ],
     )
 
 
@@ -209,38 +210,18 @@ def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
                 (gettext("The addresses of %(claim)s were released.") % {"claim": claim.name}),
             )
         return HttpResponseRedirect(display.url_of(claim))
-    return _form_page(
+    return pages.confirmation(
         request,
-        form,
-        (gettext("Release %(ips)s?") % {"ips": ", ".join(claim.ips)}),
-        display.url_of(claim),
-        button=gettext("Release addresses"),
-        explanation=(
+        claim,
+        title=gettext("Release %(ips)s?") % {"ips": ", ".join(claim.ips)},
+        button=gettext("Release"),
+        effects=[
             gettext(
                 "The VM %(vm)s was deleted. OVN-Kubernetes keeps the addresses as long as the"
                 " object exists in the cluster: remove its finalizer there, too."
             )
             % {"vm": claim.vm}
-        ),
-    )
-
-
-def _form_page(
-    request: HttpRequest,
-    form: forms.Form,
-    title: str,
-    back: str,
-    *,
-    button: str = "",
-    explanation: str = "",
-) -> HttpResponse:
-    return pages.form_page(
-        request,
-        IPAMClaim,
-        form,
-        title=title,
-        template="claim_form.html",
-        back=back,
-        button=button or gettext("Save"),
-        explanation=explanation,
+        ],
+        form=form,
+        values=(),
     )

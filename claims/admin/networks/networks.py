@@ -87,7 +87,15 @@ def _delete(request: HttpRequest, network: Network) -> HttpResponseBase:
         lambda: services.delete(network, author=pages.author(request)),
         title=gettext("Delete %(network)s?") % {"network": network.name},
         deleted=gettext("%(network)s was deleted.") % {"network": network.name},
-        template="network_delete.html",
+        effects=[
+            gettext(
+                "It and its pool are deleted from the register. Nothing is deleted in the cluster."
+            ),
+            gettext(
+                "It cannot be deleted while an IPPool, claims, workloads or used addresses refer to it, or while it"
+                " exists in the cluster."
+            ),
+        ],
     )
 
 
