@@ -30,6 +30,10 @@ from pools.platform.admin.lists import Page
 LIST = "admin:claims_membership_changelist"
 
 
+_GROUPS = related.RelatedRows(lambda _request: Group.objects.all(), ("name",))
+_OFFERED_GROUPS = related.offer("groups", "claims.view_membership", _GROUPS)
+
+
 def _parse_group(text: str) -> str:
     name = text.strip(addresses.BLANKS)
     return holders.parse_identifier(name, max_length=memberships.MAX_GROUP_LENGTH)
@@ -74,7 +78,7 @@ class MembershipForm(NamespacesForm):
     group = fields.ParsedField(
         _parse_group,
         required=False,
-        widget=fields.text(list="groups"),
+        widget=related.name_widget(_OFFERED_GROUPS),
         help_text=_(
             "Instead of a user: all members of this group, as your identity provider or"
             " cluster names it. The group is created if it does not exist."
@@ -111,7 +115,6 @@ def _form_page(
         template="membership.html",
         button=gettext("Save") if row else gettext("Add VM owner"),
         back=reverse(LIST),
-        groups=Group.objects.order_by("name") if row is None else (),
         call=f"memberships/{row.pk}/" if row else "",
     )
 

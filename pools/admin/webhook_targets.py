@@ -41,7 +41,9 @@ class TargetForm(row_forms.RowForm):
     url = fields.ParsedField(
         targets.parse_url,
         label=_("URL"),
-        widget=fields.text(placeholder="https://alerts.example.org/cadastre"),
+        widget=fields.text(
+            placeholder="https://alerts.example.org/cadastre", **{"data-secret": ""}
+        ),
         help_text=_(
             "HTTPS only. Redirects are not followed. Loopback and link-local "
             "addresses are not allowed. The query is stored as a secret and shown as ***."

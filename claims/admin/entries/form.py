@@ -38,7 +38,7 @@ class EntryForm(row_forms.RowForm):
     )
     ips = forms.CharField(
         label=_("IP addresses"),
-        widget=fields.addresses_text(placeholder="10.0.0.5/24"),
+        widget=scoped.addresses_widget(placeholder="10.0.0.5/24"),
         help_text=_(
             "At most one of each family, separated by commas. Without a prefix length,"
             " the prefix length of the subnet is used."
@@ -48,7 +48,9 @@ class EntryForm(row_forms.RowForm):
         label=_("VM"), required=False, max_length=253, widget=fields.text(placeholder="web")
     )
     namespace = forms.CharField(
-        required=False, max_length=253, widget=fields.text(placeholder="shop")
+        required=False,
+        max_length=253,
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES, placeholder="shop"),
     )
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 
@@ -108,8 +110,9 @@ def check(request: HttpRequest) -> HttpResponse:
     """
     pages.require(request, "claims.view_entry")
     query = request.GET
-    ippool_id = lists.parse_id(query.get("ippool", ""))
-    ippool = scoped.rows(request, IPPool).filter(pk=ippool_id).select_related("network").first()
+    rows = scoped.rows(request, IPPool)
+    ippool_id = scoped.IPPOOLS.parse_name(rows, query.get("ippool", "").strip())
+    ippool = rows.filter(pk=ippool_id).select_related("network").first()
     if ippool is None:
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
     spec, problems = parse_entry(query, ippool)

@@ -7,7 +7,9 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,7 +19,7 @@ from claims.core import macs
 from claims.ipamclaims import ipamclaims
 from claims.models import IPAMClaim, Network
 from pools.core import errors, holders
-from pools.platform.admin import display, pages, related, row_forms
+from pools.platform.admin import display, lists, pages, related, row_forms
 from pools.platform.admin import forms as fields
 
 LIST = "admin:claims_ipamclaim_changelist"
@@ -59,7 +61,7 @@ class RequestForm(row_forms.RowForm):
     ips = forms.CharField(
         label=_("Addresses"),
         required=False,
-        widget=fields.addresses_text(placeholder="10.0.0.5 fd00::5"),
+        widget=scoped.addresses_widget(placeholder="10.0.0.5 fd00::5"),
         help_text=_(
             "At most one of each family. Without any, the next free addresses are allocated."
         ),
@@ -81,7 +83,8 @@ class ClaimForm(RequestForm):
 
     network = related.RelatedField(scoped.OFFERED_NETWORKS, Network.objects.none())
     namespace = fields.ParsedField(
-        lambda text: holders.parse_label(text.strip()), widget=fields.text()
+        lambda text: holders.parse_label(text.strip()),
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES, placeholder="shop"),
     )
     vm = fields.name_field(label=_("VM"), help_text=_("Name of the VM. The VM need not exist yet."))
     field_order = ("network", "namespace", "vm", "mac", "ips", "note")
@@ -110,7 +113,19 @@ def add(request: HttpRequest) -> HttpResponse:
         form,
         title=gettext("Request addresses for a VM"),
         button=gettext("Request addresses"),
+        intro=_unfit_text(networks, request.GET.get("network", "")),
     )
+
+
+def _unfit_text(networks: QuerySet[Network], network_id: str) -> str:
+    """Return why the network that the form begins with can hold no claims, or ""."""
+    network = networks.filter(pk=lists.parse_id(network_id)).first()
+    try:
+        if network is not None:
+            ipamclaims.require_fit(network)
+    except errors.InvalidInput as error:
+        return pages.sentence(error.message)
+    return ""
 
 
 def _initial(query: Any) -> dict[str, str]:
@@ -152,6 +167,8 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     _require_write(request, claim)
     form = RequestForm(request.POST or None)
     form.show_row(claim, _shown_values, columns={"ips": "ips_requested"})
+    url = reverse("admin:claims_network_free", query={"network": claim.network_id})
+    form.fields["ips"].widget.attrs["data-free"] = url
     is_note_only = bool(claim.ips) or claim.follows_cluster
     if is_note_only:
         del form.fields["mac"], form.fields["ips"]

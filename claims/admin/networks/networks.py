@@ -147,7 +147,11 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/networks_intro.html"
     actions = (bulk.NETWORKS.action(),)
-    list_pages = (Page("add", form.add, "claims.add_network"), bulk.NETWORKS.page())
+    list_pages = (
+        Page("add", form.add, "claims.add_network"),
+        Page("free", page.free_view, "claims.view_network"),
+        bulk.NETWORKS.page(),
+    )
     row_pages = (
         Page("change", page.view),
         Page("edit", form.edit, "claims.change_network"),

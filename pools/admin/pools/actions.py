@@ -198,8 +198,8 @@ class AllocateForm(forms.Form):
         help_text=_("node, instance, env, vm, or a custom type."),
     )
     id = fields.identifier_field(label=_("Holder ID"))
-    org = fields.identifier_field(label=_("Organization"), required=False)
-    env = fields.identifier_field(label=_("Environment"), required=False)
+    org = form_fields.org_field()
+    env = form_fields.env_field(required=False)
     family = forms.ChoiceField(label=_("IP family"), required=False, widget=fields.select())
     exact = fields.block_field(
         label=_("Exact address or block"),
