@@ -26,8 +26,6 @@ from pools.core import errors, object_reader
 from pools.platform.admin import display, lists, pages, related, row_forms
 from pools.platform.admin import forms as fields
 
-_NAMES = ("mac", "ips", "vm", "namespace", "note")
-
 
 class EntryForm(row_forms.RowForm):
     """The IPPool of an existing entry cannot be changed."""
@@ -50,7 +48,7 @@ class EntryForm(row_forms.RowForm):
     namespace = forms.CharField(
         required=False,
         max_length=253,
-        widget=related.name_widget(scoped.OFFERED_NAMESPACES, placeholder="shop"),
+        widget=related.name_widget(scoped.OFFEREDcore.FIELDSPACES, placeholder="shop"),
     )
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 
@@ -80,13 +78,13 @@ class EntryForm(row_forms.RowForm):
 
 def form_values(entry: Entry) -> dict[str, Any]:
     """Return the values of an entry as the form shows them."""
-    values = {name: getattr(entry, name) for name in _NAMES}
+    values = {name: getattr(entry, name) for name in core.FIELDS}
     return {**values, "ips": ", ".join(entry.ips), "ippool": entry.ippool_id}
 
 
 def parse_entry(raw_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors.FieldProblem]]:
     """Return the typed values as an entry of an IPPool, and their problems."""
-    texts = {name: str(raw_values.get(name) or "").strip() for name in _NAMES}
+    texts = {name: str(raw_values.get(name) or "").strip() for name in core.FIELDS}
     ips = texts.pop("ips").replace(",", " ").split()
     report = object_reader.ProblemReport()
     rules = ippools.rules(ippool.network, lenient=True, observed=True)
@@ -181,7 +179,7 @@ def add(request: HttpRequest) -> HttpResponse:
     if not may_add(request):
         pages.require(request, "claims.add_entry")
     initial = {"ippool": request.GET.get("ippool") or _only_suitable_ippool(request)}
-    initial |= {name: request.GET[name] for name in _NAMES if name in request.GET}
+    initial |= {name: request.GET[name] for name in core.FIELDS if name in request.GET}
     form = EntryForm(request.POST or None, scoped.rows(request, IPPool), initial=initial)
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form):
