@@ -48,7 +48,7 @@ class EntryForm(row_forms.RowForm):
     namespace = forms.CharField(
         required=False,
         max_length=253,
-        widget=related.name_widget(scoped.OFFEREDcore.FIELDSPACES, placeholder="shop"),
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES, placeholder="shop"),
     )
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 
