@@ -200,6 +200,7 @@ UNFOLD: dict[str, Any] = {
     "SCRIPTS": [
         lambda _request: static("cadastre/frame.js"),
         lambda _request: static("cadastre/cadastre.js"),
+        lambda _request: static("cadastre/forms.js"),
         lambda _request: static("cadastre/copy.js"),
     ],
     "SITE_FAVICONS": [

@@ -10,7 +10,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -27,6 +28,10 @@ from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
 LIST = "admin:claims_membership_changelist"
+
+
+_GROUPS = related.RelatedRows(lambda _request: Group.objects.all(), ("name",))
+_OFFERED_GROUPS = related.offer("groups", "claims.view_membership", _GROUPS)
 
 
 def _parse_group(text: str) -> str:
@@ -73,7 +78,7 @@ class MembershipForm(NamespacesForm):
     group = fields.ParsedField(
         _parse_group,
         required=False,
-        widget=fields.text(list="groups"),
+        widget=related.name_widget(_OFFERED_GROUPS),
         help_text=_(
             "Instead of a user: all members of this group, as your identity provider or"
             " cluster names it. The group is created if it does not exist."
@@ -100,15 +105,16 @@ def _owner_name(membership: Membership) -> str:
 
 
 def _form_page(
-    request: HttpRequest, title: str, form: forms.Form | None = None, row: Membership | None = None
+    request: HttpRequest, title: str, form: forms.Form, row: Membership | None = None
 ) -> HttpResponse:
-    return pages.page(
+    return pages.form_page(
         request,
-        "membership.html",
         row or Membership,
+        form,
         title=title,
-        form=form,
-        groups=Group.objects.order_by("name") if row is None else (),
+        template="membership.html",
+        button=gettext("Save") if row else gettext("Add VM owner"),
+        back=reverse(LIST),
         call=f"memberships/{row.pk}/" if row else "",
     )
 
@@ -160,19 +166,23 @@ def _page(request: HttpRequest, row: Membership) -> HttpResponse:
     )
 
 
-def _delete(request: HttpRequest, row: Membership) -> HttpResponse:
-    if request.method == "POST":
-        memberships.delete(row, author=pages.author(request))
-        return pages.done(
-            request,
-            gettext("The access of %(owner)s to %(cluster)s was revoked.")
-            % {"owner": _owner_name(row), "cluster": row.cluster},
-            LIST,
-        )
-    return _form_page(
+def _delete(request: HttpRequest, row: Membership) -> HttpResponseBase:
+    names = {
+        "owner": _owner_name(row),
+        "cluster": row.cluster,
+        "namespaces": ", ".join(row.namespaces),
+    }
+    return pages.deletion(
         request,
-        (gettext("Revoke the access of %(owner)s?") % {"owner": _owner_name(row)}),
-        row=row,
+        row,
+        lambda: memberships.delete(row, author=pages.author(request)),
+        title=gettext("Revoke the access of %(owner)s?") % names,
+        deleted=gettext("The access of %(owner)s to %(cluster)s was revoked.") % names,
+        button=gettext("Revoke"),
+        effects=[
+            gettext("%(owner)s loses access to %(namespaces)s in %(cluster)s.") % names,
+            gettext("VMs keep their addresses; API tokens lose the same permissions."),
+        ],
     )
 
 

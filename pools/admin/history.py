@@ -131,9 +131,12 @@ def _parse_time(text: str, problems: list[str]) -> datetime | None:
     try:
         return addresses.parse_past_time(timestamp)
     except errors.InvalidInput as error:
+        message = error.message
+        if any(problem.code == "time" for problem in error.problems):
+            message = gettext("enter a date such as 2026-05-05, or 2026-05-05 14:02")
         problems.append(
-            gettext("Invalid time %(time)s: %(error)s.")
-            % {"time": errors.display_value(text), "error": error.message}
+            gettext("%(time)s is no time of the history: %(error)s.")
+            % {"time": errors.display_value(text), "error": message}
         )
         return None
 

@@ -118,7 +118,7 @@ class GroupForm(_Named, row_forms.ModelRowForm):
 
 
 class _Account:
-    """Check the permission before the row is read, and keep names of related rows off the page of a deletion.
+    """Check the permission before the row is read, and ask before a deletion as all pages do.
 
     Django reads the row first, so its answer tells an unauthorized user whether the row exists.
     """
@@ -139,17 +139,12 @@ class _Account:
             raise PermissionDenied
         return model_admin.history_view(request, object_id, extra_context)
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
-        model_admin: Any = super()
-        row = model_admin.get_object(request, unquote(object_id))
-        title = {"title": gettext("Delete %(name)s?") % {"name": row}} if row else {}
-        return model_admin.delete_view(request, object_id, title | (extra_context or {}))
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Remove bulk deletion: it does not check the permission for each row."""
+        return {}
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, Any, Any, Any]:
-        """Name the rows, and count what goes with them: the name of a session is the cookie of its browser."""
-        model_admin: Any = super()
-        _names, counts, lacking, protected = model_admin.get_deleted_objects(objs, request)
-        return [str(row) for row in objs], counts, lacking, protected
+    def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+        return pages.django_deletion(request, context)
 
 
 GROUPS = Column("groups", _("groups"), lambda user: ", ".join(map(str, user.groups.all())))
@@ -310,10 +305,6 @@ class UserAdmin(_Account, _Users):
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_delete_permission(request, obj) and _may_touch(request, obj)
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Remove bulk deletion: it does not check the permission for each user."""
-        return {}
-
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
     """Return False if the user has more rights than the requester."""
@@ -340,10 +331,6 @@ class GroupAdmin(_Account, _Groups):
 
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return super().has_delete_permission(request, obj) and self._is_within(request, obj)
-
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Remove bulk deletion where groups may have more: it does not check the permission for each group."""
-        return super().get_actions(request) if request.user.is_superuser else {}
 
     @staticmethod
     def _is_within(request: HttpRequest, group: Group | None) -> bool:

@@ -89,15 +89,22 @@ def _source(entry: Entry) -> SafeString:
 def _delete(request: HttpRequest, entry: Entry) -> HttpResponseBase:
     if not services.may_withdraw(request.user, entry):
         pages.require(request, "claims.delete_entry")
-    running = running_workloads(request, [entry])
+    text = gettext("%(holder)s loses these addresses, and another VM can get them: %(ips)s.")
+    holder = f"{entry.vm} ({entry.mac})" if entry.vm else entry.mac
+    effects = [text % {"holder": holder, "ips": ", ".join(entry.ips)}]
+    running = running_workloads(request, [entry]).get((entry.ippool.network_id, entry.mac))
+    if running:
+        text = gettext(
+            "It is running now, as %(workload)s, and keeps its addresses until it stops."
+        )
+        effects.append(text % {"workload": running})
     return pages.deletion(
         request,
         entry,
         lambda: services.delete([entry.pk], author=pages.author(request)),
         title=gettext("Delete %(mac)s?") % {"mac": entry.mac},
         deleted=gettext("The entry of %(mac)s was deleted.") % {"mac": entry.mac},
-        template="entry_delete.html",
-        running=running.get((entry.ippool.network_id, entry.mac)),
+        effects=effects,
     )
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from claims.admin import scoped
 from claims.admin.entries import form
+from claims.core import entries as core
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
 from claims.models import Entry, IndexEntry, IPPool
@@ -19,7 +20,6 @@ from pools.core import errors
 from pools.platform import search
 from pools.platform.admin import lists, pages, row_forms
 
-_NAMES = ("mac", "ips", "vm", "namespace", "note")
 PER_PAGE = 50
 NEW = 3  # empty rows for new entries
 _MOST_ROWS = PER_PAGE + NEW
@@ -47,7 +47,7 @@ class EntryFormRow:
         if self.entry is None:
             return True
         shown = row_forms.parse_version(self.version) or _entry_texts(self.entry)
-        return any(self.texts[name] != shown.get(name) for name in _NAMES)
+        return any(self.texts[name] != shown.get(name) for name in core.FIELDS)
 
     def check_version(self, locked: Entry) -> None:
         """Raise VersionMismatch, and say so beside the row, if somebody changed the entry meanwhile."""
@@ -62,8 +62,8 @@ class EntryFormRow:
 
 
 def _entry_texts(entry: Entry) -> dict[str, str]:
-    texts = {name: str(getattr(entry, name)) for name in _NAMES}
-    return {**texts, "ips": ", ".join(entry.ips)}
+    values = form.form_values(entry)
+    return {name: str(values[name]) for name in core.FIELDS}
 
 
 def _version(entry: Entry) -> str:
@@ -97,7 +97,9 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
             EntryFormRow(str(entry.pk), entry, _entry_texts(entry), _version(entry))
             for entry in entries[:PER_PAGE]
         ]
-        form_rows += [EntryFormRow(f"new{n}", None, dict.fromkeys(_NAMES, "")) for n in range(NEW)]
+        form_rows += [
+            EntryFormRow(f"new{n}", None, dict.fromkeys(core.FIELDS, "")) for n in range(NEW)
+        ]
     return pages.page(
         request,
         "entry_rows.html",
@@ -123,7 +125,7 @@ def _submitted_rows(request: HttpRequest, ippool: IPPool) -> list[EntryFormRow]:
         EntryFormRow(
             prefix,
             entries_by_id.get(lists.parse_id(prefix)),
-            {name: request.POST.get(f"{prefix}-{name}", "").strip() for name in _NAMES},
+            {name: request.POST.get(f"{prefix}-{name}", "").strip() for name in core.FIELDS},
             request.POST.get(f"{prefix}-version", ""),
             remove=f"{prefix}-remove" in request.POST,
         )

@@ -80,7 +80,15 @@ def _delete(request: HttpRequest, network: Network) -> HttpResponseBase:
         lambda: services.delete(network, author=pages.author(request)),
         title=gettext("Delete %(network)s?") % {"network": network.name},
         deleted=gettext("%(network)s was deleted.") % {"network": network.name},
-        template="network_delete.html",
+        effects=[
+            gettext(
+                "It and its pool are deleted from the register. Nothing is deleted in the cluster."
+            ),
+            gettext(
+                "It cannot be deleted while an IPPool, claims, workloads or used addresses refer to it, or while it"
+                " exists in the cluster."
+            ),
+        ],
     )
 
 
@@ -130,7 +138,11 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/networks_intro.html"
     actions = (bulk.NETWORKS.action(),)
-    list_pages = (Page("add", form.add, "claims.add_network"), bulk.NETWORKS.page())
+    list_pages = (
+        Page("add", form.add, "claims.add_network"),
+        Page("free", page.free_view, "claims.view_network"),
+        bulk.NETWORKS.page(),
+    )
     row_pages = (
         Page("change", page.view),
         Page("edit", form.edit, "claims.change_network"),

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
@@ -18,7 +18,7 @@ from claims.models import Network, Wave
 from claims.waves import waves
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.admin import columns, pages, related, row_forms
+from pools.platform.admin import columns, display, pages, related, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.lists import Page
 
@@ -96,6 +96,12 @@ def _page(request: HttpRequest, wave: Wave) -> HttpResponse:
 
 
 def _delete(request: HttpRequest, wave: Wave) -> HttpResponseBase:
+    count = wave.vms.count()
+    text = ngettext(
+        "The list of %(number)s VM is deleted. Entries, claims and addresses of the VM are kept.",
+        "The list of %(number)s VMs is deleted. Entries, claims and addresses of the VMs are kept.",
+        count,
+    )
     return pages.deletion(
         request,
         wave,
@@ -103,7 +109,7 @@ def _delete(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         title=gettext("Delete the wave %(wave)s?") % {"wave": wave.name},
         deleted=gettext("The wave %(wave)s was deleted; its VMs are unchanged.")
         % {"wave": wave.name},
-        template="wave_delete.html",
+        effects=[text % {"number": display.digits(count)}],
     )
 
 

@@ -1,4 +1,6 @@
-"""What forms of several rooms share: fields for a cluster and an address space, and the warning of overlaps."""
+"""What forms of several rooms share: fields for a cluster, an address space and an environment, and the
+warning of overlaps.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.core import addresses
 from pools.models import AddressSpace, Cluster, Environment
 from pools.platform.admin import filters, related
+from pools.platform.admin import forms as fields
 from pools.register import overlaps
 
 CLUSTERS = related.RelatedRows(lambda _request: Cluster.objects.all(), ("name",))
@@ -40,6 +43,34 @@ def space_field(**options: Any) -> related.RelatedField:
 def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
     """Filter by cluster; `lookup` leads from a row to the id."""
     return related.by_key(_("cluster"), "cluster", CLUSTERS, lookup)
+
+
+def _suggest(name: str) -> related.Suggest:
+    """Return the function that suggests the values of a column of the environments."""
+
+    def suggest(_request: HttpRequest, text: str) -> list[str]:
+        rows = Environment.objects.filter(**{f"{name}__icontains": text}).exclude(**{name: ""})
+        return list(
+            rows.order_by(name).values_list(name, flat=True).distinct()[: related.SUGGESTIONS]
+        )
+
+    return suggest
+
+
+_ORGS = related.offer_names("organizations", "pools.view_environment", _suggest("org"))
+_ENVS = related.offer_names("environments", "pools.view_environment", _suggest("env"))
+
+
+def org_field() -> fields.ParsedField:
+    """An organization; a list of those that are there suggests its name."""
+    widget = related.name_widget(_ORGS)
+    return fields.identifier_field(label=_("Organization"), required=False, widget=widget)
+
+
+def env_field(**options: Any) -> fields.ParsedField:
+    """An environment of an organization, as `org_field`."""
+    widget = related.name_widget(_ENVS)
+    return fields.identifier_field(label=_("Environment"), widget=widget, **options)
 
 
 OVERLAPS_TICK = "accept_overlaps"

@@ -15,7 +15,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_field, cluster_filter, tenant_filters
+from pools.admin.clusters.field import (
+    cluster_field,
+    cluster_filter,
+    env_field,
+    org_field,
+    tenant_filters,
+)
 from pools.admin.pools import pools
 from pools.models import Environment
 from pools.models.blocks import LIVE
@@ -30,8 +36,8 @@ MOST = 50  # blocks on the page of an environment
 
 class EnvironmentForm(forms.Form):
     cluster = cluster_field()
-    org = fields.identifier_field(label=_("Organization"), required=False)
-    env = fields.identifier_field(label=_("Environment"))
+    org = org_field()
+    env = env_field()
     description = fields.description_field()
 
 

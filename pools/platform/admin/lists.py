@@ -317,6 +317,9 @@ class ListAdmin(Base[Row]):
         page = self._serve_named("delete", request, object_id)
         return page or super().delete_view(request, object_id, *arguments, **options)
 
+    def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+        return pages.django_deletion(request, context)
+
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
