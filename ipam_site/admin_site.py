@@ -223,7 +223,12 @@ UNFOLD: dict[str, Any] = {
             "950": _blue(26, 0.09),
         }
     },
-    "ACCOUNT": {"navigation": [{"title": _("Profile"), "link": reverse_lazy("admin:profile")}]},
+    "ACCOUNT": {
+        "navigation": [
+            {"title": _("Profile"), "link": reverse_lazy("admin:profile")},
+            {"title": _("Second factor"), "link": reverse_lazy("mfa_index")},
+        ]
+    },
     "DASHBOARD_CALLBACK": "pools.admin.overview.overview.context",
     "SIDEBAR": {
         "show_search": False,

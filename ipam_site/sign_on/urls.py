@@ -7,12 +7,14 @@ from typing import Any
 from allauth.account import views as account
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import views as totp
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.db import transaction
 from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, include, path, reverse_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import INPUT_CLASSES
 
@@ -50,6 +52,18 @@ class SetPassword(PasswordResetConfirmView):
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         return super().get_context_data(**admin.site.each_context(self.request), **context)
+
+    def render_to_response(self, context: Any, **options: Any) -> HttpResponse:
+        """Lead to the site, and so to the sign-in, where the link is none, whatever it names."""
+        if self.validlink:
+            return super().render_to_response(context, **options)
+        messages.error(
+            self.request,
+            gettext(
+                "This link is not valid any more: it was used, or its time is over. Ask for another one."
+            ),
+        )
+        return redirect("admin:index")
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

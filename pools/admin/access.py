@@ -258,8 +258,9 @@ class AccessFields(forms.Form):
             with pages.errors_at_field(self, name):
                 self.cleaned_data[name] = [self.ownership.parse(word) for word in words]
 
-    def save_namespaces(self, author: events.Author) -> None:
-        """Make the user owner of the namespaces of the form, and of no other."""
+    def save_access(self, author: events.Author) -> None:
+        """Give the saved user the groups of the form and its namespaces, and no other ones."""
+        self.instance.groups.set(self.cleaned_data["groups"])
         if self.ownership is not None:
             names = [*self.cleaned_data["namespaces"], *self.cleaned_data["add_namespace"]]
             self.ownership.save(self.instance, names, author)

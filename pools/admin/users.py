@@ -176,7 +176,7 @@ class UserAdmin(_Account, _Users):
             form.base_fields["is_staff"].help_text = gettext("A service account may not.")
             form.base_fields["is_staff"].initial = True
         if obj is not None and hasattr(obj, "directory_account") and "groups" in form.base_fields:
-            form.base_fields["role"].help_text = gettext(
+            form.base_fields["groups"].help_text = gettext(
                 "This account signs in at the directory of the organization, and each sign-in sets groups,"
                 " permissions and VM ownership anew."
             )
@@ -212,13 +212,15 @@ class UserAdmin(_Account, _Users):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        context = {"show_save_and_continue": False, "show_save_and_add_another": False}
+        context: dict[str, Any] = dict.fromkeys(
+            ("show_save_and_continue", "show_save_and_add_another"), False
+        )
         context |= {"title": gettext("Invite a user"), **(extra_context or {})}
         return super().add_view(request, form_url, context)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        form.save_namespaces(pages.author(request))
+        form.save_access(pages.author(request))
 
     def response_add(
         self, request: HttpRequest, obj: User, post_url_continue: Any = None

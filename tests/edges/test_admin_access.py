@@ -119,9 +119,9 @@ def test_namespaces_are_given_and_taken_on_the_page_of_the_user(administrator: C
     name = f"{cluster}/shop"
     assert change(administrator, other, add_namespace=name).status_code == 302
     assert Membership.objects.get(user=other).namespaces == ["shop"]
-    page = administrator.get(reverse("admin:auth_user_change", args=[other.pk])).text
-    assert f">\n{name}</textarea>" in page
-    assert "VM owner" in page
+    page = administrator.get(reverse("admin:auth_user_change", args=[other.pk]))
+    assert page.context["adminform"].form["namespaces"].value() == name
+    assert "VM owner" in page.text
     both = f"{name}\n{cluster}/web"
     assert change(administrator, other, namespaces=both, role="viewer").status_code == 302
     assert Membership.objects.get(user=other).namespaces == ["shop", "web"]
@@ -154,7 +154,7 @@ def link_of(page: Any) -> str:
 def set_password(link: str, password: str = PASSWORD) -> Any:
     client = Client()
     form = client.get(link, follow=True)
-    if not form.redirect_chain:
+    if "/set-password/" not in form.redirect_chain[-1][0]:
         return form
     return client.post(form.redirect_chain[-1][0], dict.fromkeys(("new_password1", "new_password2"), password))  # fmt: skip
 
