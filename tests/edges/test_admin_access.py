@@ -243,5 +243,7 @@ def test_the_profile_is_ones_own() -> None:
     page = client.get("/admin/profile/")
     assert "(Asia/Tokyo)" in page.text
     assert not page.context["tokens"]
+    AuthToken.objects.create(mine)
+    assert "<td>never</td>" in client.get("/admin/profile/").text
     refused = client.post("/admin/profile/", values | {"time_zone": "Nowhere/Land"})
     assert "time_zone" in refused.context["form"].errors
