@@ -97,8 +97,11 @@ class LoginFailures(models.Model):
 
 @cache
 def time_zones() -> frozenset[str]:
-    """Return the names of the time zones of the IANA database, such as `Europe/Berlin`."""
-    return frozenset(zoneinfo.available_timezones())
+    """Return the IANA names of the time zones of places, such as `Europe/Berlin`, and UTC."""
+    names = zoneinfo.available_timezones()
+    return frozenset(name for name in names if "/" in name and not name.startswith("Etc/")) | {
+        "UTC"
+    }
 
 
 class Preferences(models.Model):
