@@ -225,7 +225,12 @@ UNFOLD: dict[str, Any] = {
             "950": _blue(26, 0.09),
         }
     },
-    "ACCOUNT": {"navigation": [{"title": _("Second factor"), "link": reverse_lazy("mfa_index")}]},
+    "ACCOUNT": {
+        "navigation": [
+            {"title": _("Profile"), "link": reverse_lazy("admin:profile")},
+            {"title": _("Second factor"), "link": reverse_lazy("mfa_index")},
+        ]
+    },
     "COMMAND": {"search_callback": "pools.admin.palette.results", "show_history": True},
     "DASHBOARD_CALLBACK": "pools.admin.overview.overview.context",
     "SIDEBAR": {

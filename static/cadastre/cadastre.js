@@ -5,6 +5,12 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".cad-map").forEach(enableArrowKeys);
 });
 
+// What is picked is written into the field beside, where it can be read and changed.
+document.addEventListener("change", (event) => {
+  const field = document.getElementById(event.target.dataset?.fills ?? "");
+  if (field) field.value = event.target.value.replace("T", " ");
+});
+
 // Makes a map one tab stop; arrow keys move between its cells. Without this script each cell is a tab stop.
 function enableArrowKeys(map) {
   const cells = Array.from(map.children);

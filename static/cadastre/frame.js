@@ -2,6 +2,10 @@
 // the names that contain what is typed.
 "use strict";
 
+// Pages show times in the browser's time zone, unless the user has chosen another one.
+const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (timeZone) document.cookie = `time_zone=${timeZone}; path=/admin/; max-age=31536000; SameSite=Lax`;
+
 window.gettext ??= (text) => text; // for pages without the message catalogue, such as the login page
 
 document.addEventListener("DOMContentLoaded", () => {

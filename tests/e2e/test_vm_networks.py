@@ -79,7 +79,7 @@ def test_the_list_flags_duplicates_and_filters_by_them(visit: Visit, blue: Netwo
 def test_an_owner_starts_with_what_to_do(owner: Visit) -> None:
     page = owner.page
     assert page.get_by_role("link", name="Request an address").is_visible()
-    needs = _card(page, "Claims with problems")
+    needs = _card(page, "Claims that wait or have problems")
     assert needs.get_by_role("link", name="web.cluster_udn_blue").is_visible()
     assert needs.get_by_text("Change the MAC or the address").is_visible()
     entries = _card(page, "Your MAC entries")

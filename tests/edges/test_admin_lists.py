@@ -16,7 +16,7 @@ from pools.admin.pools.environments import EnvironmentAdmin
 from pools.admin.pools.pools import PoolAdmin
 from pools.models import Block, Environment, Event, Pool
 from pools.platform import search
-from pools.platform.admin import large_tables
+from pools.platform.admin import display, large_tables
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -75,8 +75,13 @@ def test_events_are_read_only_and_tell_the_difference() -> None:
     event = Event.objects.filter(type="released").get()
     client = people.browser()
     page = client.get(reverse("admin:pools_event_change", args=[event.pk]))
-    changes = {name: (old, new) for name, old, new, differs in page.context["changes"] if differs}
-    assert changes["state"] == ("held", "cooling")
+    changes = {field.label: (field.before, field.after) for field in page.context["change"].changed}
+    assert changes["State"] == ("held", "cooling")
+    shown = {field.label: field.after for field in page.context["change"].unchanged}
+    assert shown["Pool"] == display.row_link(pool)  # a name with a link, and no id
+    assert page.text.index("Show all") < page.text.index(
+        "<dt>Pool</dt>", page.text.index("Show all")
+    )
     assert client.post(reverse("admin:pools_event_delete", args=[event.pk])).status_code == 403
 
 

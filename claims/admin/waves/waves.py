@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import timezone
+from django.utils.functional import lazy
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -28,13 +30,20 @@ def _datetime_input() -> forms.Widget:
     return forms.DateTimeInput(attrs=attrs, format="%Y-%m-%d %H:%M")  # no text: a format
 
 
+def _zone_help() -> str:
+    return gettext("In the time zone %(zone)s.") % {"zone": timezone.get_current_timezone_name()}
+
+
 class WaveForm(row_forms.RowForm):
     """The cluster of an existing wave cannot be changed."""
 
     cluster = related.RelatedField(scoped.OFFERED_CLUSTERS, Cluster.objects.none())
     name = forms.CharField(max_length=63, widget=fields.text(placeholder="Saturday 1"))
     planned_at = forms.DateTimeField(
-        label=_("Planned for"), required=False, widget=_datetime_input(), help_text=_("In UTC.")
+        label=_("Planned for"),
+        required=False,
+        widget=_datetime_input(),
+        help_text=lazy(_zone_help, str)(),
     )
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 

@@ -86,7 +86,9 @@ def _subject(about: type[Model] | Model | None) -> dict[str, Any]:
     if about._meta.proxy and table is not None:  # its list is that of its table
         original = copy(about)
         original.__class__ = table
-    return {"opts": original._meta, "original": original, "row": about, name: about}
+    # Under the name `user` templates have whoever reads the page.
+    named = {} if name == "user" else {name: about}
+    return {"opts": original._meta, "original": original, "row": about, **named}
 
 
 def done(request: HttpRequest, message: str, to: Model | str) -> HttpResponseRedirect:

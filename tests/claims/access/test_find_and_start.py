@@ -113,6 +113,16 @@ def test_a_vm_owner_starts_with_their_own(blue: Network) -> None:
 
 
 @pytest.mark.exhaustive
+def test_a_vm_owner_sees_claims_that_wait(blue: Network) -> None:
+    worlds.claim(blue, "db", namespace="shop")
+    worlds.claim(blue, "other", namespace="till")
+    page = browser(namespace="shop").get("/admin/").content.decode()
+    shown = page[page.index("Claims that wait or have problems") :].partition("</table>")[0]
+    assert "shop/db" in shown
+    assert "pending" in shown
+    assert "other" not in page
+
+
 def test_their_menu_has_what_they_may_open(blue: Network) -> None:
     client = browser(namespace="shop")
     page = client.get(reverse("admin:index"))
