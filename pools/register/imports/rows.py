@@ -185,8 +185,8 @@ def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list
 
 
 def follows(row: RegisterRow) -> bool:
-    """Return True for a row that follows from others of the import (parts.py, left_out.py)."""
-    return "part_of" in row.texts or "left_out" in row.texts
+    """Return True for a row that follows from others of the import (left_out.py)."""
+    return "left_out" in row.texts
 
 
 def _place(row: RegisterRow) -> tuple[Any, ...]:
