@@ -115,7 +115,7 @@ def interpret(row: RegisterRow, destinations: Destinations) -> None:
     row.pool_name = ""
     if row.kind == "prefix" and row.first is not None:
         row.pool_name = parsed.pool_name or default_pool_name(str(row.cidr), row.space_name)
-    row.found = [_reason(problem) for problem in problems]
+    row.found = [_reason(problem) for problem in (*problems, *parsed.remarks)]
     row.verdict = "refused" if problems else ""
 
 
