@@ -237,6 +237,12 @@ def test_what_a_spreadsheet_left_instead_of_a_value_refuses_the_row(
     assert [(problem.field, problem.code) for problem in parsed.problems] == [(field, code)]
 
 
+@pytest.mark.parametrize("cell", ["2026-10-24", "24. Okt", "10.2", "172163072"])
+def test_a_date_or_a_number_is_no_prefix(cell: str) -> None:
+    (problem,) = parsing.parse_row("prefix", {"prefix": cell, "mask": "24"}).problems
+    assert (problem.field, problem.code) == ("prefix", "spreadsheet_mangled")
+
+
 def test_a_text_of_which_only_the_beginning_is_read_says_so() -> None:
     address = table(("address", "holder", "note"), [("10.0.0.1", "web", "x" * 600)])
     prefix = table(("prefix", "name"), [("10.0.0.0/24", "A name " * 100)])

@@ -163,6 +163,7 @@ def _is_yes(text: str) -> bool:
 def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     place = spreadsheet_cells.join_mask(values.get(kind, ""))
     if kind == PREFIX:
+        _refuse_damage(place, "prefix")
         address, slash, length = place.partition("/")
         text = f"{address.rstrip(' ')}{slash}{length.lstrip(' ')}"
         mask = spreadsheet_cells.whole_number(values.get("mask", "")).removeprefix("/")
@@ -186,16 +187,21 @@ def _address(text: str, name: str) -> Address:
     """Return the address of a text with or without prefix length, which is not needed."""
     if match := _PLAIN_IPV4.fullmatch(text):  # a third of the time of the full parser
         return IPv4Address(match[1])
-    code, message = spreadsheet_cells.find_damage(text)
-    if what := spreadsheet_cells.looks_mangled(text):
-        code, message = "spreadsheet_mangled", spreadsheet_cells.MANGLED.format(what=what)
-    if code:
-        raise errors.InvalidInput.for_field(name, code, message, text)
+    _refuse_damage(text, name)
     if "/" in text:
         return addresses.parse_interface(text, field=name, source=InputSource.TEXT).ip
     address = addresses.parse_address(text, field=name, source=InputSource.TEXT)
     addresses.parse_interface(f"{address}/{address.max_prefixlen}", field=name)  # its purpose
     return address
+
+
+def _refuse_damage(text: str, name: str) -> None:
+    """Raise InvalidInput if a spreadsheet left something else where an address or a prefix was."""
+    code, message = spreadsheet_cells.find_damage(text)
+    if what := spreadsheet_cells.looks_mangled(text):
+        code, message = "spreadsheet_mangled", spreadsheet_cells.MANGLED.format(what=what)
+    if code:
+        raise errors.InvalidInput.for_field(name, code, message, text)
 
 
 def find_spans(kind: str, values: Mapping[str, str]) -> list[tuple[int, int, int]]:

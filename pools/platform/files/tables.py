@@ -28,7 +28,7 @@ _HEADER_ROW = 1000  # last row of a sheet that is searched
 _MOST_NAMED = 12
 
 
-class Layout(Protocol):
+class Columns(Protocol):
     """What a kind knows of the columns of a table."""
 
     @property
@@ -36,7 +36,7 @@ class Layout(Protocol):
         """The columns that are read, from 0."""
 
 
-LayoutT = TypeVar("LayoutT", bound=Layout)
+LayoutT = TypeVar("LayoutT", bound=Columns)
 # Called with the first rows of a table, and the delimiter that they are read with. Returns the place of the header among
 # them, from 1, 0 for a list without one, and the layout of the columns; None for what is no table of the kind.
 FindHeader = Callable[[Sequence[Sequence[str]], str], "tuple[int, LayoutT] | None"]

@@ -339,16 +339,11 @@ def _check_edges(row: RegisterRow, place: Place) -> None:
     number = int(row.first)
     if allowed or number not in edges(place, row.first.version):
         return
-    if number == place.first and not (pool and pool.allow_first_ip):
-        message = (
-            f"{row.first} is the {edge_name(place, number, row.first.version)} of {place.name}"
-        )
-        judge(row, "refused", "network_address", message)
-    elif number == place.last and not (pool and pool.allow_last_ip):
-        message = (
-            f"{row.first} is the {edge_name(place, number, row.first.version)} of {place.name}"
-        )
-        judge(row, "refused", "broadcast_address", message)
+    is_first = number == place.first
+    if not (pool and (pool.allow_first_ip if is_first else pool.allow_last_ip)):
+        code = "network_address" if is_first else "broadcast_address"
+        name = edge_name(place, number, row.first.version)
+        judge(row, "refused", code, f"{row.first} is the {name} of {place.name}")
 
 
 # NetBox's roles of addresses that several interfaces have.
