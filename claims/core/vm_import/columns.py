@@ -83,6 +83,7 @@ _VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio
 _TEMPLATE_KEYS = {"vm", "macaddress", "ipaddresses"}
 _NO_SIGNS = re.compile(r"[\W_]+")
 _ARROWS = re.compile("->|=>|=")
+_LONGEST_LINE = 2000  # characters that are looked at
 _COMMENT = re.compile("#|sep=.?$", re.IGNORECASE)
 
 
@@ -248,7 +249,7 @@ def split_line(row: Sequence[str]) -> list[str]:
 
 def is_list_line(row: Sequence[str]) -> bool:
     """Return True if the line has a MAC address or IP addresses."""
-    _, mac, ips = split_line(row)
+    _, mac, ips = split_line([cell[:_LONGEST_LINE] for cell in row])
     return bool(ips) or (bool(mac) and _is_mac(mac))
 
 

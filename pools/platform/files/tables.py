@@ -109,10 +109,12 @@ def read_text(
 
     Raises InvalidInput csv_syntax, field_too_long, and what `find_header` raises.
     """
-    best: tuple[tuple[bool, bool, int], Table[LayoutT]] | None = None
+    best: tuple[tuple[bool, int], Table[LayoutT]] | None = None
     problems: list[errors.InvalidInput] = []
     likely: errors.InvalidInput | None = None  # of a delimiter that the text has
     for delimiter in (*DELIMITERS, LINES):
+        if best is not None and not delimiter:
+            break
         try:
             first = list(islice(_clean_rows(_records(text, delimiter)), _HEADER_WITHIN))
             found = find_header([row for _, row in first], delimiter)
@@ -123,7 +125,7 @@ def read_text(
         if found is None:
             continue
         header, layout = found
-        rank = bool(delimiter), header > 0, len(layout.used_columns)
+        rank = header > 0, len(layout.used_columns)
         if best is None or rank > best[0]:
             best = rank, _text_table(text, name, layout, delimiter, first[:header])
     if best is not None:
