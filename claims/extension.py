@@ -21,6 +21,7 @@ from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.route_advertisements import RouteAdvertisements
 from claims.networks.udn_handler import UserDefinedNetworks
 from claims.operations import conditions, demo, history, leak_sources
+from claims.webhooks import demo as webhook_demo
 from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters import other_writers
@@ -87,5 +88,8 @@ VM_NETWORKS = Extension(
     search_recognizers=(find.recognize_mac,),
     event_searches=(find.search_events,),
     event_references=history.EVENT_REFERENCES,
-    demo_parts=(DemoPart(demo.steps, demo.forget),),
+    demo_parts=(
+        DemoPart(demo.steps, demo.forget),
+        DemoPart(webhook_demo.steps, webhook_demo.forget),
+    ),
 )

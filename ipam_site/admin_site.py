@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.templatetags.static import static
@@ -10,175 +11,174 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 
-def _entry(title: Promise, icon: str, url: str, chapter: str, *permissions: str) -> dict[str, Any]:
-    """Return a menu entry for users with at least one of the permissions.
+def _page(title: Promise, url: str, chapter: str, *permissions: str) -> dict[str, Any]:
+    """Return a page of the menu for users with at least one of the permissions.
 
-    `chapter` is that of the documentation (docs/) about the pages below its URL. An entry may have others `below`
-    it: pages that are not in the menu, and that it stands for.
+    `chapter` is that of the documentation (docs/) about the pages below its URL.
     """
+    return {"title": title, "url": url, "permissions": permissions, "chapter": chapter}
 
+
+def _list(title: Promise, model: str, chapter: str) -> dict[str, Any]:
+    """Return the list of a model, such as `pools.pool`, for users who may view its rows."""
+    app, name = model.split(".")
+    return _page(title, f"admin:{app}_{name}_changelist", chapter, f"{app}.view_{name}")
+
+
+def _item(
+    icon: str,
+    *pages: dict[str, Any],
+    title: Promise | None = None,
+    below: Sequence[dict[str, Any]] = (),
+    **more: str,
+) -> dict[str, Any]:
+    """Return an item of the menu: a page, or the first of several that are its tabs, which names it without `title`.
+
+    Pages `below` it have no tab: another page leads to them.
+    """
     return {
-        "title": title,
+        "title": pages[0]["title"] if title is None else title,
         "icon": icon,
-        "url": f"admin:{url}",
-        "permissions": permissions,
-        "chapter": chapter,
+        "pages": [*pages],
+        "below": [*below],
+        **more,
     }
 
 
-def _list(title: Promise, icon: str, model: str, chapter: str) -> dict[str, Any]:
-    """Return the menu entry of the list of a model, such as `pools.pool`, for users who may view its rows."""
-    app, name = model.split(".")
-    return _entry(title, icon, f"{app}_{name}_changelist", chapter, f"{app}.view_{name}")
+def _group(title: Promise | str, *items: dict[str, Any]) -> dict[str, Any]:
+    return {"title": title, "items": [*items]}
 
 
-def _group(
-    title: Promise | str, *entries: dict[str, Any], collapsible: bool = False
-) -> dict[str, Any]:
-    """Return a group of the menu; a collapsible one is closed, unless the page is in it."""
-    return {"title": title, "items": [*entries], "collapsible": collapsible}
+_OVERLAPS = _page(_("Overlaps"), "admin:overlaps", "reference/observed-cidrs", "pools.view_pool")
 
-
-# What is used every day is on top and open.
 MENU = [
     _group(
-        "",
-        _entry(_("Overview"), "monitoring", "index", "concepts"),
-        _entry(
-            _("Find"),
-            "search",
-            "find",
-            "reference/lists-and-exports",
-            "pools.view_block",
-            "claims.view_entry",
-        ),
-        {
-            **_list(_("Alerts"), "notifications", "pools.alert", "reference/alerts"),
-            "badge": "pools.admin.alerts.count",
-        },
-        _list(_("Events"), "list_alt", "pools.event", "reference/history-and-audit"),
-    ),
-    _group(
         _("Address space"),
-        _entry(
-            _("Address plan"),
-            "account_tree",
-            "plan",
-            "reference/address-plan",
-            "pools.view_container",
+        _item(
+            "monitoring",
+            _page(_("Overview"), "admin:index", "concepts"),
+            below=[
+                _page(
+                    _("Find"),
+                    "admin:find",
+                    "reference/lists-and-exports",
+                    "pools.view_block",
+                    "claims.view_entry",
+                )
+            ],
         ),
-        _list(_("Network containers"), "folder_open", "pools.container", "reference/address-plan"),
-        _list(_("Pools"), "stacks", "pools.pool", "tutorials/administration"),
-        _list(_("CIDRs"), "format_list_bulleted", "pools.poolcidr", "reference/custom-fields"),
-        _list(_("Blocks"), "grid_view", "pools.block", "reference/allocation"),
-        _list(_("Environments"), "apartment", "pools.environment", "reference/allocation"),
-        _list(_("Requests"), "hourglass_top", "pools.allocationrequest", "reference/allocation"),
+        _item(
+            "account_tree",
+            _page(
+                _("Address plan"), "admin:plan", "reference/address-plan", "pools.view_container"
+            ),
+            _list(_("Network containers"), "pools.container", "reference/address-plan"),
+            _list(_("CIDRs"), "pools.poolcidr", "reference/custom-fields"),
+            _list(_("Observed CIDRs"), "pools.observedcidr", "reference/observed-cidrs"),
+            _OVERLAPS,
+        ),
+        _item(
+            "stacks",
+            _list(_("Pools"), "pools.pool", "tutorials/administration"),
+            _list(_("Environments"), "pools.environment", "reference/allocation"),
+        ),
+        _item("grid_view", _list(_("Blocks"), "pools.block", "reference/allocation")),
     ),
     _group(
-        _("Clusters"),
-        _list(_("Clusters"), "hub", "pools.cluster", "how-to/connect-a-cluster"),
-        _list(_("Drift"), "compare_arrows", "pools.drift", "how-to/connect-a-cluster"),
-        _entry(_("Nodes"), "dns", "nodes", "reference/utilization", "pools.view_observedobject"),
-        _list(_("Observed CIDRs"), "lan", "pools.observedcidr", "reference/observed-cidrs"),
-    ),
-    _group(
-        _("VM networks"),
-        _list(_("Networks"), "lan", "claims.network", "reference/vm-networks"),
-        _list(_("IPPools"), "inventory_2", "claims.ippool", "reference/ippools"),
-        _list(_("MAC entries"), "badge", "claims.entry", "reference/ippools"),
-        _list(_("Claims"), "assignment", "claims.ipamclaim", "reference/vm-networks"),
-        _list(_("Workloads"), "difference", "claims.workload", "reference/vm-networks"),
+        _("Clusters and VMs"),
+        _item(
+            "hub",
+            _list(_("Clusters"), "pools.cluster", "how-to/connect-a-cluster"),
+            _page(
+                _("Cilium readiness check"),
+                "admin:preflight",
+                "how-to/connect-a-cluster",
+                "pools.view_cluster",
+            ),
+            _page(
+                _("Pool for a pod"), "admin:pool_for_pod", "how-to/pool-webhook", "pools.view_pool"
+            ),
+            _page(
+                _("Node demand calculator"),
+                "admin:node_demand",
+                "reference/utilization",
+                "pools.view_pool",
+            ),
+        ),
+        _item(
+            "dns",
+            _page(_("Nodes"), "admin:nodes", "reference/utilization", "pools.view_observedobject"),
+        ),
+        _item(
+            "lan",
+            _list(_("Networks"), "claims.network", "reference/vm-networks"),
+            _list(_("IPPools"), "claims.ippool", "reference/ippools"),
+        ),
+        _item("badge", _list(_("MAC entries"), "claims.entry", "reference/ippools")),
+        _item("assignment", _list(_("Claims"), "claims.ipamclaim", "reference/vm-networks")),
+        _item("difference", _list(_("Workloads"), "claims.workload", "reference/vm-networks")),
     ),
     _group(
         _("Imports"),
-        {
-            **_entry(
+        _item(
+            "upload_file",
+            _page(
                 _("Import"),
-                "upload_file",
-                "pools_import_changelist",
+                "admin:pools_import_changelist",
                 "how-to/import-vms",
                 "claims.view_vmimport",
                 "pools.view_registerimport",
             ),
-            # Reached from the list, and part of it: not in the menu.
-            "below": [
-                _list(
-                    _("NetBox sources"),
-                    "cloud_download",
-                    "pools.netboxsource",
-                    "how-to/bring-your-register",
-                ),
-                _entry(
-                    _("Import pools"),
-                    "upload",
-                    "import",
-                    "tutorials/administration",
-                    "pools.add_pool",
-                ),
-            ],
-        },
-        _list(_("Waves"), "waves", "claims.wave", "how-to/import-vms"),
-        collapsible=True,
+            _list(_("NetBox sources"), "pools.netboxsource", "how-to/bring-your-register"),
+            _page(_("Import pools"), "admin:import", "tutorials/administration", "pools.add_pool"),
+        ),
+        _item("waves", _list(_("Waves"), "claims.wave", "how-to/import-vms")),
     ),
     _group(
-        _("Operations"),
-        _entry(
-            _("History"),
+        _("Monitoring"),
+        _item(
+            "notifications",
+            _list(_("Alerts"), "pools.alert", "reference/alerts"),
+            _list(_("Findings"), "pools.finding", "reference/findings"),
+            _list(_("Leaks"), "pools.leak", "reference/leak-detection"),
+            _list(_("Drift"), "pools.drift", "how-to/connect-a-cluster"),
+            _OVERLAPS,
+            _list(_("Requests"), "pools.allocationrequest", "reference/allocation"),
+            _list(_("Webhook decisions"), "claims.decision", "how-to/vm-webhooks"),
+            badge="pools.admin.alerts.count",
+        ),
+        _item(
             "history",
-            "history",
-            "reference/history-and-audit",
-            "pools.view_event",
-            "claims.view_entry",
+            _page(
+                _("History"),
+                "admin:history",
+                "reference/history-and-audit",
+                "pools.view_event",
+                "claims.view_entry",
+            ),
+            _list(_("Events"), "pools.event", "reference/history-and-audit"),
         ),
-        _list(_("Findings"), "report", "pools.finding", "reference/findings"),
-        _list(_("Leaks"), "water_drop", "pools.leak", "reference/leak-detection"),
-        _list(_("Webhook decisions"), "rule", "claims.decision", "how-to/vm-webhooks"),
-        collapsible=True,
     ),
     _group(
-        _("Guides"),
-        _entry(
-            _("Pool for a pod"),
-            "alt_route",
-            "pool_for_pod",
-            "how-to/pool-webhook",
-            "pools.view_pool",
+        "",
+        _item(
+            "lock_person",
+            _list(_("Users"), "auth.user", "reference/permissions"),
+            _list(_("Groups"), "auth.group", "reference/permissions"),
+            _list(_("VM owners"), "claims.membership", "reference/permissions"),
+            _page(_("Tokens"), "admin:knox_authtoken_changelist", "api"),
+            title=_("Access"),
         ),
-        _entry(
-            _("Node demand calculator"),
-            "memory",
-            "node_demand",
-            "reference/utilization",
-            "pools.view_pool",
-        ),
-        _entry(
-            _("Cilium readiness check"),
-            "checklist",
-            "preflight",
-            "how-to/connect-a-cluster",
-            "pools.view_cluster",
-        ),
-        _entry(
-            _("Overlaps"), "join_inner", "overlaps", "reference/observed-cidrs", "pools.view_pool"
-        ),
-        collapsible=True,
     ),
     _group(
-        _("Administration"),
-        _list(_("Users"), "person", "auth.user", "reference/permissions"),
-        _list(_("Groups"), "group", "auth.group", "reference/permissions"),
-        _list(_("VM owners"), "lock_person", "claims.membership", "reference/permissions"),
-        _entry(_("Tokens"), "key", "knox_authtoken_changelist", "api"),
-        _list(_("Webhooks"), "webhook", "pools.webhooktarget", "reference/alerts"),
-        _list(_("Custom fields"), "edit_note", "pools.customfield", "reference/custom-fields"),
-        {
-            "title": _("API"),
-            "icon": "api",
-            "url": "api:docs",
-            "permissions": (),
-            "chapter": "api",
-        },
-        collapsible=True,
+        "",
+        _item(
+            "settings",
+            _list(_("Webhooks"), "pools.webhooktarget", "reference/alerts"),
+            _list(_("Custom fields"), "pools.customfield", "reference/custom-fields"),
+            _page(_("API docs"), "api:docs", "api"),
+            title=_("Settings"),
+        ),
     ),
 ]
 
@@ -191,6 +191,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Cadastre",
     "SITE_HEADER": "Cadastre",
     "SITE_SUBHEADER": _("Address management for Kubernetes fleets"),
+    "SITE_URL": None,  # there is no other site to return to
     "SITE_SYMBOL": "grid_on",
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_HISTORY": False,
@@ -228,6 +229,7 @@ UNFOLD: dict[str, Any] = {
     "SIDEBAR": {
         "show_search": False,
         "show_all_applications": False,
-        "navigation": "pools.platform.admin.pages.navigation",
+        "navigation": "pools.platform.admin.menu.navigation",
     },
+    "TABS": "pools.platform.admin.menu.tabs",
 }

@@ -39,6 +39,11 @@ class PasswordRight(Exception):  # noqa: N818  # no error
 class SignIn(forms.AuthenticationForm):
     """Sign-in of staff, and of VM owners by RoleBindings of clusters, who need not be staff."""
 
+    error_messages = {
+        **forms.AuthenticationForm.error_messages,
+        "invalid_login": _("Wrong user name or password."),
+    }
+
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username", ""))
         if self.request is None or not name or not self.cleaned_data.get("password"):

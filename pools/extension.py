@@ -19,6 +19,7 @@ from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
 from pools.api.imports import kinds as rest_imports
 from pools.api.imports import register as rest_register_imports
+from pools.cidr_migrations import demo as migration_demo
 from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings, pool_sync
 from pools.cilium import configuration as cilium_operator
 from pools.cluster_api import allocation, claims
@@ -56,7 +57,7 @@ from pools.register import metrics as register_metrics
 from pools.register.conditions import clusters as cluster_conditions
 from pools.register.conditions import pools as pool_conditions
 from pools.register.conditions import register as register_conditions
-from pools.register.demo import demo, samples
+from pools.register.demo import cluster_syncs, demo, samples
 from pools.register.history import holders as history_holders
 from pools.register.history import searchers
 from pools.register.imports import drafts as import_drafts
@@ -192,5 +193,7 @@ ADDRESS_SPACE = Extension(
     demo_parts=(
         demo.DemoPart(samples.label_steps, samples.forget_labels),
         demo.DemoPart(samples.steps, samples.forget),
+        demo.DemoPart(migration_demo.steps, migration_demo.forget),
+        demo.DemoPart(cluster_syncs.steps, cluster_syncs.forget),
     ),
 )

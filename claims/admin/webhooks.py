@@ -77,6 +77,10 @@ class DecisionAdmin(scoped.Scoped[Decision]):
     ordering = ("-id",)
     list_select_related = ("cluster",)
     list_before_template = "cadastre/decisions_intro.html"
+    empty_text = _(
+        "No webhook decisions. Each VM that starts in a cluster whose webhooks call Cadastre "
+        "adds one."
+    )
     row_pages = (Page("change", _decision_page),)
 
 

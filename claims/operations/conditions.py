@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Min, Q
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -72,16 +72,14 @@ def _duplicates(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         for name in ("ips", "macs", "entries"):
             totals[name] += row[name]
     for pk, counts in list(clusters_with_duplicates.items())[:_MOST]:
-        addresses = ngettext(
-            "%(count)s address is used twice.",
-            "%(count)s addresses are used twice.",
-            counts["ips"],
-        ) % {"count": counts["ips"]}
-        macs = ngettext(
-            "%(count)s MAC address is used twice.",
-            "%(count)s MAC addresses are used twice.",
-            counts["macs"],
-        ) % {"count": counts["macs"]}
+        texts = [
+            text % {"count": count}
+            for text, count in (
+                (ngettext("%(count)s IP", "%(count)s IPs", counts["ips"]), counts["ips"]),
+                (ngettext("%(count)s MAC", "%(count)s MACs", counts["macs"]), counts["macs"]),
+            )
+            if count
+        ]
         url = f"/admin/pools/finding/?cluster={pk}"
         if counts["entries"]:
             url = f"/admin/claims/entry/?cluster={pk}&duplicate={'ip' if counts['ips'] else 'mac'}"
@@ -89,15 +87,10 @@ def _duplicates(_levels: OpenLevels) -> Iterator[ActiveCondition]:
             clusters.DUPLICATE,
             f"cluster/{pk}/vm-networks",
             Level.ERROR,
-            gettext("Duplicates in the VM networks of cluster %(cluster)s")
-            % {"cluster": counts["cluster"]},
-            " ".join(
-                text
-                for text, count in ((addresses, counts["ips"]), (macs, counts["macs"]))
-                if count
-            ),
-            url,
-            _duplicates_cause(pk),
+            gettext("Duplicate addresses in %(cluster)s: %(counts)s")
+            % {"cluster": counts["cluster"], "counts": ", ".join(texts)},
+            url=url,
+            cause=_duplicates_cause(pk),
         )
 
 
@@ -126,13 +119,15 @@ def _unsuitable_networks(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     """Yield the networks of a cluster that have entries and cannot hold static VMs."""
     rows = Network.objects.filter(ippool__entries__isnull=False).exclude(kind="")
     rows = rows.exclude(networks.fitting_query(NAD.objects.all())).order_by("cluster_id")
-    counted = rows.values("cluster_id", "cluster__name").annotate(count=Count("pk", distinct=True))
+    counted = rows.values("cluster_id", "cluster__name").annotate(
+        count=Count("pk", distinct=True), first=Min("name")
+    )
     for row in counted[:_MOST]:
         title = ngettext(
-            "%(count)s network of cluster %(cluster)s has MAC entries and cannot hold static VMs",
-            "%(count)s networks of cluster %(cluster)s have MAC entries and cannot hold static VMs",
+            "%(network)s has MAC entries but does not support static IPs",
+            "%(count)s networks of %(cluster)s have MAC entries but do not support static IPs",
             row["count"],
-        ) % {"count": row["count"], "cluster": row["cluster__name"]}
+        ) % {"network": row["first"], "count": row["count"], "cluster": row["cluster__name"]}
         yield ActiveCondition(
             UNSUITABLE,
             f"cluster/{row['cluster_id']}",
@@ -145,12 +140,12 @@ def _unsuitable_networks(_levels: OpenLevels) -> Iterator[ActiveCondition]:
 def _ippools_without_network(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     rows = IPPool.objects.filter(Q(network__kind="") | Q(network__gone_at__isnull=False))
     counted = rows.order_by("cluster_id").values("cluster_id", "cluster__name")
-    for row in counted.annotate(count=Count("pk"))[:_MOST]:
+    for row in counted.annotate(count=Count("pk"), first=Min("name"))[:_MOST]:
         title = ngettext(
-            "%(count)s IPPool names a network that cluster %(cluster)s does not have",
-            "%(count)s IPPools name networks that cluster %(cluster)s does not have",
+            "IPPool %(ippool)s: network not found in %(cluster)s",
+            "%(count)s IPPools: network not found in %(cluster)s",
             row["count"],
-        ) % {"count": row["count"], "cluster": row["cluster__name"]}
+        ) % {"ippool": row["first"], "count": row["count"], "cluster": row["cluster__name"]}
         yield ActiveCondition(
             UNKNOWN,
             f"cluster/{row['cluster_id']}",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 import pgtrigger
 from django.contrib.auth.models import User
@@ -14,6 +16,7 @@ from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.core.networks.udn import UDN
 from claims.entries import entries, ippools
+from claims.imports import drafts, mapping
 from claims.ipamclaims import findings
 from claims.models import (
     NAD,
@@ -26,12 +29,16 @@ from claims.models import (
     MembershipEvent,
     Network,
     NetworkEvent,
+    VMImport,
+    Wave,
+    WaveEvent,
     Workload,
 )
 from claims.models.ippools import EntrySource
 from claims.models.workloads import WorkloadKind
 from claims.networks import networks
-from pools.models import Cluster, Finding
+from claims.waves import waves
+from pools.models import Cluster, Finding, ImportEvent
 from pools.platform import database
 from pools.register.demo import demo
 
@@ -50,17 +57,23 @@ def steps() -> Iterator[demo.DemoStep]:
     yield demo.DemoStep(9, cluster, _claims)
     yield demo.DemoStep(2, cluster, _duplicates)
     yield demo.DemoStep(1, cluster, _owner)
+    yield demo.DemoStep(0.9, cluster, _import)
+    yield demo.DemoStep(0.8, cluster, _wave)
+    # After the sync runs: to them the cluster has no IPAMClaims, and no finding about one lasts.
+    yield demo.DemoStep(0.0005, cluster, _leaked_claim)
 
 
 def forget(cluster: Cluster) -> None:
     """Delete all VM networks of a cluster with their events."""
     ids = list(IPPool.objects.filter(cluster=cluster).values_list("pk", flat=True))
+    imports = list(VMImport.objects.filter(cluster=cluster).values_list("pk", flat=True))
     Workload.objects.filter(network__cluster=cluster).delete()
-    for model in (IPAMClaim, IPPool, Network, Membership):
+    for model in (Wave, VMImport, IPAMClaim, IPPool, Network, Membership):
         model.objects.filter(cluster=cluster).delete()
     with pgtrigger.ignore():
         EntryEvent.objects.filter(ippool_id__in=ids).delete()
-        for event in (NetworkEvent, IPPoolEvent, IPAMClaimEvent, MembershipEvent):
+        ImportEvent.objects.filter(pgh_obj_id__in=imports).delete()
+        for event in (NetworkEvent, IPPoolEvent, IPAMClaimEvent, MembershipEvent, WaveEvent):
             event.objects.filter(cluster_id=cluster.pk).delete()
 
 
@@ -177,13 +190,17 @@ def _claims(cluster: Cluster) -> None:
     leaked.finalizers = ["kubevirt.io/persistent-ipam"]
     rows = IPAMClaim.objects.bulk_create([*rows, failed, leaked])
     index.write(claims=rows)
+
+
+def _leaked_claim(cluster: Cluster) -> None:
+    leaked = IPAMClaim.objects.get(cluster=cluster, deleted_at__isnull=False)
     Finding.objects.create(
         cluster=cluster,
         kind=ipamclaim.KIND,
         code=findings.LEAKED,
         subject=str(leaked),
         message="Its VM is deleted; its finalizer keeps the claim.",
-        since=now,
+        since=database.now(),
     )
 
 
@@ -202,12 +219,46 @@ def _claim(network: Network, namespace: str, vm: str, mac: str) -> IPAMClaim:
         cluster=network.cluster,
         network=network,
         namespace=namespace,
-        name=f"{vm}.{network.name}",
+        name=f"{vm}.{network.name.replace('_', '-')}",
         interface="default",
         vm=vm,
         vm_uid=f"demo-vm-{vm}",
         mac=mac,
     )
+
+
+# As somebody brings it: a MAC address is twice in the file, an address outside of the network, a VM without one.
+_VMS = """\
+VM,Namespace,MAC,IP
+erp-01,shop,00:50:56:9a:10:01,10.128.2.11
+erp-02,shop,00:50:56:9a:10:02,10.128.2.12
+erp-03,shop,00:50:56:9a:10:03,10.128.2.13
+erp-db,shop,00:50:56:9a:10:04,10.129.2.14
+erp-test,shop,00:50:56:9a:10:03,10.128.2.15
+erp-old,shop,00:50:56:9a:10:06,
+"""
+
+
+def _import(cluster: Cluster) -> None:
+    """Add a draft of an import with bad rows."""
+    network = Network.objects.get(cluster=cluster, name=BLUE)
+    options = mapping.ImportOptions(cluster=cluster, network=network)
+    upload = drafts.Upload("file", io.BytesIO(_VMS.encode()), "erp.csv")
+    drafts.create(upload, options, author=demo.AUTHOR)
+
+
+def _wave(cluster: Cluster) -> None:
+    """Add a wave of registered VMs and of those of the import, which are not ready."""
+    wave = waves.create(
+        cluster,
+        "Saturday",
+        planned_at=database.now() + timedelta(days=3),
+        note="The web shop and its ERP move together.",
+        author=demo.AUTHOR,
+    )
+    names = [("shop", _vm(number)) for number in range(1, 6)]
+    waves.add(wave.pk, names, author=demo.AUTHOR)
+    waves.add_import(wave.pk, VMImport.objects.filter(cluster=cluster).get(), author=demo.AUTHOR)
 
 
 def _owner(cluster: Cluster) -> None:

@@ -43,8 +43,8 @@ def vm_manifest(
     except DeclinedError as declined:
         if declined.code in _ABSENT:
             not_found = errors.NotFound(
-                f"Neither a MAC entry nor an IPAMClaim of {network.name} has addresses for"
-                f" {namespace}/{vm}."
+                f"{namespace}/{vm} has no address in {network.name} yet; the manifest appears once"
+                " there is one."
             )
             not_found.code = "no_entry"
             raise not_found from declined

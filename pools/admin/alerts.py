@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -9,17 +11,19 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Func, Model, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.models import Alert, Delivery
+from pools.admin.clusters import field as cluster_fields
+from pools.models import Alert, Cluster, Delivery, Drift, Environment, Pool, WebhookTarget
 from pools.models.alerts import Level
 from pools.platform import database
-from pools.platform.admin import columns, display, filters, large_tables, lists, pages
+from pools.platform.admin import columns, display, filters, large_tables, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -80,20 +84,49 @@ def _acknowledge(request: HttpRequest, alert: Alert) -> HttpResponse:
     form = AcknowledgeForm(request.POST)
     if not form.is_valid():
         return _page(request, alert, form)
-    cleaned_data = form.cleaned_data
-    duration = cleaned_data["duration"]
-    others = open_alerts.same_cause(alert) if cleaned_data["same_cause"] else ()
+    others = open_alerts.same_cause(alert) if form.cleaned_data["same_cause"] else ()
+    _acknowledge_all(request, (alert, *others), form)
+    return HttpResponseRedirect(display.url_of(alert))
+
+
+def acknowledge_selected(request: HttpRequest) -> HttpResponse:
+    """Ask for the reason, and acknowledge the open alerts of the parameter `id`, at most MOST."""
+    ids = [lists.parse_id(text) for text in request.GET.getlist("id")[:MOST]]
+    alerts = list(open_alerts.open_alerts().filter(pk__in=ids, acknowledged_at=None))
+    form = AcknowledgeForm(request.POST if request.method == "POST" else None)
+    del form.fields["same_cause"]
+    if request.method == "POST" and form.is_valid():
+        _acknowledge_all(request, alerts, form)
+        return HttpResponseRedirect(lists.list_url(request, LIST))
+    title = ngettext("Acknowledge %(count)s alert", "Acknowledge %(count)s alerts", len(alerts)) % {
+        "count": len(alerts)
+    }
+    return pages.form_page(
+        request,
+        Alert,
+        form,
+        title=title,
+        intro="; ".join(alert.title for alert in alerts),
+        button=gettext("Acknowledge"),
+        back=lists.list_url(request, LIST),
+    )
+
+
+def _acknowledge_all(request: HttpRequest, alerts: Sequence[Alert], form: AcknowledgeForm) -> None:
+    duration = form.cleaned_data["duration"]
     with pages.errors_as_messages(request), transaction.atomic():
         until = database.now() + duration if duration else None
-        for row in (alert, *others):
+        for alert in alerts:
             open_alerts.acknowledge(
-                row,
+                alert,
                 by=request.user.get_username(),
-                reason=cleaned_data["reason"],
+                reason=form.cleaned_data["reason"],
                 until=until,
             )
-        messages.success(request, gettext("The alert was acknowledged."))
-    return HttpResponseRedirect(display.url_of(alert))
+        messages.success(
+            request,
+            ngettext("The alert was acknowledged.", "The alerts were acknowledged.", len(alerts)),
+        )
 
 
 def _page(
@@ -141,20 +174,73 @@ def _code_choices(_request: HttpRequest) -> list[tuple[str, str]]:
     return [(code, registry.words(code)) for code in sorted(registry.codes())]
 
 
+_MODELS: dict[str, type[Model]] = {
+    "cluster": Cluster,
+    "pool": Pool,
+    "environment": Environment,
+    "drift": Drift,
+    "webhook": WebhookTarget,
+}
+_PARTS_OF_CLUSTERS = ("pool", "drift", "environment")  # kinds with a `cluster`
+
+
+def _subject_of(alert: Alert) -> tuple[str, int]:
+    """Return the kind and the id of the subject: those of `pool/7/ipv4` are pool and 7."""
+    kind, _slash, rest = alert.subject.partition("/")
+    return kind, lists.parse_id(rest.partition("/")[0])
+
+
+def _object(alert: Any) -> SafeString | str:
+    if alert.object:
+        return display.row_link(alert.object)
+    return display.link(alert.url, gettext("Show")) if alert.url else display.DASH
+
+
+def _cluster(alert: Any) -> SafeString | str:
+    return display.row_link(alert.cluster) if alert.cluster else display.DASH
+
+
+def _of_cluster(_request: HttpRequest, rows: QuerySet[Alert], value: str) -> QuerySet[Alert]:
+    key = lists.parse_id(value)
+    condition = Q(subject=f"cluster/{key}") | Q(subject__startswith=f"cluster/{key}/")
+    for kind in _PARTS_OF_CLUSTERS:
+        parts: Any = _MODELS[kind]._default_manager
+        texts = parts.filter(cluster=key).values_list(Cast("pk", TextField()))
+        condition |= Q(subject__startswith=f"{kind}/", subject_id__in=texts)
+    subject_id = Func(
+        "subject", Value("/"), Value(2), function="split_part", output_field=TextField()
+    )
+    return rows.alias(subject_id=subject_id).filter(condition)
+
+
+def _if_permitted(request: HttpRequest, row: Any) -> Any:
+    """Return the row; None if the user may not view it."""
+    if row is None or not request.user.has_perm(f"pools.view_{row._meta.model_name}"):
+        return None
+    return row
+
+
+def _acknowledge_link(alert: Alert) -> SafeString | str:
+    if not alert.is_open or alert.is_acknowledged:
+        return ""
+    url = reverse("admin:pools_alert_acknowledge_selected", query={"id": alert.pk})
+    return display.link(url, gettext("Acknowledge"))
+
+
 @admin.register(Alert)
 class AlertAdmin(lists.ListAdmin[Alert]):
     list_display = (
-        columns.state("level", _("level")),
+        columns.state("level", _("level"), ordering=open_alerts.SEVERITY),
         columns.link("title", _("alert")),
-        Column("code", _("condition"), lambda alert: registry.words(alert.code)),
-        columns.timestamp("since", _("since")),
-        Column("ended_at", _("ended"), _end),
-        Column(
-            "subject",
-            _("subject"),
-            lambda alert: display.link(alert.url, gettext("Show")) if alert.url else display.DASH,
-        ),
+        Column("cluster", _("cluster"), _cluster),
+        Column("subject", _("object"), _object, ordering="subject"),
+        columns.timestamp("since", _("since"), ordering="since"),
+        Column("ended_at", _("ended"), _end, ordering="ended_at"),
         Column("runbook", _("runbook"), _runbook),
+        Column("acknowledge", _("acknowledge"), _acknowledge_link),
+    )
+    more_columns = (
+        Column("code", _("condition"), lambda alert: registry.words(alert.code), ordering="code"),
     )
     list_filter = (
         filters.by_condition(
@@ -166,6 +252,7 @@ class AlertAdmin(lists.ListAdmin[Alert]):
                 "false": (_("ended"), Q(ended_at__isnull=False)),
             },
         ),
+        related.by_row(_("cluster"), "cluster", cluster_fields.CLUSTERS, _of_cluster),
         filters.by_value(_("level"), "level", Level),
         filters.by_value(_("condition"), "code", _code_choices),
     )
@@ -178,6 +265,28 @@ class AlertAdmin(lists.ListAdmin[Alert]):
     # Open alerts first, by severity; then ended ones, the newest first.
     ordering = (F("ended_at").desc(nulls_first=True), open_alerts.SEVERITY, "-id")
     list_before_template = "cadastre/alerts_intro.html"
+    empty_text = _(
+        "No alerts. An alert opens within 30 seconds of its cause, and ends when the cause "
+        "is resolved."
+    )
+    list_pages = (
+        Page(
+            "acknowledge_selected",
+            acknowledge_selected,
+            "pools.view_alert",
+            "pools.change_alert",
+            path="acknowledge",
+        ),
+    )
+    actions = (
+        lists.action(
+            "acknowledge",
+            _("Acknowledge"),
+            "admin:pools_alert_acknowledge_selected",
+            "pools.change_alert",
+            most=MOST,
+        ),
+    )
     row_pages = (
         Page("change", _page),
         Page("acknowledge", _acknowledge, "pools.view_alert", "pools.change_alert"),
@@ -186,4 +295,36 @@ class AlertAdmin(lists.ListAdmin[Alert]):
     )
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        return scheduler_context()
+        context = scheduler_context()
+        if context["awaited"]:
+            context["empty_text"] = gettext(
+                "Conditions have not been evaluated yet: that happens every 30 seconds."
+            )
+        return context
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        shown = super().get_list_display(request)
+        may_change = request.user.has_perm("pools.change_alert")
+        return tuple(
+            column
+            for column in shown
+            if may_change or getattr(column, "__name__", "") != "acknowledge"
+        )
+
+    def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
+        ids: dict[str, set[int]] = defaultdict(set)
+        for row in rows:
+            kind, key = _subject_of(row)
+            ids[kind].add(key)
+        objects: dict[tuple[str, int], Any] = {}
+        for kind, model in _MODELS.items():
+            if ids[kind]:
+                named: Any = model._default_manager.filter(pk__in=ids[kind])
+                if kind in _PARTS_OF_CLUSTERS:
+                    named = named.select_related("cluster")
+                objects |= {(kind, row.pk): row for row in named}
+        for row in rows:
+            subject = objects.get(_subject_of(row))
+            row.object = _if_permitted(request, subject)
+            cluster = subject if isinstance(subject, Cluster) else getattr(subject, "cluster", None)
+            row.cluster = _if_permitted(request, cluster)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pools.platform.admin import pages
+from pools.platform.admin import menu, pages
 from pools.platform.conditions import registry
 
 START = "README"
@@ -52,7 +52,7 @@ def runbook_view(request: HttpRequest, runbook: str) -> HttpResponse:
 
 def chapter_url(request: HttpRequest) -> str:
     """Return the URL of the chapter about a page; that of the start if there is none."""
-    return reverse("admin:documentation", args=[pages.chapter_of_page(request.path) or START])
+    return reverse("admin:documentation", args=[menu.chapter_of_page(request.path) or START])
 
 
 def _read(name: str) -> str:

@@ -63,8 +63,8 @@ _LABELS = {
     "instance.allocation_failed": _("instance allocation failed"),
     "node.enrolled": _("node enrolled"),
     "node.enrollment_failed": _("node enrollment failed"),
-    "env.ipv4_addon_enabled": _("IPv4 add-on enabled"),
-    "env.ipv4_addon_failed": _("IPv4 add-on failed"),
+    "env.ipv4_addon_enabled": _("Public IPv4 allocated"),
+    "env.ipv4_addon_failed": _("Public IPv4 allocation failed"),
     "pool.cidr_added": _("CIDR added"),
     "pool.cidr_changed": _("CIDR changed"),
     "pool.cidr_removed": _("CIDR removed"),
@@ -270,6 +270,7 @@ class EventAdmin(lists.ListAdmin[Event]):
     search = staticmethod(_search)
     ordering = ("-id",)
     list_before_template = "cadastre/events_intro.html"
+    empty_text = _("No events yet. Every change of the register is recorded here.")
     row_pages = (
         Page("change", _event_page),
         Page("history", lambda _request, event: HttpResponseRedirect(display.url_of(event))),

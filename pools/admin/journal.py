@@ -97,7 +97,7 @@ def delete(request: HttpRequest, note_id: int) -> HttpResponse:
         row,
         title=gettext("Delete this note?"),
         effects=[entry.text],
-        button=gettext("Yes, delete it"),
+        button=gettext("Delete"),
         back=url_of(row),
     )
 

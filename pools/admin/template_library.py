@@ -9,7 +9,7 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from pools.admin import documentation, events, find, journal
@@ -17,7 +17,7 @@ from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.clusters import recovery_mode
 from pools.models import Block, Event
-from pools.platform.admin import attributes, display, lists, pages, preferences, search_text
+from pools.platform.admin import attributes, display, lists, menu, pages, preferences, search_text
 from pools.register import usage
 
 SHOWN_CLUSTERS = 5
@@ -55,6 +55,7 @@ register = template.Library()
 
 register.filter("num", display.number)
 register.filter("digits", display.digits)
+register.filter("size", display.size)
 register.filter("mono", display.address)
 register.filter("plain", display.plain_cidr)
 register.filter("find_link", display.address_link)
@@ -76,7 +77,7 @@ register.filter("drift_state", drift.state)
 register.filter("event_type", events.type_label)
 register.filter("capitalized", pages.capitalize)
 register.filter("sentence", pages.sentence)
-register.filter("menu_entry", pages.menu_entry)
+register.filter("menu_title", menu.menu_title)
 register.filter("journal_kind", journal.kind_label)
 register.filter("tags", attributes.show_tags)
 register.inclusion_tag("cadastre/list_rows.html", name="list_table")(lists.table)
@@ -86,6 +87,12 @@ register.inclusion_tag("cadastre/list_rows.html", name="list_table")(lists.table
 def recovery(context: template.Context) -> Banner | None:
     """Return the recovery-mode banner; None outside recovery mode."""
     return banner(context.get("request"))
+
+
+@register.simple_tag(takes_context=True)
+def page_path(context: template.Context) -> menu.PagePath:
+    """Return the path to this page from the menu, and its heading."""
+    return menu.path_to(context.flatten(), context["request"])
 
 
 @register.inclusion_tag("cadastre/list_tools.html", takes_context=True)
@@ -123,10 +130,34 @@ def journal_of(context: template.Context, row: Any) -> dict[str, Any]:
     return journal.context(context["request"], row)
 
 
-@register.inclusion_tag("cadastre/attributes.html", name="attributes")
-def attributes_of(row: Any) -> dict[str, Any]:
-    """Show the owner, the tags and the custom fields of an object."""
-    return {"facts": attributes.facts(row)}
+@register.inclusion_tag("cadastre/attributes.html", takes_context=True, name="attributes")
+def attributes_of(
+    context: template.Context, row: Any, may_change: bool | None = None
+) -> dict[str, Any]:
+    """Show the description, owner, tags and custom fields of an object, and a pencil that opens them in place.
+
+    Without `may_change` the permission of the model decides about the pencil.
+    """
+    meta = row._meta
+    if may_change is None:
+        may_change = context["user"].has_perm(f"{meta.app_label}.change_{meta.model_name}")
+    facts, empty = attributes.facts(row)
+    edit = reverse(f"admin:{meta.app_label}_{meta.model_name}_edit", args=[row.pk])
+    return {"facts": facts, "empty": ", ".join(empty), "edit": edit if may_change else ""}
+
+
+@register.simple_block_tag(takes_context=True)
+def tab(context: template.Context, content: str, name: str, title: str) -> SafeString | str:
+    """Show a part of an object's page as a tab of unfold's kind, which `#name` opens; an empty part is left out.
+
+    Without scripts all parts are shown, one below the other.
+    """
+    if not content.strip():
+        return ""
+    context["object_tabs"].append({"title": title, "inline": name, "has_permission": True})
+    return format_html(
+        '<div class="cad-tab" id="{0}" x-show="activeTab == \'{0}\'">{1}</div>', name, content
+    )
 
 
 @register.filter

@@ -10,7 +10,8 @@ from pools.cilium.node_status import FAMILIES, NodeStatus
 from pools.cilium.pod_pools import PodPools
 from pools.core import addresses, errors, redaction
 from pools.core.cilium import ciliumnode
-from pools.models import ObservedObject
+from pools.models import Block, ObservedObject
+from pools.models.blocks import BlockState
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,32 @@ def list_nodes(
         if demand is None
         else _node_addresses(next(statuses))
         for row, demand, problem in read
+    ]
+
+
+def list_registered_nodes(
+    cluster_id: int, *, after: str = "", limit: int = 100, name: str = ""
+) -> list[NodeAddresses]:
+    """Return up to `limit` nodes that hold blocks of a cluster's pools, by name, without what they request."""
+    blocks = Block.objects.filter(
+        pool__cluster=cluster_id, state=BlockState.HELD, holder_kind=node_status.HOLDER
+    )
+    blocks = blocks.filter(holder_id=name) if name else blocks.filter(holder_id__gt=after)
+    names = list(
+        blocks.order_by("holder_id").values_list("holder_id", flat=True).distinct()[:limit]
+    )
+    cidrs: dict[str, dict[str, list[addresses.Network]]] = {holder: {} for holder in names}
+    rows = blocks.filter(holder_id__in=names).order_by("pool__name", "cidr")
+    for holder, pool, cidr in rows.values_list("holder_id", "pool__name", "cidr"):
+        cidrs[holder].setdefault(pool, []).append(cidr)
+    return [
+        NodeAddresses(
+            holder,
+            "",
+            tuple(PoolDemand(pool, {}, {}, {}, tuple(held)) for pool, held in by_pool.items()),
+            *((), (), (), "", ""),
+        )
+        for holder, by_pool in cidrs.items()
     ]
 
 

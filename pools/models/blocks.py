@@ -16,10 +16,10 @@ class BlockState(models.TextChoices):
     """The state of a block."""
 
     AVAILABLE = "available", _("available")  # in the allocator's window, ready for allocation
-    HELD = "held", _("held")  # belongs to its holder until its release
+    HELD = "held", _("allocated")  # belongs to its holder until its release
     COOLING = (
         "cooling",
-        _("cooling"),
+        _("in cooldown"),
     )  # released; other holders cannot get it before `available_from`
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from ipaddress import IPv6Network
 from typing import Any
 
 from django.db import IntegrityError
-from django.db.models import Max, Q
+from django.db.models import Count, Max, Q
 
-from pools.core import addresses, blocks, errors
+from pools.core import addresses, block_fields, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.models.blocks import LIVE, BlockState
@@ -69,11 +70,25 @@ def _live(rows: Any) -> Any:
     return rows.filter(state__in=LIVE).exclude(cooled)
 
 
+def cooldown_left(rows: Any) -> tuple[int, datetime | None]:
+    """Return how many of these blocks are in cooldown, and until when the last one is."""
+    cooling = _live(rows).filter(state=BlockState.COOLING)
+    values = cooling.aggregate(count=Count("pk"), until=Max("available_from"))
+    return values["count"], values["until"]
+
+
 def refuse_in_use(rows: Any, subject: str, error: type[errors.Conflict]) -> None:
     """Raise the error with the count and the first holders if some of these blocks are in use."""
     count = _live(rows).count()
     if not count:
         return
+    cooling, until = cooldown_left(rows)
+    if cooling == count:
+        blocks = "1 block" if count == 1 else f"{count} blocks"
+        raise error(
+            f"{subject} has {blocks} in cooldown until {block_fields.format_time(until)}, "
+            "and none that is held. End the cooldown, or wait."
+        )
     first = [
         f"{block.holder_kind} {block.holder_id} ({block.cidr}, {block.state})"
         for block in _live(rows).order_by("cidr")[:FIRST_HOLDERS]

@@ -29,6 +29,9 @@ FIELDS = ("mask_size_v4", "mask_size_v6", "allow_first_ip", "allow_last_ip")  # 
 LARGE = 50_000  # blocks in use; for larger pools, lists show the worker's last count
 
 
+_COUNTS = ("capacity", "held", "cooling", "reserved", "pending")
+
+
 @dataclass(frozen=True)
 class Usage:
     """Counts of blocks; `reserved` blocks are withheld and not in use.
@@ -70,6 +73,11 @@ class Usage:
         """The ratio in whole per cent, rounded down, so that only an exhausted pool has 100."""
         allocatable = self.used + self.free
         return 100 * self.used // allocatable if allocatable else 100 * (not self.waits_for_cluster)
+
+    def times(self, size: int) -> Usage:
+        """Return the counts of addresses, or of blocks of another size, of which a block has `size`."""
+        counts = {name: size * getattr(self, name) for name in _COUNTS}
+        return replace(self, **counts)
 
     @property
     def is_nearly_full(self) -> bool:

@@ -51,6 +51,37 @@ document.addEventListener("click", (event) => {
   if (time && !time.closest("a")) [time.textContent, time.title] = [time.title, time.textContent];
 });
 
+// The tab that has what the address names behind "#"; unfold's getCurrentTab knows its forms only.
+function tabOfFragment() {
+  const target = document.getElementById(location.hash.slice(1));
+  const tab = target?.closest(".cad-tab");
+  if (tab && tab !== target) setTimeout(() => target.scrollIntoView()); // when the tab is shown
+  return tab?.id ?? "general";
+}
+
+function markTab(name) {
+  const tabs = document.querySelector("#tabs-items");
+  tabs?.setAttribute("aria-label", gettext("Sections of this page"));
+  tabs?.querySelectorAll("a").forEach((link) => {
+    if (link.hash === `#${name}`) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  });
+}
+
+// The menus of lists and objects: Escape and a click elsewhere close a menu.
+document.addEventListener("click", (event) => {
+  document.querySelectorAll(".cad-tool[open]").forEach((menu) => {
+    if (!menu.contains(event.target)) menu.open = false;
+  });
+});
+
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && event.target.closest(".cad-tool[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
 function addSkipLink() {
   const link = document.createElement("a");
   link.href = "#content";

@@ -1,4 +1,4 @@
-// The menus of a list: move columns up and down; Escape and a click elsewhere close a menu.
+// The menus of a list: move columns up and down.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -8,16 +8,6 @@ document.addEventListener("DOMContentLoaded", () => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest(".cad-move button");
   if (button) moveColumn(button);
-  document.querySelectorAll(".cad-tool[open]").forEach((menu) => {
-    if (!menu.contains(event.target)) menu.open = false;
-  });
-});
-
-document.addEventListener("keydown", (event) => {
-  const menu = event.key === "Escape" && event.target.closest(".cad-tool[open]");
-  if (!menu) return;
-  menu.open = false;
-  menu.querySelector("summary").focus();
 });
 
 function moveColumn(button) {

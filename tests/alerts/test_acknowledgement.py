@@ -143,3 +143,41 @@ def test_the_page_acknowledges_with_the_alerts_of_the_same_cause() -> None:
     client.post(url, {"withdraw": "1"})
     alert.refresh_from_db()
     assert not alert.is_acknowledged
+
+
+def test_selected_alerts_are_acknowledged_together() -> None:
+    pools = [factories.pool("10.0.0.0/30") for _ in range(2)]
+    for pool in pools:
+        factories.drain(pool, env="shop")
+    evaluation.evaluate()
+    ids = list(Alert.objects.values_list("pk", flat=True))
+    url = reverse("admin:pools_alert_acknowledge_selected", query={"id": ids[:2]})
+    viewer, client = people.browser(["view_alert"]), people.browser(RIGHTS)
+    assert viewer.get(url).status_code == 403
+    assert viewer.post(url, {"reason": "x"}).status_code == 403
+    listed = reverse("admin:pools_alert_changelist")
+    single = reverse("admin:pools_alert_acknowledge_selected", query={"id": ids[0]})
+    assert single not in viewer.get(listed).content.decode()
+    assert single in client.get(listed).content.decode()
+    assert "cad-error" in client.post(url, {}).content.decode()
+    client.post(url, {"reason": "CIDR ordered", "duration": "4 hours"})
+    acknowledged = Alert.objects.filter(acknowledged_at__isnull=False)
+    assert set(acknowledged.values_list("pk", flat=True)) == set(ids[:2])
+    assert single not in client.get(listed).content.decode()
+
+
+def test_a_list_of_alerts_names_clusters_and_objects() -> None:
+    pools = [factories.pool("10.0.0.0/30", within=factories.cluster()) for _ in range(2)]
+    for pool in pools:
+        factories.drain(pool, env="shop")
+    evaluation.evaluate()
+    client = people.browser([*RIGHTS, "view_pool", "view_cluster"])
+    url = reverse("admin:pools_alert_changelist", query={"cluster": pools[0].cluster_id})
+    answer = client.get(url)
+    shown = answer.context["cl"].result_list
+    assert shown
+    assert {alert.cluster for alert in shown} == {pools[0].cluster}
+    assert str(pools[0]) in answer.content.decode()
+    assert str(pools[1]) not in answer.content.decode()
+    names = client.get(reverse("admin:pools_alert_changelist")).content.decode()
+    assert str(pools[1]) in names

@@ -102,7 +102,7 @@ def test_every_alert_of_the_demo_leads_to_a_page() -> None:
     client = people.browser()
     for alert in Alert.objects.exclude(url=""):
         assert resolve(re.split("[?#]", alert.url)[0])
-        assert client.get(alert.url).status_code == 200, alert.url
+        assert client.get(alert.url, follow=True).status_code == 200, alert.url
         assert client.get(reverse("admin:pools_alert_change", args=[alert.pk])).status_code == 200
 
 

@@ -11,18 +11,36 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from pools.admin import documentation
-from pools.platform.admin import pages
+from pools.platform.admin import menu
 from tests import people
 
 pytestmark = pytest.mark.django_db
 
 
-def test_every_menu_entry_has_a_chapter_that_exists() -> None:
+def test_every_page_of_the_menu_has_a_chapter_that_exists() -> None:
     for group in settings.MENU:
         for item in group["items"]:
-            if item["url"].startswith("admin:"):
-                name = pages.chapter_of_page(f"{reverse(item['url'])}12/change/")
-                assert (settings.BASE_DIR / "docs" / f"{name}.md").is_file(), item["title"]
+            for page in (*item["pages"], *item["below"]):
+                if page["url"].startswith("admin:"):
+                    name = menu.chapter_of_page(f"{reverse(page['url'])}12/change/")
+                    assert (settings.BASE_DIR / "docs" / f"{name}.md").is_file(), page["title"]
+
+
+def test_the_menu_is_short() -> None:
+    assert len(settings.MENU) == 6
+    assert sum(len(group["items"]) for group in settings.MENU) <= 20
+
+
+def open_page(url: str, **of_user: bool) -> tuple[list[str], list[str]]:
+    """Return the items of the menu that a page is one of, and its tabs, the open one with a star."""
+    request = RequestFactory().get(url)
+    request.user = User(is_active=True, **of_user)
+    items = [item for group in menu.navigation(request) for item in group["items"]]
+    tabs = [tab for group in menu.tabs(request) for tab in group["items"]]
+    return (
+        [str(item["title"]) for item in items if item["active"]],
+        [f"{tab['title']}{'*' if tab['active'] else ''}" for tab in tabs],
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,15 +51,39 @@ def test_every_menu_entry_has_a_chapter_that_exists() -> None:
         ("pools_import_add", "", "how-to/import-vms"),
     ],
 )
-def test_pages_below_an_entry_belong_to_it(name: str, title: str, chapter: str) -> None:
-    """They are not in the menu: their entry is highlighted, and they have a title and a chapter of their own."""
+def test_pages_of_an_item_belong_to_it(name: str, title: str, chapter: str) -> None:
+    """Their item is highlighted, and they have a title and a chapter of their own."""
     url = reverse(f"admin:{name}")
-    assert pages.chapter_of_page(url) == chapter
-    assert pages.menu_entry(url).get("title", "") == title
-    request = RequestFactory().get(url)
-    request.user = User(is_superuser=True, is_active=True)
-    items = [item for group in pages.navigation(request) for item in group["items"]]
-    assert [str(item["title"]) for item in items if item["active"]] == ["Import"]
+    assert menu.chapter_of_page(url) == chapter
+    assert menu.menu_title(url) == title
+    active, tabs = open_page(url, is_superuser=True)
+    assert active == ["Import"]
+    shown = [
+        f"{tab}*" if tab == title else tab for tab in ("Import", "NetBox sources", "Import pools")
+    ]
+    assert tabs == (shown if title else [])
+
+
+def test_a_page_of_two_items_belongs_to_the_first() -> None:
+    active, tabs = open_page(reverse("admin:overlaps"), is_superuser=True)
+    assert active == ["Address plan"]
+    assert tabs[0] == "Address plan"
+    assert tabs[-1] == "Overlaps*"
+
+
+def test_an_item_leads_to_its_first_page_that_the_user_may_open() -> None:
+    request = RequestFactory().get("/admin/")
+    request.user = User.objects.create(username="nobody")
+    links = {
+        str(item["title"]): item["link"]
+        for group in menu.navigation(request)
+        for item in group["items"]
+    }
+    assert links == {
+        "Overview": "/admin/",
+        "Access": reverse("admin:knox_authtoken_changelist"),
+        "Settings": reverse("api:docs"),
+    }
 
 
 def test_a_page_links_its_chapter() -> None:

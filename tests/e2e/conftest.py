@@ -65,6 +65,11 @@ class Visit:
         assert answer.ok, f"{path}: {answer.status}"
         self.page.wait_for_load_state("networkidle")
 
+    def click_in_menu(self, name: str) -> None:
+        """Click a link of the menu *More* of an object's page."""
+        self.page.locator(".cad-object-head summary").click()
+        self.page.locator(".cad-menu").get_by_role("link", name=name, exact=True).click()
+
     def scrolls_sideways(self) -> bool:
         return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
 

@@ -1,4 +1,4 @@
-"""What the demo fleet lacks: a connected cluster, imports, a wave, a webhook, a check."""
+"""What the demo fleet lacks: a cluster that does not answer, committed imports, a webhook, a check."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ NODE = {
 def observed() -> dict[str, int]:
     """A connected cluster with differences, objects, a finding and runs; ids by their kinds."""
     cluster = Cluster.objects.get(name=demo.FRANKFURT)
+    for model in (SyncRun, ObservedObject, Drift, Connection):
+        model.objects.all().delete()
+    Finding.objects.exclude(kind="IPAMClaim").delete()
     Connection.objects.create(
         cluster=cluster, server="https://api.frankfurt.example:6443", mode="managed", sealed="",
         managed_resources=["pools", "pod-cidrs"], version="v1.33.2", identity="0f6b7c1e-1f0c-4d1c-9f2e",

@@ -64,7 +64,7 @@ def test_a_theme_that_was_chosen_goes_before_the_systems(visit: Visit) -> None:
 def _authorize(page: Any, token: str) -> None:
     page.get_by_role("button", name="Authorize").click()
     dialog = page.locator(".dialog-ux")
-    assert "Create a token under Administration > Tokens." in dialog.inner_text()
+    assert "Create a token under Access > Tokens." in dialog.inner_text()
     dialog.locator("input").last.fill(token)
     dialog.get_by_role("button", name="Apply credentials").last.click()
     dialog.get_by_role("button", name="Close").last.click()

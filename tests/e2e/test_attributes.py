@@ -52,7 +52,7 @@ def test_an_address_gets_a_dns_name(visit: Visit) -> None:
     page = visit.page
     block = Block.objects.filter(pool=_pool("vm-lab"), state="held").earliest("cidr")
     visit.open(f"/admin/pools/block/{block.pk}/change/")
-    page.get_by_role("link", name="DNS name", exact=True).click()
+    visit.click_in_menu("DNS name")
     field = page.get_by_label("DNS name")
     field.fill("web_1")
     page.get_by_role("button", name="Save", exact=True).click()

@@ -71,7 +71,7 @@ def test_a_cluster_is_connected_by_hand(visit: Visit, fake: FakeCluster) -> None
     page.get_by_role("button", name="Test connection").click()
     page.get_by_text("Connection test succeeded").wait_for()
     page.get_by_role("button", name="Connect", exact=True).click()
-    page.wait_for_url("**/change/")
+    page.wait_for_url("**/change/#connection")
     assert "never synced" in page.locator("#connection").inner_text()
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Resume").wait_for()

@@ -43,6 +43,7 @@ def test_then_and_now_show_all_columns(visit: Visit) -> None:
 def test_there_is_one_history_button(visit: Visit) -> None:
     for row in (Network.objects.first(), IPPool.objects.first()):
         visit.open(_page(row))
+        visit.page.locator(".cad-object-head summary").click()
         assert visit.page.get_by_role("link", name="History", exact=True).count() == 1
 
 

@@ -1,4 +1,4 @@
-"""The menu's groups fold, the daily part fits a laptop; each page leads to its chapter; alerts are acknowledged."""
+"""The menu fits a laptop, its items have tabs; each page leads to its chapter; alerts are acknowledged."""
 
 from __future__ import annotations
 
@@ -15,17 +15,25 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_daily_part_of_the_menu_is_in_sight_and_rare_groups_are_folded(visit: Visit) -> None:
+def test_the_menu_fits_a_laptop_and_its_items_have_tabs(visit: Visit) -> None:
     page = visit.page
     visit.open("/admin/")
-    for name in ("Overview", "Find", "Pools", "Blocks", "Clusters", "Networks", "MAC entries"):
-        box = page.locator("#nav-sidebar").get_by_role("link", name=name, exact=True).bounding_box()
+    menu = page.locator("#nav-sidebar")
+    for name in ("Overview", "Pools", "Clusters", "MAC entries", "Access", "Settings"):
+        box = menu.get_by_role("link", name=name, exact=True).bounding_box()
         assert box["y"] + box["height"] < 830, name
-    assert page.get_by_role("link", name="Tokens", exact=True).count() == 0
-    page.locator("summary", has_text="Administration").press("Enter")
-    page.get_by_role("link", name="Tokens", exact=True).click()
+    menu.get_by_role("link", name="Access", exact=True).click()
     page.wait_for_load_state("networkidle")
-    assert page.get_by_role("link", name="Tokens", exact=True).first.is_visible()
+    page.locator("#tabs-items").get_by_role("link", name="Tokens", exact=True).click()
+    page.wait_for_url("**/admin/knox/authtoken/")
+    assert page.locator("h1").inner_text().strip() == "Tokens"
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_tabs_fit_a_phone(visit: Visit) -> None:
+    visit.open("/admin/pools/finding/")
+    assert visit.page.get_by_role("link", name="Webhook decisions", exact=True).is_visible()
+    assert not visit.scrolls_sideways()
 
 
 @pytest.mark.parametrize("visit", [390, 1440], indirect=True)

@@ -53,6 +53,19 @@ def test_every_page_of_networks_fits(visit: Visit) -> None:
         assert not visit.scrolls_sideways(), path
 
 
+def test_fields_of_the_other_kind_are_hidden_and_rare_ones_are_folded(visit: Visit) -> None:
+    visit.open("/admin/claims/network/add/")
+    page = visit.page
+    shown = {kind: (kind == "udn", kind == "cudn") for kind in ("udn", "cudn")}
+    for kind, (namespace, namespaces) in shown.items():
+        page.select_option("select[name=kind]", value=kind)
+        assert page.locator("[name=namespace]").is_visible() == namespace, kind
+        assert page.locator("[name=namespaces]").is_visible() == namespaces, kind
+    assert not page.locator("[name=mtu]").is_visible()
+    page.locator("summary", has_text="Advanced").click()
+    assert page.locator("[name=mtu]").is_visible()
+
+
 def test_a_network_is_made(visit: Visit) -> None:
     worlds.cluster()
     visit.open("/admin/claims/network/add/")

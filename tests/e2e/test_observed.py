@@ -61,11 +61,11 @@ def test_what_a_cluster_uses_is_drawn_and_found(visit: Visit, scheme: str) -> No
 def test_a_cell_of_the_map_leads_to_its_part_and_to_find(visit: Visit) -> None:
     cluster = _observe()
     page = visit.page
-    visit.open(f"/admin/pools/cluster/{cluster.pk}/change/")
+    visit.open(f"/admin/pools/cluster/{cluster.pk}/change/#map")
     page.locator('a[aria-label^="10.96."]').first.click()
     page.wait_for_url("**/admin/find/**")
     page.get_by_role("heading", name="Used by clusters").wait_for()
-    visit.open(f"/admin/pools/cluster/{cluster.pk}/change/?map=192.168.1.0/24")
+    visit.open(f"/admin/pools/cluster/{cluster.pk}/change/?map=192.168.1.0/24#map")
     page.get_by_label("192.168.1.100").first.click()
     page.wait_for_url("**/admin/find/**")
     page.get_by_text("egress-prod").wait_for()

@@ -24,7 +24,6 @@ PATHS = (
     "/admin/pools/pool/{pool}/change/",
     "/admin/pools/pool/{pool}/edit/",
     "/admin/pools/pool/{pool}/allocate/",
-    "/admin/pools/pool/{pool}/yaml/",
     "/admin/pools/block/",
     "/admin/pools/environment/",
     "/admin/pools/allocationrequest/",
@@ -50,7 +49,7 @@ def test_every_page_fits_and_nothing_complains(visit: Visit) -> None:
 
 def test_the_map_is_walked_by_keyboard_and_zoomed(visit: Visit) -> None:
     pool = Pool.objects.get(name="instances", cluster__name=demo.FRANKFURT)
-    visit.open(f"/admin/pools/pool/{pool.pk}/change/")
+    visit.open(f"/admin/pools/pool/{pool.pk}/change/#map")
     page = visit.page
     assert page.locator(".cad-map [tabindex='0']").count() == 1
     page.locator(".cad-map [tabindex='0']").focus()
@@ -100,7 +99,7 @@ def test_filters_of_a_list(visit: Visit) -> None:
     visit.open("/admin/pools/block/")
     visit.page.get_by_text(re.compile(r"^\s*Filters")).first.click()
     visit.page.locator("select[name=state] + .select2").click()
-    visit.page.locator(".select2-results__option", has_text="cooling").click()
+    visit.page.locator(".select2-results__option", has_text="in cooldown").click()
     visit.page.get_by_role("button", name=re.compile("Apply")).click()
     visit.page.wait_for_url("**state=cooling**")
     assert visit.page.locator(".cad-state-cooling").count() == 44

@@ -166,6 +166,7 @@ def test_a_network_and_its_ippool_have_one_history(visit: Visit, blue: Network) 
     ippool = IPPool.objects.get(network=blue)
     for path in (f"/admin/claims/network/{blue.pk}/", f"/admin/claims/ippool/{ippool.pk}/"):
         visit.open(f"{path}change/")
+        visit.page.locator(".cad-object-head summary").click()
         buttons = visit.page.locator("main, #main, #content").first.get_by_role(
             "link", name="History", exact=True
         )

@@ -65,9 +65,6 @@ class Reader:
 
     def open_in_menu(self, name: str) -> None:
         link = self._page.locator(f'.cad-menu-item:has(span:text-is("{name}"))')
-        group = self._page.locator("details.cad-menu-group").filter(has=link)
-        if group.count() and not link.first.is_visible():
-            group.locator("summary").click()
         link.first.click()
         self._settle()
 
@@ -86,6 +83,13 @@ class Reader:
 
     def search(self, text: str) -> None:
         self._main.get_by_role("search").get_by_role("textbox").first.fill(text)
+
+    def find(self, text: str) -> None:
+        """Search with the field that each page has at its top."""
+        self._main.get_by_role("searchbox").first.fill(text)
+        self._page.keyboard.press("Enter")
+        self._page.wait_for_url("**/admin/find/**")
+        self._settle()
 
     def choose(self, option: str, field: str) -> None:
         self._field(field).select_option(label=option)
@@ -116,6 +120,7 @@ ACTIONS: tuple[tuple[str, Callable[..., None]], ...] = (
     (f"Open {_BOLD} in the menu", Reader.open_in_menu),
     (f"Enter {_TYPED} in {_BOLD}", Reader.enter),
     (f"Enter {_TYPED} in the search box", Reader.search),
+    (f"Search for {_TYPED} at the top of the page", Reader.find),
     (f"Choose {_BOLD} in {_BOLD}", Reader.choose),
     (f"Choose the file {_TYPED} in {_BOLD}", Reader.choose_file),
     (f"Click {_BOLD}", Reader.click),

@@ -86,7 +86,7 @@ def test_the_plan_of_an_object_lists_its_differences_and_decisions(cluster: Clus
 def test_an_empty_list_explains_itself(name: str) -> None:
     page = people.browser().get(reverse(f"admin:pools_{name}_changelist"))
     assert page.status_code == 200
-    assert "cad-note" in page.content.decode()
+    assert "cad-nothing" in page.content.decode()
 
 
 @pytest.mark.sample(3)

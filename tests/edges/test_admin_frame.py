@@ -16,40 +16,53 @@ from tests import factories, people
 pytestmark = pytest.mark.django_db
 
 
+def path_and_heading(page: str) -> str:
+    """Return the path of a page and its heading, of which there is one."""
+    headings = re.findall(r"<h1.*?</h1>", page, re.DOTALL)
+    path = re.search(r'<nav class="cad-path".*?</nav>', page, re.DOTALL)
+    assert len(headings) == 1, headings
+    assert path is not None
+    links = re.findall(r"<a [^>]*>(.*?)</a>", path[0])
+    return " > ".join([*links, " ".join(re.sub(r"<[^>]+>", " ", headings[0]).split())])
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
-    ("name", "group", "title"),
+    ("name", "item", "title"),
     [
-        ("pools_pool", "Address space", "Pools"),
-        ("pools_block", "Address space", "Blocks"),
-        ("pools_allocationrequest", "Address space", "Requests"),
-        ("pools_cluster", "Clusters", "Clusters"),
-        ("pools_leak", "Operations", "Leaks"),
-        ("auth_user", "Administration", "Users"),
-        ("knox_authtoken", "Administration", "Tokens"),
+        ("pools_pool", "", "Pools"),
+        ("pools_block", "", "Blocks"),
+        ("pools_allocationrequest", "Alerts", "Requests"),
+        ("pools_cluster", "", "Clusters"),
+        ("pools_leak", "Alerts", "Leaks"),
+        ("auth_user", "Access", "Users"),
+        ("knox_authtoken", "Access", "Tokens"),
     ],
 )
-def test_a_list_is_called_as_in_the_menu(name: str, group: str, title: str) -> None:
+def test_a_list_is_called_as_in_the_menu(name: str, item: str, title: str) -> None:
     page = people.browser().get(reverse(f"admin:{name}_changelist")).content.decode()
     match = re.search(r"<title>\s*(.*?)\s*</title>", page, re.DOTALL)
     assert match is not None
     assert match[1] == f"{title} | Cadastre"
-    heading = re.search(r"<h1.*?</h1>", page, re.DOTALL)
-    assert heading is not None
-    assert f">{group}</span>" in heading[0]
-    assert re.search(rf">\s*{title}\s*</a", heading[0])
+    assert path_and_heading(page) == (f"{item} > {title}" if item else title)
 
 
 @pytest.mark.parametrize(
     ("name", "heading"),
-    [("plan", "Address space > Address plan"), ("nodes", "Clusters > Nodes"), ("find", "Find")],
+    [("plan", "Address plan"), ("overlaps", "Address plan > Overlaps"), ("find", "Find")],
 )
-def test_a_page_stands_in_its_group_of_the_menu(name: str, heading: str) -> None:
+def test_a_page_stands_in_its_item_of_the_menu(name: str, heading: str) -> None:
     page = people.browser().get(reverse(f"admin:{name}")).content.decode()
-    shown = re.search(r"<h1.*?</h1>", page, re.DOTALL)
-    assert shown is not None
-    words = re.sub(r"<[^>]+>", " ", shown[0].replace("chevron_right", ">"))
-    assert " ".join(words.split()) == heading
+    assert path_and_heading(page) == heading
+
+
+def test_the_page_of_an_action_has_its_heading_below_the_path_to_the_row() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    browser = people.browser()
+    page = browser.get(reverse("admin:pools_pool_change", args=[pool.pk])).content.decode()
+    assert path_and_heading(page) == f"Pools > {pool}"
+    page = browser.get(reverse("admin:pools_pool_edit", args=[pool.pk])).content.decode()
+    assert path_and_heading(page) == f"Pools > {pool} > Edit {pool.name}"
 
 
 @pytest.mark.parametrize(
@@ -78,9 +91,9 @@ def test_the_filters_that_hold_are_told() -> None:
     page = people.browser().get(url).content.decode()
     chips = dict(re.findall(r'<a class="cad-chip" href="([^"]*)"[^>]*>(.*?) <span', page))
     assert chips["?state=held"] == f"pool: {pool.cluster.name}/{pool.name}"
-    assert chips[f"?pool={pool.pk}"] == "state: held"
+    assert chips[f"?pool={pool.pk}"] == "state: allocated"
     assert sorted(chips.values()) == sorted(
-        ["state: held", f"pool: {pool.cluster.name}/{pool.name}"]
+        ["state: allocated", f"pool: {pool.cluster.name}/{pool.name}"]
     )
     empty = people.browser().get(reverse("admin:pools_block_changelist")).content.decode()
     assert "cad-chip" not in empty

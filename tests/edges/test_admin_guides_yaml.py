@@ -21,7 +21,7 @@ BY = events.Author("tester", "command")
 
 
 def _page(pool_id: int, **query: object) -> str:
-    url = reverse("admin:pools_pool_yaml", args=[pool_id], query=query)
+    url = reverse("admin:pools_pool_change", args=[pool_id], query=query)
     return html.unescape(people.browser().get(url).content.decode())
 
 

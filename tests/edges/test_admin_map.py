@@ -91,8 +91,8 @@ def test_the_name_of_a_cell_of_one_block_has_its_holder() -> None:
         "s2": UsedBlocks(cooling=1, holder="node n-2"),
     }
     cells = build("10.0.0.0/16", 24, **used).cells
-    assert cells[1].name == "10.0.1.0/24: held by node n-1"
-    assert cells[2].name == "10.0.2.0/24: cooling, last held by node n-2"
+    assert cells[1].name == "10.0.1.0/24: allocated to node n-1"
+    assert cells[2].name == "10.0.2.0/24: in cooldown, last held by node n-2"
 
 
 def test_a_network_address_is_no_cell_of_the_capacity() -> None:
@@ -104,7 +104,7 @@ def test_a_mixed_cell_is_drawn_by_share_and_named_by_counts() -> None:
     view = build("10.0.0.0/16", 32, "10.0.0.0-10.0.0.15", s0=UsedBlocks(held=30, cooling=2))
     cell = view.cells[0]
     assert (cell.kind, cell.capacity) == ("mixed", 63)
-    assert cell.name == "10.0.0.0/26: 30 held, 2 cooling, 15 reserved, 16 free"
+    assert cell.name == "10.0.0.0/26: 30 allocated, 2 in cooldown, 15 reserved, 16 free"
     drawn = maps.svg(view, href=lambda _cell: "")
     assert all(f'class="m-{state}"' in drawn for state in maps.STATES)
 

@@ -57,7 +57,7 @@ def pages_of_rows() -> list[str]:
         )
     ]
     pool = Pool.objects.get(name="yellow-pool")
-    names = ("edit", "delete", "allocate", "reserve", "add_cidr", "yaml")
+    names = ("edit", "delete", "allocate", "reserve", "add_cidr")
     result += [reverse(f"admin:pools_pool_{name}", args=[pool.pk]) for name in names]
     ranged = pool.reserved_ranges.get()
     result.append(reverse("admin:pools_pool_unreserve", args=[pool.pk, ranged.pk]))

@@ -92,7 +92,7 @@ def test_find_tells_everything_of_an_address() -> None:
     assert "No results for 10.9.9.9" in find_page("10.9.9.9")
     assert "Previous allocations" in find_page("vm-before")
     assert pool.name in find_page(pool.name)
-    assert "did you mean 10.0.0.0/24" in find_page("10.0.0.7/24")
+    assert "host bits ignored" in find_page("10.0.0.7/24")
 
 
 @pytest.mark.sample(6)

@@ -7,15 +7,23 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
+from claims.models import Decision, IPAMClaim, VMImport, Wave
+from claims.waves import readiness
+from pools.core import holders
 from pools.models import (
     AllocationRequest,
     Block,
     BlockEvent,
+    CIDRMigration,
     Cluster,
+    Connection,
     DNSName,
+    Drift,
     Environment,
     Event,
+    Finding,
     ObservedCIDR,
+    ObservedObject,
     Pool,
     ReservedRange,
 )
@@ -54,7 +62,43 @@ def test_what_it_has() -> None:
     assert AllocationRequest.objects.get().state == "pending"
     assert Pool.objects.filter(tags__contains=["production"]).exclude(owner="").count() == 3
     assert DNSName.objects.count() == 2
-    assert ObservedCIDR.objects.count() == 15
+    assert ObservedCIDR.objects.filter(kind="Node").count() > 100
+
+
+@pytest.mark.exhaustive
+def test_its_clusters_were_synced() -> None:
+    """The handlers of the engine have read manifests, and say of them what they say of any cluster's."""
+    command()
+    for connection in Connection.objects.all():
+        assert (connection.paused, connection.error_code) == (True, "")
+        assert connection.cluster.runs.count() == 3
+    codes = set(Finding.objects.values_list("code", flat=True))
+    assert {"ciliumnode_without_node", "pod_cidr_overlap"} <= codes
+    drift = Drift.objects.get()
+    assert (drift.name, drift.path, drift.managers) == (
+        "yellow-pool",
+        "spec.ipv4.cidrs",
+        ["kubectl-edit"],
+    )
+    assert ObservedObject.objects.filter(kind="CiliumNode").count() > 100
+    assert set(Decision.objects.values_list("code", flat=True)) == {"patched", "no_entry"}
+    migration = CIDRMigration.objects.get()
+    assert (str(migration.cidr), migration.ended_at) == ("10.50.0.0/20", None)
+    vm_import = VMImport.objects.get()
+    assert vm_import.status == "drafted"
+    assert vm_import.counts["new"] == vm_import.counts["conflict"] == 2
+    machines = readiness.wave_readiness(Wave.objects.get()).machines
+    assert {not machine.reasons for machine in machines} == {True, False}
+
+
+@pytest.mark.exhaustive
+def test_names_are_those_that_kubernetes_accepts() -> None:
+    command()
+    objects = [*IPAMClaim.objects.values_list("namespace", "name")]
+    objects += ObservedObject.objects.values_list("namespace", "name")
+    for namespace, name in objects:
+        assert holders.parse_name(name) == name
+        assert not namespace or holders.parse_name(namespace) == namespace
 
 
 @pytest.mark.exhaustive

@@ -216,7 +216,7 @@ def test_pages(history_fleet: dict[str, Any]) -> None:
         ({"q": "a"}, "released"),
         ({"at": then}, "CIDR added"),
         ({"q": "10.0.0.1", "at": FUTURE}, "future"),
-        ({"q": "nobody"}, "No events that you may see."),
+        ({"q": "nobody"}, "No events found."),
         ({"kind": "pool", "object": history_fleet["pool"].pk}, "pool created"),
     ):
         page = client.get(url, query)

@@ -14,9 +14,10 @@ pytestmark = pytest.mark.django_db
 def test_it_has_leaks_of_instances() -> None:
     assert demo.load()
     assert set(detection.confirmed_leaks().values_list("holder_kind", "cluster__name")) == {
-        ("instance", demo.FRANKFURT)
+        ("instance", demo.FRANKFURT),
+        ("node", demo.FRANKFURT),  # a CiliumNode without its Node
     }
-    assert detection.confirmed_leaks().count() == 3
+    assert detection.confirmed_leaks().count() == 4
     assert not detection.suspected_leaks().exists()
     demo.clear()
     assert not Leak.objects.exists()

@@ -175,20 +175,19 @@ def test_addresses_of_a_host_in_several_columns_are_rows() -> None:
 
 
 SECOND = {
-    "description": "IP,Description,Purpose\n10.0.0.1,web,mail\n10.0.0.2,same,Same\n",
-    "prefix": "Address space,Purpose,Address range\n10.72.0.0/16,x,10.72.1.0/24\n",
-    "Infoblox": "header-network,address,netmask,comment,EA-Name\nnetwork,10.0.0.0,24,a,b\n",
+    "Purpose": "IP,Description,Purpose\n10.0.0.1,web,mail\n10.0.0.2,same,Same\n",
+    "Address space": "Address space,Purpose,Address range\n10.72.0.0/16,x,10.72.1.0/24\n",
+    "EA-Name": "header-network,address,netmask,comment,EA-Name\nnetwork,10.0.0.0,24,a,b\n",
 }
 
 
-@pytest.mark.parametrize(("content", "column"), zip(SECOND.values(), ("Purpose", "Address space", "EA-Name"), strict=True), ids=SECOND)  # fmt: skip
+@pytest.mark.parametrize(("column", "content"), SECOND.items(), ids=SECOND)
 def test_a_second_column_of_a_field_that_says_something_else_is_named(
-    content: str, column: str
+    column: str, content: str
 ) -> None:
     (note,) = read(content).notes
-    assert (note["code"], f"not read: 1 cells of the column {column}" in note["message"]) == (
-        *("left_out", True),
-    )
+    assert note["code"] == "left_out"
+    assert f"not read: 1 cells of the column {column}," in note["message"]
 
 
 def test_every_gateway_of_a_cell_is_reserved() -> None:

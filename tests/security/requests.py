@@ -184,6 +184,7 @@ PAGES: dict[str, Case] = {
     "/admin/second-factor/totp/deactivate/": case(status=404),
     "/admin/second-factor/recovery-codes/": case(status=404),
     "/admin/second-factor/recovery-codes/download/": case(status=404),
+    "/admin/pools/alert/acknowledge/": case(query="?id={alert_id}"),
     "/admin/pools/block/release/": case(query="?id={block_id}"),
     "/admin/pools/block/end-cooldown/": case(query="?id={cooling}"),
     "/admin/pools/cluster/bulk-edit/": case(query="?id={cluster_id}"),

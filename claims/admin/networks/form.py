@@ -156,6 +156,14 @@ class NetworkForm(attributes.AttributeFields):
     )
 
     spec: UDN
+    advanced = ("role", "lifecycle", "infrastructure_subnets", "join_subnets", "mtu")
+
+    def folded(self) -> list[forms.BoundField]:
+        """Return the fields that most networks leave as they are."""
+        return [self[name] for name in self.advanced]
+
+    def has_folded_errors(self) -> bool:
+        return any(field.errors for field in self.folded())
 
     def clean(self) -> dict[str, Any]:
         """Validate the network; each problem is shown beside its field."""

@@ -329,6 +329,10 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
     exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
     ordering = ("name",)
     list_before_template = "cadastre/clusters_intro.html"
+    empty_text = _(
+        "No clusters yet. A cluster with an IPv6 prefix gets one pool for nodes and one for "
+        "instances."
+    )
     list_pages = (Page("add", _add, "pools.add_cluster"), CLUSTERS.page())
     actions = (CLUSTERS.action(),)
     row_pages = (

@@ -62,7 +62,7 @@ def connect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         else:
             with pages.errors_at_field(form, connect_form.field_of_problem):
                 _save(request, cluster, row, form)
-                return HttpResponseRedirect(display.url_of(cluster))
+                return HttpResponseRedirect(_url_of_tab(cluster))
     title, button = (
         (gettext("Replace the credentials of %(cluster)s"), gettext("Replace credentials"))
         if row
@@ -139,7 +139,7 @@ def terms(request: HttpRequest, cluster: Cluster) -> HttpResponse:
                 request,
                 gettext("The managed resources of %(cluster)s were changed.")
                 % {"cluster": cluster},
-                cluster,
+                _url_of_tab(cluster),
             )
     return pages.form_page(
         request,
@@ -181,7 +181,7 @@ def _set_paused(request: HttpRequest, cluster: Cluster, *, paused: bool) -> Http
         if paused
         else gettext("Synchronization of %(cluster)s is resumed.")
     )
-    return pages.done(request, message % {"cluster": cluster}, cluster)
+    return pages.done(request, message % {"cluster": cluster}, _url_of_tab(cluster))
 
 
 @pages.post_only
@@ -192,7 +192,11 @@ def reconcile(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         messages.success(
             request, gettext("A sync of %(cluster)s starts within seconds.") % {"cluster": cluster}
         )
-    return HttpResponseRedirect(display.url_of(cluster))
+    return HttpResponseRedirect(_url_of_tab(cluster))
+
+
+def _url_of_tab(cluster: Cluster) -> str:
+    return f"{display.url_of(cluster)}#connection"
 
 
 def disconnect(request: HttpRequest, cluster: Cluster) -> HttpResponse:

@@ -261,6 +261,10 @@ class DriftAdmin(lists.ListAdmin[Drift]):
         _action("unignore", "pools.change_drift"),
     )
     list_before_template = "cadastre/drift_intro.html"
+    empty_text = _(
+        "No drift. Where an object of a cluster differs from the register, each field is "
+        "listed here with both values."
+    )
     list_pages = (Page("settle", decide),)
     row_pages = (
         Page("change", _plan),

@@ -35,7 +35,9 @@ class MarksField(forms.CharField):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", fields.lines(2, placeholder="app=web"))
-        options.setdefault("help_text", gettext("Empty: as in the cluster. Enter - for none."))
+        options.setdefault(
+            "help_text", gettext('Leave empty to use the cluster\'s values; "-" for none.')
+        )
         super().__init__(required=False, strip=False, **options)
 
     def clean(self, value: Any) -> Any:
@@ -231,9 +233,9 @@ _TITLES = {
     "new-cidr": _("New CIDR"),
     "reserve": _("Reservation"),
     "other-spaces": _("Other clusters and networks"),
-    "room": "Room",
+    "room": _("Capacity"),
     "order": _("Order of steps"),
-    "nodes": "Nodes",
+    "nodes": _("Nodes"),
     "cluster": _("CRD of the cluster"),
 }
 

@@ -120,6 +120,9 @@ class ObjectAdmin(lists.ListAdmin[ObservedObject]):
     ordering = ("cluster_id", "kind", "namespace", "name", "id")
     list_select_related = ("cluster",)
     list_before_template = "cadastre/objects_intro.html"
+    empty_text = _(
+        "No objects observed yet. Objects of connected clusters are listed after the first sync."
+    )
     row_pages = (Page("change", _page),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ObservedObject]:
@@ -142,6 +145,10 @@ class FindingAdmin(lists.ListAdmin[Finding]):
     ordering = ("-since", "-id")
     list_select_related = ("cluster",)
     list_before_template = "cadastre/findings_intro.html"
+    empty_text = _(
+        "No findings: no overlaps, orphans or leaks. A finding is removed when a sync does "
+        "not detect it again."
+    )
     row_pages = (Page("change", _finding_page),)
 
 
@@ -199,6 +206,7 @@ class ObservedCIDRAdmin(lists.ListAdmin[ObservedCIDR]):
     ordering = ("cidr", "id")
     list_select_related = ("space__cluster",)
     list_before_template = "cadastre/observed_cidrs_intro.html"
+    empty_text = _("No CIDRs observed yet. They are read from connected clusters by full syncs.")
     row_pages = (Page("change", _cidr_page),)
 
 
@@ -206,9 +214,12 @@ SHOWN = 50  # nodes on a page
 
 
 def view(request: HttpRequest) -> HttpResponse:
-    """Show one page of the nodes of a cluster, sorted by name."""
+    """Show one page of the nodes of a cluster, sorted by name.
+
+    Those of the register are shown while none of the cluster is observed: the holders of its node and pod blocks.
+    """
     pages.require(request, "pools.view_observedobject")
-    clusters = list(Cluster.objects.filter(connection__isnull=False).order_by("name"))
+    clusters = list(Cluster.objects.order_by("name"))
     chosen_id = lists.parse_id(request.GET.get("cluster", ""))
     cluster = next(
         (row for row in clusters if row.pk == chosen_id), clusters[0] if clusters else None
@@ -216,8 +227,10 @@ def view(request: HttpRequest) -> HttpResponse:
     name = request.GET.get("q", "").strip().replace("\0", "")
     after = request.GET.get("after", "").replace("\0", "")
     nodes: list[pod_cidrs.NodeAddresses] = []
+    observed = ObservedObject.objects.filter(cluster=cluster, kind=ciliumnode.KIND).exists()
     if cluster is not None:
-        nodes = pod_cidrs.list_nodes(cluster.pk, after=after, limit=SHOWN + 1, name=name)
+        read = pod_cidrs.list_nodes if observed else pod_cidrs.list_registered_nodes
+        nodes = read(cluster.pk, after=after, limit=SHOWN + 1, name=name)
     more = len(nodes) > SHOWN
     return pages.page(
         request,
@@ -225,6 +238,7 @@ def view(request: HttpRequest) -> HttpResponse:
         title=gettext("Nodes"),
         clusters=clusters,
         cluster=cluster,
+        observed=observed,
         summary=_summary(cluster),
         nodes=nodes[:SHOWN],
         name=name,

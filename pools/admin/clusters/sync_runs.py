@@ -116,5 +116,9 @@ class SyncRunAdmin(lists.ListAdmin[SyncRun]):
     ordering = ("-id",)
     list_select_related = ("cluster",)
     list_before_template = "cadastre/runs_intro.html"
+    empty_text = _(
+        "No sync runs yet. A connected cluster is synced every ten minutes, and immediately "
+        "when something changes."
+    )
     fields: ClassVar[Any] = ("cluster", "trigger", "started_at", "ended_at", OUTCOME, COUNTS)
     readonly_fields: ClassVar[Any] = fields

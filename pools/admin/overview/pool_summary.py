@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from pools.core import addresses
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
 from pools.register import orphans, usage
@@ -46,7 +47,7 @@ class PoolSummary:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """The usage of all pools of a cluster, and its most utilized pool."""
+    """The usage of all pools of a cluster, in addresses, and its most utilized pool."""
 
     cluster: Cluster
     families: dict[int, usage.Usage]
@@ -75,11 +76,11 @@ def _pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
 
 
 def category_summaries(pools: Iterable[MeasuredPool]) -> list[tuple[str, str, int, usage.Usage]]:
-    """Return (category, label, IP family, usage) for each category that has pools."""
+    """Return (category, label, IP family, usage in addresses) for each category that has pools."""
     parts: dict[tuple[str, int], list[usage.Usage]] = defaultdict(list)
     for measured in pools:
-        for family, counts in measured.families.items():
-            parts[measured.pool.category, family].append(counts)
+        for family in measured.families:
+            parts[measured.pool.category, family].append(_in_addresses(measured, family))
     return [
         (str(category), str(category.label), family, _sum(parts[category, family]))
         for category in Category
@@ -99,7 +100,7 @@ def cluster_summaries(pools: Iterable[MeasuredPool]) -> list[ClusterSummary]:
             {
                 family: _sum(
                     [
-                        measured.families[family]
+                        _in_addresses(measured, family)
                         for measured in members
                         if family in measured.families
                     ]
@@ -113,6 +114,12 @@ def cluster_summaries(pools: Iterable[MeasuredPool]) -> list[ClusterSummary]:
         for members in parts.values()
     ]
     return sorted(summaries, key=lambda summary: (-summary.fullest.ratio, summary.cluster.name))
+
+
+def _in_addresses(measured: MeasuredPool, family: int) -> usage.Usage:
+    """Return the usage in addresses: pools of other mask sizes have other blocks."""
+    length = addresses.LONGEST_PREFIX[family] - (measured.pool.mask_size(family) or 0)
+    return measured.families[family].times(1 << length)
 
 
 def _sum(parts: list[usage.Usage]) -> usage.Usage:

@@ -163,8 +163,8 @@ def pool_charts(pool: Pool, days: Sequence[date]) -> list[Chart]:
 
 
 _STATES: tuple[tuple[Any, Callable[[usage.Usage], int]], ...] = (
-    (_("held"), lambda counts: counts.held),
-    (_("cooling"), lambda counts: counts.cooling),
+    (_("allocated"), lambda counts: counts.held),
+    (_("in cooldown"), lambda counts: counts.cooling),
 )
 
 

@@ -195,6 +195,9 @@ class ContainerAdmin(attributes.AttributedList[Container]):
     ordering = ("cidr", "id")
     list_select_related = ("space__cluster",)
     list_before_template = "cadastre/containers_intro.html"
+    empty_text = _(
+        "No network containers yet. They group the CIDRs of the address plan, for example by site."
+    )
     list_pages = (Page("add", _add, "pools.add_container"), BULK.page())
     actions = (BULK.action(),)
     row_pages = (

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as form_fields
 from pools.admin.pools import form as pool_form
+from pools.admin.pools import page
 from pools.core import dns_names, errors
 from pools.core.cilium.podippool import CidrEntry
+from pools.core.holders import MOST_BLOCKS
 from pools.models import AllocationRequest, Pool, PoolCIDR
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
@@ -22,6 +25,7 @@ from pools.register import dns, overlaps, pool_cidrs, pools, previews, usage
 from pools.register.allocator import allocation, requests
 
 KINDS = ("instance", "node", "env", "vm")
+KEPT = ("kind", "org", "env", "family")  # fields that *Allocate another* has again
 _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env", "vm": "vm"}
 
 
@@ -126,6 +130,7 @@ def delete(request: HttpRequest, pool: Pool) -> HttpResponse:
                 gettext("Pool %(pool)s was deleted.") % {"pool": pool.name},
                 "admin:pools_pool_changelist",
             )
+    families = usage.pool_usage(pool)
     holders = [block for cidr in _cidrs(pool) for block in pool_cidrs.blocks_in_use(cidr)[:12]]
     return pages.page(
         request,
@@ -133,8 +138,9 @@ def delete(request: HttpRequest, pool: Pool) -> HttpResponse:
         pool,
         title=gettext("Delete pool %(pool)s?") % {"pool": pool.name},
         cidrs=_cidrs(pool),
-        families=usage.usage_by_pool([pool])[pool.pk],
+        families=families,
         holders=holders[:12],
+        **page.cooldown_context(request, pool, families),
         waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
     )
 
@@ -157,6 +163,14 @@ class AllocateForm(forms.Form):
     org = fields.identifier_field(label=_("Organization"), required=False)
     env = fields.identifier_field(label=_("Environment"), required=False)
     family = forms.ChoiceField(label=_("IP family"), required=False, widget=fields.select())
+    count = forms.IntegerField(
+        label=_("How many"),
+        min_value=1,
+        max_value=MOST_BLOCKS,
+        required=False,
+        widget=fields.text(inputmode="numeric"),
+        help_text=_("Blocks of each family for this holder. Empty: one."),
+    )
     exact = fields.block_field(
         label=_("Exact address or block"),
         required=False,
@@ -176,8 +190,13 @@ class AllocateForm(forms.Form):
         help_text=_("The request stays pending and is retried when blocks are released."),
     )
 
-    def __init__(self, pool: Pool, data: Any, *, exact: str) -> None:
-        initial = {"kind": _KIND_OF[pool.category], "exact": exact}
+    def __init__(self, pool: Pool, data: Any, *, shown: Mapping[str, str]) -> None:
+        exact = shown.get("exact", "")[:64]
+        initial = {
+            "kind": _KIND_OF[pool.category],
+            **{name: shown[name] for name in KEPT if name in shown},
+        }
+        initial["exact"] = exact
         if exact:
             initial["family"] = "6" if ":" in exact else "4"
         super().__init__(data, initial=initial)
@@ -193,6 +212,7 @@ class AllocateForm(forms.Form):
         return allocation.BlockDemand(
             holders=(allocation.Holder(values["kind"], values["id"]),),
             families=(int(values["family"]),) if values["family"] else (),
+            count=values["count"] or 1,
             org=values["org"] or "",
             env=values["env"] or "",
             cidr=values["exact"],
@@ -201,8 +221,7 @@ class AllocateForm(forms.Form):
 
 def allocate(request: HttpRequest, pool: Pool) -> HttpResponse:
     pages.require(request, "pools.allocate")
-    exact = request.GET.get("exact", "")[:64]
-    form = AllocateForm(pool, request.POST or None, exact=exact)
+    form = AllocateForm(pool, request.POST or None, shown=request.GET)
     if request.method == "POST" and form.is_valid():
         wait, dns_name = form.cleaned_data["wait"], form.cleaned_data["dns_name"] or ""
         with pages.errors_at_field(form, _allocate_field):
@@ -212,6 +231,11 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponse:
             if isinstance(result, allocation.Allocation):
                 dns.name_blocks(result.blocks, dns_name, author=author)
             _report_result(request, result)
+            if "_another" in request.POST:
+                kept = {name: form.cleaned_data[name] or "" for name in KEPT}
+                return HttpResponseRedirect(
+                    reverse("admin:pools_pool_allocate", args=[pool.pk], query=kept)
+                )
             return HttpResponseRedirect(display.url_of(pool))
     return _small_form(
         request,

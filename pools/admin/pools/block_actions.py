@@ -7,16 +7,17 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
 from pools.core import dns_names, errors, holders
-from pools.models import Block, Event
+from pools.models import Block, Event, Pool
 from pools.models.blocks import BlockState
 from pools.platform.admin import display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
-from pools.register import dns
+from pools.register import block_lists, dns
 from pools.register.allocator import allocation
 
 MOST = 100  # blocks on one page
@@ -99,6 +100,15 @@ def end_cooldown(request: HttpRequest) -> HttpResponse:
         title=gettext("End the cooldown now?"),
         button=gettext("End cooldown"),
     )
+
+
+def end_cooldown_url(request: HttpRequest, pool: Pool) -> str:
+    """Return the URL of the page that ends the cooldowns of a pool, the first ones; "" if none is or the user may not."""
+    if not request.user.has_perm("pools.force_release"):
+        return ""
+    cooling = block_lists.filter_by_pool(Block.objects.filter(state=BlockState.COOLING), pool.pk)
+    ids = list(cooling.order_by("space_id", "cidr").values_list("pk", flat=True)[:MOST])
+    return reverse("admin:pools_block_end_cooldown", query={"id": ids}) if ids else ""
 
 
 def _chosen_blocks(request: HttpRequest, state: BlockState) -> list[Block]:

@@ -181,6 +181,7 @@ class BlockAdmin(lists.ListAdmin[Block]):
         ),
     )
     list_before_template = "cadastre/blocks_intro.html"
+    empty_text = _("No blocks allocated yet. Open a pool and allocate one, or use the API.")
     changelist = BlockList
     list_pages = (
         Page("release", block_actions.release),

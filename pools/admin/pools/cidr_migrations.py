@@ -266,7 +266,7 @@ def _add_line(migration: CIDRMigration, progress: MigrationProgress) -> StepLine
     if progress.adding:
         return StepLine("now", title, gettext("Added in the register; not in the cluster yet."))
     text = gettext(
-        "Can also follow the reservation; until then, allocations use the other "
+        "Optional now; can be done after reserving. Until then, allocations use the other "
         "free blocks of the pool."
     )
     return _pending_line(

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import F, Func, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.pools import page
+from pools.admin.pools import page, usage_bars
 from pools.models import PoolCIDR
 from pools.platform import events
 from pools.platform.admin import (
@@ -26,7 +29,7 @@ from pools.platform.admin import (
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.register import pools
+from pools.register import overlaps, pools, usage
 
 
 class CIDRAttributeForm(attributes.AttributeFields):
@@ -80,12 +83,33 @@ def _search(rows: QuerySet[PoolCIDR], text: str) -> QuerySet[PoolCIDR]:
     return rows.filter(pool__name__icontains=searched.text)
 
 
+def _linked(cidr: Any) -> SafeString:
+    """Return the CIDR as a link to its map, and a mark if it overlaps another."""
+    url = f"{display.url_of(cidr.pool)}?map={cidr.cidr}#map"
+    mark = ""
+    if cidr.overlaps:
+        within = reverse("admin:overlaps", query={"within": str(cidr.cidr)})
+        mark = format_html(
+            ' <a class="cad-state cad-state-warning" href="{}">{}</a>', within, gettext("overlap")
+        )
+    return format_html(
+        '<span class="cad-nowrap">{}{}</span>', display.address(cidr.cidr, url), mark
+    )
+
+
+def _size(cidr: PoolCIDR) -> SafeString:
+    text = display.size(cidr.cidr.num_addresses, cidr.cidr.version)
+    return format_html('<span class="cad-num">{}</span>', text)
+
+
 @admin.register(PoolCIDR)
 class PoolCIDRAdmin(attributes.AttributedList[PoolCIDR]):
     list_display = (
-        Column("cidr", "CIDR", lambda cidr: display.address(cidr.cidr), ordering="cidr"),
+        Column("cidr", "CIDR", _linked, ordering="cidr"),
         columns.related("pool", _("pool"), text="name", ordering="pool__name"),
         columns.related("pool.cluster", _("cluster"), ordering="pool__cluster__name"),
+        Column("size", _("addresses"), _size, ordering=Func(F("cidr"), function="masklen")),
+        usage_bars.column(),
         Column("state", _("state"), lambda cidr: display.state(page.cidr_state(cidr))),
         columns.text("owner", _("owner"), ordering="owner"),
         Column("tags", _("tags"), lambda cidr: attributes.show_tags(cidr.tags)),
@@ -106,6 +130,12 @@ class PoolCIDRAdmin(attributes.AttributedList[PoolCIDR]):
         lists.history(lambda cidr: {"q": str(cidr.cidr)}, "pools.view_event"),
     )
     actions = (BULK.action(),)
+
+    def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
+        usages, overlapping = usage.usage_by_cidr(rows), overlaps.overlapping_cidrs()
+        for row in rows:
+            row.shown_usage = {row.cidr.version: usages[row.pk]}
+            row.overlaps = row.cidr in overlapping
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PoolCIDR]:
         return super().get_queryset(request).prefetch_related("reserved_ranges")

@@ -71,8 +71,8 @@ class PoolForm(attributes.AttributeFields):
         required=False,
         widget=fields.tick(),
         help_text=_(
-            "Only for blocks of one address, and cannot be changed later. Without it a CIDR gives one"
-            " address less: a public /30 without both has 2 addresses instead of 4."
+            "Only for blocks of one address, and cannot be changed later. If off, the network address"
+            " is skipped. A /30 without both yields 2 addresses."
         ),
     )
     allow_last_ip = forms.BooleanField(

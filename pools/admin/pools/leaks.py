@@ -213,6 +213,11 @@ class LeakAdmin(lists.ListAdmin[Leak]):
         ),
     )
     list_before_template = "cadastre/leaks_intro.html"
+    empty_text = _(
+        "No leaks. A held block is a leak when two complete observations, some time apart, "
+        "do not contain its holder: full syncs of a cluster, or complete inventory reports "
+        "(POST /api/v1/references/)."
+    )
     list_pages = (Page("reclaim", reclaim),)
     row_pages = (Page("change", _page),)
     missing = _(

@@ -26,14 +26,14 @@ STEP, SIDE = 20, 18  # units of the drawing from cell to cell, and of a cell
 MOST_RUNS = 64
 STATES = ("held", "cooling", "reserved", "free")
 STATE_LABELS = {
-    "held": _("held"),
-    "cooling": _("cooling"),
+    "held": _("allocated"),
+    "cooling": _("in cooldown"),
     "reserved": _("reserved"),
     "free": _("free"),
 }
 _HOLDER_TEXTS = {
-    "held": _("%(address)s: held by %(holder)s"),
-    "cooling": _("%(address)s: cooling, last held by %(holder)s"),
+    "held": _("%(address)s: allocated to %(holder)s"),
+    "cooling": _("%(address)s: in cooldown, last held by %(holder)s"),
 }
 KIND_LABELS = {**STATE_LABELS, "mixed": _("mixed"), "unusable": _("unusable")}
 Href = Callable[["Cell"], str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,8 +13,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from pools.admin.overview import timeline
+from pools.admin.pools import block_actions, usage_bars, yaml_page
 from pools.admin.pools import map as maps
-from pools.admin.pools import usage_bars
 from pools.cilium import pool_sync
 from pools.core import addresses, errors
 from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
@@ -21,7 +22,7 @@ from pools.models.blocks import LIVE
 from pools.models.pools import Pending
 from pools.platform.admin import display, pages
 from pools.platform.alerts import open_alerts
-from pools.register import block_lists, event_filters, occupancy, orphans, usage
+from pools.register import block_lists, event_filters, occupancy, orphans, pool_cidrs, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
@@ -77,6 +78,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
     )
     live = block_lists.filter_by_pool(Block.objects.filter(state__in=LIVE), pool.pk)
+    counts = usage.usage_by_cidr(cidrs)
     days = timeline.parse_days(request)
     return pages.page(
         request,
@@ -103,12 +105,31 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         cidrs=cidrs,
         alerts=open_alerts.alerts_about(f"pool/{pool.pk}")[: open_alerts.SHOWN],
         owned_elsewhere=pool_sync.conflicts_of_pool(pool),
-        cidr_states=[(cidr, cidr_state(cidr)) for cidr in cidrs],
+        cidr_states=[(cidr, cidr_state(cidr), counts[cidr.pk]) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
         events=event_filters.of_pools(Event.objects.all(), [pool.pk]).order_by("-id")[:FIRST],
         waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
+        **cooldown_context(request, pool, families),
+        **yaml_page.context(request, pool),
         **links,
     )
+
+
+def cooldown_context(
+    request: HttpRequest, pool: Pool, families: Mapping[int, usage.Usage]
+) -> dict[str, Any]:
+    """Return what says that nothing but cooldowns keeps a pool in use or full; nothing while there is no need."""
+    held = sum(counts.held for counts in families.values())
+    cooling = sum(counts.cooling for counts in families.values())
+    if not cooling or (held and all(counts.free for counts in families.values())):
+        return {}
+    count, until = pool_cidrs.cooldown_left(Block.objects.filter(pool=pool))
+    return {
+        "cooling": count,
+        "cooling_until": until,
+        "only_cooling": not held,
+        "end_cooldown": block_actions.end_cooldown_url(request, pool),
+    }
 
 
 def pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:

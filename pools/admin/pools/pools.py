@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import actions as pool_actions
-from pools.admin.pools import cidr_migrations, page, usage_bars, yaml_page
+from pools.admin.pools import cidr_migrations, page, usage_bars
 from pools.admin.pools import form as pool_form
 from pools.models import Cluster, Environment, Pool
 from pools.models.pools import Category
@@ -190,7 +190,6 @@ class PoolAdmin(attributes.AttributedList[Pool]):
         Page("add_cidr", pool_actions.add_cidr, path="add-cidr"),
         Page("migrations", cidr_migrations.begin),
         Page("migration", cidr_migrations.view, path="migrations/<int:migration_id>"),
-        Page("yaml", yaml_page.view),
         lists.history(lambda pool: {"pool": pool.pk}, "pools.view_event"),
     )
     actions = (POOL_CHANGES.action(),)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
+from pools.admin.pools import block_actions
 from pools.models import AllocationRequest, Block
 from pools.models.blocks import LIVE
 from pools.models.requests import RequestState
@@ -26,12 +27,14 @@ def _next_try(row: AllocationRequest) -> SafeString:
 def _page(request: HttpRequest, row: AllocationRequest) -> HttpResponse:
     demand = requests.demand_from_json(row.demand)
     blocks = Block.objects.filter(pk__in=row.block_ids, state__in=LIVE)
+    pending = row.state == RequestState.PENDING
     return pages.page(
         request,
         "request.html",
         row,
         title=str(row),
-        pending=row.state == RequestState.PENDING,
+        pending=pending,
+        end_cooldown=block_actions.end_cooldown_url(request, row.pool) if pending else "",
         count=max(demand.count, len(demand.holders)),
         exact=demand.cidr,
         blocks=blocks.select_related("pool__cluster"),
@@ -70,6 +73,7 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
     list_select_related = ("pool__cluster",)
     actions = ("cancel",)
     list_before_template = "cadastre/requests_intro.html"
+    empty_text = _("No pending requests.")
     row_pages = (Page("change", _page),)
 
     def has_allocate_permission(self, request: HttpRequest) -> bool:

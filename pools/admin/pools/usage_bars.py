@@ -22,14 +22,10 @@ from pools.register.utilization.forecasts import DatedForecast
 
 
 def bar(counts: usage.Usage, *, label: str = "") -> SafeString:
-    """Return a bar of the held, cooling and reserved shares, with the utilization in percent."""
-    total = counts.capacity or 1
+    """Return a bar of what is held and cooling of the blocks that are not reserved, and the same in percent."""
+    total = counts.used + counts.free or 1
     offset, parts = 0.0, []
-    for kind, count in (
-        ("held", counts.held),
-        ("cooling", counts.cooling),
-        ("reserved", counts.reserved),
-    ):
+    for kind, count in (("held", counts.held), ("cooling", counts.cooling)):
         if count:
             # A minimum width keeps small shares visible.
             width = max(round(100 * count / total, 2), 0.8)
@@ -90,11 +86,11 @@ def _counts(counts: usage.Usage) -> str:
     held, cooling, reserved, free, capacity = (display.digits(number) for number in numbers)
     text = (
         gettext(
-            "about %(held)s held, %(cooling)s cooling, %(reserved)s reserved, %(free)s free of %(capacity)s"
+            "about %(held)s allocated, %(cooling)s in cooldown, %(reserved)s reserved, %(free)s free of %(capacity)s"
         )
         if counts.approximate
         else gettext(
-            "%(held)s held, %(cooling)s cooling, %(reserved)s reserved, %(free)s free of %(capacity)s"
+            "%(held)s allocated, %(cooling)s in cooldown, %(reserved)s reserved, %(free)s free of %(capacity)s"
         )
     )
     return text % {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -17,7 +17,6 @@ from pools.core import errors
 from pools.core.cilium import podippool
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.platform.admin import pages
 from pools.register import manifests
 
 _NAMES = {
@@ -56,9 +55,8 @@ class ShapeForm(forms.Form):
     )
 
 
-def view(request: HttpRequest, pool: Pool) -> HttpResponse:
-    """Show all formats, or that of the cluster in the query string."""
-    pages.require(request, "pools.view_pool")
+def context(request: HttpRequest, pool: Pool) -> dict[str, Any]:
+    """Return all formats, or that of the cluster in the query string, and requests, for `pool_yaml.html`."""
     form = ShapeForm(request.GET)
     cluster = form.cleaned_data["cluster"] if form.is_valid() else None
     cluster_field: Any = form.fields["cluster"]
@@ -68,15 +66,11 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponse:
         if cluster
         else [_render(pool, shape) for shape in _NAMES]
     )
-    return pages.page(
-        request,
-        "pool_yaml.html",
-        pool,
-        title=gettext("%(pool)s: YAML and API") % {"pool": pool.name},
-        form=form if is_pod and cluster_field.queryset.exists() else None,
-        manifests=shapes if is_pod else [],
-        calls=_calls(pool, request.build_absolute_uri("/").rstrip("/")),
-    )
+    return {
+        "shape_form": form if is_pod and cluster_field.queryset.exists() else None,
+        "manifests": shapes if is_pod else [],
+        "calls": _calls(pool, request.build_absolute_uri("/").rstrip("/")),
+    }
 
 
 def _render(pool: Pool, shape: str) -> RenderedManifest:

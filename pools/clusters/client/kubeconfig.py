@@ -68,10 +68,7 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Kub
     bad_base64, bad_pem, private_key_in_ca, bad_token, bad_server_name, key_mismatch,
     client_key_missing, client_certificate_missing, no_credentials.
     """
-    parsed_documents = documents.load_yaml(text, limit=LARGEST)
-    if len(parsed_documents) > 1:
-        raise errors.InvalidInput.for_field("", "object_expected", "one kubeconfig is expected")
-    config = parsed_documents[0].data
+    config = _load(text)
     name, chosen = _context(config, context)
     cluster_name, cluster = _entry(config, "clusters", "cluster", chosen.get("cluster"))
     user_name, user = _entry(config, "users", "user", chosen.get("user"))
@@ -99,13 +96,25 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Kub
     return KubeconfigReading(access, name, warnings)
 
 
+def _load(text: str | bytes) -> dict[str, Any]:
+    try:
+        parsed_documents = documents.load_yaml(text, limit=LARGEST)
+    except errors.InvalidInput as error:
+        if error.code != "object_expected":
+            raise
+        message = "not a kubeconfig (expected clusters, users and contexts)"
+        raise errors.InvalidInput.for_field("", error.code, message) from error
+    if len(parsed_documents) > 1:
+        raise errors.InvalidInput.for_field("", "object_expected", "one kubeconfig is expected")
+    return parsed_documents[0].data
+
+
 def contexts(text: str | bytes) -> tuple[list[str], str]:
     """Return the sorted names of the contexts, and the current one ("" if it does not exist).
 
     Raises InvalidInput as `read` does if the text is no kubeconfig.
     """
-    parsed_documents = documents.load_yaml(text, limit=LARGEST)
-    config = parsed_documents[0].data
+    config = _load(text)
     names = sorted(_entries_by_name(config, "contexts", "context"))
     current = _text(config, "current-context")
     return names, current if current in names else ""

@@ -188,14 +188,20 @@ def _custom_column(field: CustomField) -> Column:
     return Column(name, field.label, cell, ordering=order)
 
 
-def facts(row: Any) -> list[tuple[str, SafeString | str]]:
-    """Return (label, value) of the attributes of a row; without values only owner and tags."""
-    custom_columns = map(_custom_column, attribute_values.custom_fields_of(type(row)))
-    return [
-        (gettext("Owner"), row.owner or display.DASH),
-        (gettext("Tags"), show_tags(row.tags)),
-        *((str(column.short_description), column(row)) for column in custom_columns),
-    ]
+def facts(row: Any) -> tuple[list[tuple[str, SafeString | str]], list[str]]:
+    """Return (label, value) of the description, or note, and the attributes of a row; and labels without a value."""
+    labels = {"description": gettext("Description"), "note": gettext("Note")}
+    values = [(label, getattr(row, name)) for name, label in labels.items() if hasattr(row, name)]
+    if hasattr(row, "tags"):
+        custom_columns = map(_custom_column, attribute_values.custom_fields_of(type(row)))
+        values += [
+            (gettext("Owner"), row.owner),
+            (gettext("Tags"), show_tags(row.tags)),
+            *((str(column.short_description), column(row)) for column in custom_columns),
+        ]
+    filled = [(label, value) for label, value in values if value and value != display.DASH]
+    empty = [label for label, _value in values if label not in dict(filled)]
+    return filled, empty
 
 
 class _WordsFilter(filters.ValuesFilter):

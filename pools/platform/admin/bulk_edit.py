@@ -41,7 +41,10 @@ class BulkForm(forms.Form):
         super().__init__(*args, **options)
         self._names = list(self.fields)
         for name in self._names:
-            label = gettext("Change: %(field)s") % {"field": self.fields[name].label}
+            text = (
+                gettext("Clear %(field)s") if name in self.clearable else gettext("Set %(field)s")
+            )
+            label = text % {"field": self.fields[name].label}
             self.fields[f"{_TICK}{name}"] = forms.BooleanField(
                 required=False, widget=fields.tick(), label=label
             )

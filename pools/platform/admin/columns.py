@@ -43,7 +43,7 @@ def read(row: Any, path: str) -> Any:
 
 
 def _attribute(
-    path: str, title: StrOrPromise, cell: Callable[[Any], object], ordering: str | None
+    path: str, title: StrOrPromise, cell: Callable[[Any], object], ordering: str | Expression | None
 ) -> Column:
     name = path.rpartition(".")[2]
     return Column(name, title, lambda row: cell(read(row, path)), ordering=ordering)
@@ -81,8 +81,8 @@ def address(path: str, title: StrOrPromise, *, ordering: str | None = None) -> C
     )
 
 
-def state(path: str, title: StrOrPromise) -> Column:
-    return _attribute(path, title, display.state, None)
+def state(path: str, title: StrOrPromise, *, ordering: str | Expression | None = None) -> Column:
+    return _attribute(path, title, display.state, ordering)
 
 
 def number(path: str, title: StrOrPromise) -> Column:

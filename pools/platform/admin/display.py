@@ -21,8 +21,8 @@ from pools.core.kubernetes.connection_status import ConnectionState, ConnectionS
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # By state: the shape that tells it apart without its colour, and its label.
 _STATES: dict[str, tuple[str, StrOrPromise]] = {
-    "held": ("●", gettext_lazy("held")),
-    "cooling": ("◐", gettext_lazy("cooling")),
+    "held": ("●", gettext_lazy("allocated")),
+    "cooling": ("◐", gettext_lazy("in cooldown")),
     "reserved": ("▨", gettext_lazy("reserved")),
     "free": ("○", gettext_lazy("free")),
     "mixed": ("◧", gettext_lazy("mixed")),
@@ -51,7 +51,7 @@ _STATES: dict[str, tuple[str, StrOrPromise]] = {
     "warning": ("▲", gettext_lazy("warning")),
     "info": ("●", gettext_lazy("info")),
     "acknowledged": ("✓", gettext_lazy("acknowledged")),
-    "violated": ("■", gettext_lazy("violated")),
+    "violated": ("■", gettext_lazy("failed")),
     "unknown": ("?", gettext_lazy("unknown")),
     "planned": ("○", gettext_lazy("planned")),
     "removing": ("◔", gettext_lazy("removing")),
@@ -74,6 +74,9 @@ _LONGEST_CIDR = 43  # characters
 DASH = lazy(_dash, SafeString)()  # for a value that is absent
 
 
+_IPV6_UNITS = (48, 64, 80, 96)  # prefix lengths in which people count
+
+
 def digits(number: int) -> str:
     """Format 12345 as `12 345`, with thin spaces; beyond a trillion as a power of two or ten."""
     if number >= 10**12:
@@ -82,6 +85,14 @@ def digits(number: int) -> str:
         mantissa, _, exponent = f"{number:.2e}".partition("e+")
         return f"{mantissa}·10{exponent.translate(_RAISED)}"
     return f"{number:,}".replace(",", "\u202f")
+
+
+def size(addresses: int, family: int) -> str:
+    """Return a number of addresses; many of IPv6 as networks: `3 /64`, rounded down."""
+    for length in _IPV6_UNITS if family == 6 else ():
+        if addresses >= 1 << (128 - length):
+            return f"{digits(addresses >> (128 - length))} /{length}"
+    return digits(addresses)
 
 
 def number(value: int, *, about: bool = False) -> SafeString:

@@ -351,7 +351,7 @@ class ImportPages(ABC, Generic[Row]):
             self.notify(changed.pk)
             messages.success(request, gettext("A worker is undoing the import."))
         else:
-            messages.success(request, gettext("The import was undone."))
+            messages.success(request, gettext("Import undone, previous values restored."))
 
     def _cancel(self, request: HttpRequest, row: Row) -> None:
         changed = self.kind.cancel(row.pk, **actor(request))

@@ -153,6 +153,7 @@ class ListAdmin(Base[Row]):
     # Exported attributes of a row; without any the list has no export.
     exported: ClassVar[Sequence[str]] = ()
     missing: ClassVar[StrOrPromise] = ""  # the message of a 404
+    empty_text: ClassVar[StrOrPromise] = ""  # of a list without rows; else that there are none
     # Returns the rows that match a text, if it is not what Django finds in `search_fields`.
     search: Callable[[models.QuerySet[Any], str], models.QuerySet[Any]] | None = None
 
@@ -360,7 +361,6 @@ def table(cl: Any) -> dict[str, Any]:
     return {
         "cl": cl,
         "result_headers": headings,
-        "num_sorted_fields": sum(bool(heading.get("sorted")) for heading in headings),
         "rows": [list(_cells(cl.model_admin, row, columns)) for row in cl.result_list],
     }
 

@@ -1,4 +1,4 @@
-"""What all pages of the admin use: author, response, permissions, errors beside fields, the menu and its titles."""
+"""What all pages of the admin use: author, response, permissions, errors beside fields."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import cache
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
@@ -50,14 +48,15 @@ def page(
     """Return a page of the product inside the frame of the admin site.
 
     `about` is the model that the page belongs to, or a row of it. As in Django's DetailView the template has
-    the row under the name of its model; also as `row`, and as `original` for Django's own templates.
+    the row under the name of its model; also as `row`, and as `original` for Django's own templates. The tag
+    `tab` fills `object_tabs`.
     """
     request.current_app = admin.site.name
     frame = admin.site.each_context(request)
     return TemplateResponse(
         request,
         f"cadastre/{template}",
-        {**frame, "title": title, **_subject(about), **context},
+        {**frame, "title": title, "object_tabs": [], **_subject(about), **context},
         status=status,
     )
 
@@ -152,7 +151,7 @@ def deletion(
             delete()
             return done(request, deleted, _list_url(row))
         return redirect(back or display.url_of(row))
-    context = {"button": gettext("Yes, delete it"), "back": back, **context}
+    context = {"button": gettext("Delete"), "back": back, **context}
     return page(request, template, row, title=title, **context)
 
 
@@ -235,64 +234,3 @@ def errors_at_field(form: forms.Form, field_of: FieldOf | None = None) -> Iterat
         yield
     except errors.IpamError as error:
         add_errors(form, error, field_of)
-
-
-def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups of the menu with the items that the user may open (unfold: SIDEBAR)."""
-    nearest = _nearest_item(request.path)
-    here = nearest and (nearest["url"] != "admin:index" or request.path == nearest["link"])
-    return [
-        group
-        | {
-            "items": [
-                item | {"active": here and nearest in (item, *item["below"])}
-                for item in group["items"]
-                if _is_permitted(item, request)
-            ]
-        }
-        for group in _groups()
-    ]
-
-
-def menu_entry(url: object) -> dict[str, str]:
-    """Return `group` and `title` of the item that links to `url`, in the menu or below it; empty if there is none."""
-    for group in _groups():
-        for item in _items(group):
-            if item["link"] == str(url):
-                return {"group": str(group["title"]), "title": str(item["title"])}
-    return {}
-
-
-def chapter_of_page(path: str) -> str:
-    """Return the chapter of the documentation about a page: that of the nearest menu item; "" without one."""
-    item = _nearest_item(path)
-    return item["chapter"] if item else ""
-
-
-def _is_permitted(item: dict[str, Any], request: HttpRequest) -> bool:
-    names = item["permissions"]
-    return not names or any(request.user.has_perm(name) for name in names)
-
-
-def _nearest_item(path: str) -> dict[str, Any] | None:
-    """Return the item with the longest URL above a page."""
-    above = [item for group in _groups() for item in _items(group) if path.startswith(item["link"])]
-    return max(above, key=lambda item: len(item["link"]), default=None)
-
-
-def _items(group: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the items of a group and those below them."""
-    for item in group["items"]:
-        yield from (item, *item["below"])
-
-
-@cache  # each page has all links, and a URL is made anew each time
-def _groups() -> list[dict[str, Any]]:
-    return [
-        group | {"items": [_with_link(item) for item in group["items"]]} for group in settings.MENU
-    ]
-
-
-def _with_link(item: dict[str, Any]) -> dict[str, Any]:
-    below = [_with_link(other) for other in item.get("below", ())]
-    return item | {"link": reverse(item["url"]), "below": below}

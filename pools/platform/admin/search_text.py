@@ -79,7 +79,9 @@ def parse(text: str) -> SearchText:
         return SearchText(cleaned, network)
     except errors.InvalidInput as error:
         if error.code == "host_bits_set":
-            return SearchText(cleaned, ip_network(cleaned, strict=False), hint=error.message)
+            return SearchText(
+                cleaned, ip_network(cleaned, strict=False), hint=_("host bits ignored")
+            )
         if "/" in cleaned and _looks_like_address(cleaned):
             hint = error.message
     part = _parse_octets(cleaned) or _parse_groups(cleaned)

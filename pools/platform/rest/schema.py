@@ -141,7 +141,7 @@ class _Token(OpenApiAuthenticationExtension):
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
-        text = "Create a token under Administration > Tokens."
+        text = "Create a token under Access > Tokens."
         return {"type": "http", "scheme": "bearer", "description": text}
 
 

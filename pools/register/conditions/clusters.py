@@ -206,7 +206,7 @@ def _leaked_blocks(_levels: OpenLevels) -> Iterator[ActiveCondition]:
             f"cluster/{row['cluster_id']}",
             Level.WARNING,
             title,
-            gettext("Two complete observations did not contain their holders."),
+            gettext("Holders missing from the last 2 full syncs."),
             f"/admin/pools/leak/?state=leaked&cluster={row['cluster_id']}",
         )
 

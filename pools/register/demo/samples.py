@@ -1,4 +1,4 @@
-"""What the demo fleet has besides its pools: daily samples of its past, labels, DNS names, observed addresses.
+"""What the demo fleet has besides its pools: daily samples of its past, labels, DNS names.
 
 The samples are computed from the times of allocation and release of the fleet's blocks, so that the charts
 agree with all other pages.
@@ -12,14 +12,11 @@ from datetime import timedelta
 import pgtrigger
 from django.db import connection
 
-from pools.core.observed.uses import Role
 from pools.models import (
-    AddressSpace,
     Block,
     Cluster,
     DNSName,
     DNSNameEvent,
-    ObservedCIDR,
     Pool,
     Sample,
     SampleSum,
@@ -100,22 +97,11 @@ _POOLS = {
     "vm-lab": (["laboratory"], "lab@example.com", "{holder}.lab.example.com"),
 }
 _NAMES = {"10.99.0.21": "gitlab.example.com", "10.99.0.22": "registry.example.com"}
-_NODES = 12  # with observed addresses
-_OBSERVED = (
-    (Role.SERVICES, "ServiceCIDR", "kubernetes", "172.30.0.0/16", ""),
-    (Role.LOAD_BALANCER, "CiliumLoadBalancerIPPool", "ingress", "192.0.2.128/26", ""),
-    (Role.EGRESS, "EgressIP", "shop", "192.0.2.10/32", "on fra-node-002"),
-    *(
-        (Role.NODE, "Node", f"fra-node-{number:03}", f"172.20.1.{number}/32", "InternalIP")
-        for number in range(1, _NODES + 1)
-    ),
-)
 
 
 def label_steps() -> Iterator[demo.DemoStep]:
     yield demo.DemoStep(4, demo.FRANKFURT, _set_attributes)
     yield demo.DemoStep(4, demo.FRANKFURT, _set_names)
-    yield demo.DemoStep(2, demo.FRANKFURT, _observe)
 
 
 def forget_labels(cluster: Cluster) -> None:
@@ -139,19 +125,3 @@ def _set_names(cluster: Cluster) -> None:
     held = Block.objects.filter(pool__cluster=cluster, state=BlockState.HELD)
     for address, name in _NAMES.items():
         dns.set_name(held.get(cidr=f"{address}/32").pk, name, author=demo.AUTHOR)
-
-
-def _observe(cluster: Cluster) -> None:
-    space = AddressSpace.objects.get(cluster=cluster, name=AddressSpace.OWN)
-    ObservedCIDR.objects.bulk_create(
-        ObservedCIDR(
-            space=space,
-            kind=kind,
-            name=name,
-            uid=f"demo-{kind}-{name}",
-            role=role.value,
-            cidr=cidr,
-            detail=detail,
-        )
-        for role, kind, name, cidr, detail in _OBSERVED
-    )

@@ -91,7 +91,7 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
     assert "required: ready for review" in pages.do(client, of, "commit")
     shown = pages.do(client, of, "undo")
-    assert "The import was undone." in shown
+    assert "Import undone, previous values restored." in shown
     assert list(Entry.objects.values_list("mac", "ips")) == [(B, ["10.0.0.6/24"])]
 
 
@@ -192,7 +192,7 @@ def test_undoing_asks_and_says_what_it_deletes(client: Client, network: Network)
     question = pages.page(client, of, ask="undo")
     assert "2 records that the import created are deleted." in question
     assert Entry.objects.count() == 2
-    assert "The import was undone." in pages.do(client, of, "undo")
+    assert "Import undone, previous values restored." in pages.do(client, of, "undo")
 
 
 def test_what_several_rows_have_in_common_is_said_once(client: Client, network: Network) -> None:

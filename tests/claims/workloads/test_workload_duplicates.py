@@ -35,10 +35,10 @@ def results(network: Network, api: Api | None = None) -> dict[str, tuple[str, se
 
 
 def alerts() -> list[str]:
-    """The detail of each alert of duplicates."""
+    """The counts in the title of each alert of duplicates."""
     evaluation.evaluate()
     rows = Alert.objects.filter(code="duplicate_address", ended_at=None)
-    return list(rows.values_list("detail", flat=True))
+    return [title.rpartition(": ")[2] for title in rows.values_list("title", flat=True)]
 
 
 def findings() -> dict[str, str]:
@@ -67,7 +67,7 @@ def test_a_restored_copy_with_the_mac_of_the_original(cluster: KubeVirt) -> None
     assert set(findings()) == {"default/web", "dr/web"}
     assert "template of the VM dr/web" in findings()["default/web"]
     assert results(network) == {"default/web": ("different", {"duplicate_mac"})}
-    assert alerts() == ["1 MAC address is used twice."]
+    assert alerts() == ["1 MAC"]
     assert "duplicate_mac" in not_ready(network, ("default", "web"))
     assert "duplicate_mac" in not_ready(network, ("default", "web"), ("dr", "web"))
 
@@ -116,7 +116,7 @@ def test_two_running_vms_with_one_address(cluster: KubeVirt) -> None:
     assert set(findings()) == {"default/web", "default/db"}
     reasons = {"not_registered", "duplicate_ip"}
     assert results(cluster.network()) == dict.fromkeys(findings(), ("unknown", reasons))
-    assert alerts() == ["1 address is used twice."]
+    assert alerts() == ["1 IP"]
 
 
 def test_two_pods_with_one_address(cluster: KubeVirt) -> None:
@@ -124,7 +124,7 @@ def test_two_pods_with_one_address(cluster: KubeVirt) -> None:
         cluster.pod(name, {"default/prod": {"ip_addresses": ["10.0.0.9/16"], "mac_address": mac}})
     cluster.passed()
     assert "the workload default/b" in findings()["default/a"]
-    assert alerts() == ["1 address is used twice."]
+    assert alerts() == ["1 IP"]
 
 
 @pytest.mark.exhaustive
@@ -136,7 +136,7 @@ def test_an_entry_of_another_vm_whose_ippool_is_gone(cluster: KubeVirt) -> None:
     IPPool.objects.update(gone_at=Now())
     cluster.passed()
     assert "shop/db" in findings()["default/web"]
-    assert alerts() == ["1 MAC address is used twice."]
+    assert alerts() == ["1 MAC"]
     owner = Api("vm-owner")
     memberships.create(network.cluster, ["default"], author=BY, user=owner.user)
     assert "duplicate_mac" in results(network, owner)["default/web"][1]
