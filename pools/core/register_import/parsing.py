@@ -270,11 +270,7 @@ def _parse_prefix_name(row: ParsedRow, name: str) -> None:
     try:
         row.pool_name = holders.parse_name(name)
     except errors.InvalidInput:
-        longest = LONGEST["description"]
-        if not row.description and len(name) > longest:
-            message = f"longer than {longest} characters: the rest is not read"
-            row.remarks.append(FieldProblem("name", "cut", message))
-        row.description = row.description or name[:longest]
+        row.description = row.description or name
 
 
 def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> None:
