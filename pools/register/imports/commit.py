@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from ipaddress import ip_network
-from typing import Any
 
-from django.db.models import F, Max
+from django.db.models import F
 
 from pools.core import blocks
 from pools.core.addresses import LONGEST_PREFIX, AddressRange
@@ -91,20 +90,8 @@ def _lock_pools(register_import: RegisterImport) -> None:
     rows = RegisterRow.objects.filter(register_import=register_import).order_by()
     cidrs = rows.exclude(pool_cidr_id=None).values("pool_cidr_id").distinct()
     ids = {*PoolCIDR.objects.filter(pk__in=cidrs).values_list("pool_id", flat=True)}
-    parts = rows.filter(target=POOL, details__has_key="part_of").values("cluster_id", "pool_name")
-    ids |= {pool.pk for pool in _existing_pools(parts).values()}
     for pool_id in sorted(ids):
         window.lock(pool_id)
-
-
-def _existing_pools(parts: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], Pool]:
-    """Return the pools that the register has for parts of prefixes, by cluster and name."""
-    names = {(part["cluster_id"], part["pool_name"]) for part in parts}
-    pools = Pool.objects.filter(
-        cluster__in={cluster for cluster, _ in names}, name__in={name for _, name in names}
-    )
-    by_name = {(pool.cluster_id, pool.name): pool for pool in pools}
-    return {key: pool for key, pool in by_name.items() if key in names}
 
 
 def write_rows(register_import: RegisterImport, step: Step) -> None:
@@ -174,27 +161,17 @@ def _create_pools(
 ) -> dict[int, PoolCIDR]:
     """Create the pools of the rows with their CIDRs, and return the CIDRs by the number of their row.
 
-    Rows that name the same pool become CIDRs of one pool; parts of a prefix join the one that it has already.
+    Rows that name the same pool become CIDRs of one pool.
     """
     by_name: dict[tuple[int, str], list[DraftRow]] = defaultdict(list)
     for row in rows:
         by_name[row.cluster_id, row.pool_name].append(row)
-    pools = _existing_pools(row._asdict() for row in rows if row.is_part)
-    joined = Pool.objects.filter(pk__in=[pool.pk for pool in pools.values()])
-    joined.update(version=F("version") + 1)
-    lasts = PoolCIDR.objects.filter(pool__in=pools.values()).order_by().values_list("pool_id")
-    positions = {pk: last + 1 for pk, last in lasts.annotate(Max("position"))}
-    created = {
-        key: _new_pool(register_import, same, spaces)
-        for key, same in by_name.items()
-        if key not in pools
-    }
-    Pool.objects.bulk_create(created.values())
-    pools |= created
+    pools = {key: _new_pool(register_import, same, spaces) for key, same in by_name.items()}
+    Pool.objects.bulk_create(pools.values())
     cidrs = {}
     for key, same in by_name.items():
         pool = pools[key]
-        for position, row in enumerate(same, start=positions.get(pool.pk, 0)):
+        for position, row in enumerate(same):
             network = ip_network(row.cidr or "")
             cidr = PoolCIDR(pool=pool, space_id=pool.space_id, cidr=network, position=position)
             attributes.follow(cidr, {}, row.details, definitions[POOL])
@@ -210,7 +187,7 @@ def _new_pool(
 ) -> Pool:
     first = rows[0]
     versions = {6 if ":" in row.first else 4 for row in rows}
-    usable = all(row.is_pool or row.is_part for row in rows)
+    usable = all(row.is_pool for row in rows)
     return Pool(
         cluster_id=first.cluster_id,
         space=spaces[first.cluster_id, first.space_name],

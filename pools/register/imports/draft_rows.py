@@ -30,7 +30,6 @@ class DraftRow(NamedTuple):
     description: str
     source_status: str
     is_pool: bool  # all addresses of the prefix can be used, in the words of NetBox
-    is_part: bool  # of a prefix that has others inside
     object_id: int | None
     details: dict[str, str]  # of containers and pools, as `before`, what the source said until now
     before: dict[str, str]
@@ -55,7 +54,7 @@ def read_rows(register_import: RegisterImport) -> list[DraftRow]:
 _ROWS = """
     SELECT number, status, target, cidr::text, host(first), host(last), cluster_id, space_name,
         pool_row, pool_cidr_id, pool_name, holder_id, org, description,
-        COALESCE(details ->> 'status', ''), details ? 'is_pool', details ? 'part_of', object_id,
+        COALESCE(details ->> 'status', ''), details ? 'is_pool', object_id,
         CASE WHEN target IN ('container', 'pool') THEN details::text ELSE '{}' END,
         CASE WHEN target IN ('container', 'pool') THEN (before -> 'details')::text END
     FROM pools_registerrow WHERE register_import_id = %s AND status IN ('new', 'changed')

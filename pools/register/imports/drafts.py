@@ -132,10 +132,7 @@ def _revise(
     if len(chosen) != len(set(numbers)):
         raise errors.NotFound("The import has no such row.")
     if texts is not None and any(map(import_rows.follows, chosen)):
-        raise errors.ImportState(
-            "The row follows from other rows: from the prefix around it and the addresses directly in that one,"
-            " or from a row that is left out. Correct these."
-        )
+        raise errors.ImportState("The row follows from a row that is left out. Correct that one.")
     for row in chosen:
         row.skipped = skipped
         if texts is not None:

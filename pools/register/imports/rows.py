@@ -115,7 +115,7 @@ def interpret(row: RegisterRow, destinations: Destinations) -> None:
     row.pool_name = ""
     if row.kind == "prefix" and row.first is not None:
         row.pool_name = parsed.pool_name or default_pool_name(str(row.cidr), row.space_name)
-    row.found = [_reason(problem) for problem in problems]
+    row.found = [_reason(problem) for problem in (*problems, *parsed.remarks)]
     row.verdict = "refused" if problems else ""
 
 
@@ -185,8 +185,8 @@ def reread(rows: Sequence[RegisterRow], register_import: RegisterImport) -> list
 
 
 def follows(row: RegisterRow) -> bool:
-    """Return True for a row that follows from others of the import (parts.py, left_out.py)."""
-    return "part_of" in row.texts or "left_out" in row.texts
+    """Return True for a row that follows from others of the import (left_out.py)."""
+    return "left_out" in row.texts
 
 
 def _place(row: RegisterRow) -> tuple[Any, ...]:
