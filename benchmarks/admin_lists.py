@@ -1,4 +1,4 @@
-"""Every page of the admin site, and each list of REST, over a register with a million rows in each large table."""
+"""Every page of the admin site, and each list of REST, over a register with as many rows in each large table as asked for."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from claims.models import IPPool, Network, VMImport, Workload
 from claims.workloads import results
 from pools.api import urls as pools_api
 from pools.models import Pool
+from pools.platform import search
 from pools.platform.admin import lists
 
-GOAL_MS = 300
+GOAL_MS = 150
 CLUSTERS = 20
 _REPEATS = 5
 _NOTHING = "zz-no-such-text"
@@ -189,7 +190,7 @@ def _list_urls(user: Any) -> Iterator[str]:
             queries += [
                 (spec.parameter_name, value) for value in dict.fromkeys([*values[:1], *values[-1:]])
             ]
-        if model_admin.search_fields:
+        if model in search.COLUMNS:
             queries += [(SEARCH_VAR, text) for text in (*_FOUND.get(label, ("net-7",)), _NOTHING)]
         yield url
         yield from (f"{url}?{urlencode([query])}" for query in queries)

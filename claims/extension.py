@@ -20,7 +20,7 @@ from claims.models import Network, VMImport
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.route_advertisements import RouteAdvertisements
 from claims.networks.udn_handler import UserDefinedNetworks
-from claims.operations import conditions, demo, history, leak_sources
+from claims.operations import conditions, demo, history, leak_sources, searched
 from claims.webhooks import demo as webhook_demo
 from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
@@ -83,10 +83,11 @@ VM_NETWORKS = Extension(
         ),
     ),
     start_pages=(start.page,),
-    finders=(find.finder,),
+    searched=searched.COLUMNS,
+    find_tables=find.TABLES,
     find_permissions=("claims.view_entry",),
-    search_recognizers=(find.recognize_mac,),
-    event_searches=(find.search_events,),
+    search_recognizers=(searched.read_mac,),
+    event_searches=(searched.search_events,),
     event_references=history.EVENT_REFERENCES,
     demo_parts=(
         DemoPart(demo.steps, demo.forget),

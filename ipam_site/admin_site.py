@@ -200,6 +200,7 @@ UNFOLD: dict[str, Any] = {
     "SCRIPTS": [
         lambda _request: static("cadastre/frame.js"),
         lambda _request: static("cadastre/cadastre.js"),
+        lambda _request: static("cadastre/forms.js"),
         lambda _request: static("cadastre/copy.js"),
     ],
     "SITE_FAVICONS": [
@@ -224,7 +225,13 @@ UNFOLD: dict[str, Any] = {
             "950": _blue(26, 0.09),
         }
     },
-    "ACCOUNT": {"navigation": [{"title": _("Second factor"), "link": reverse_lazy("mfa_index")}]},
+    "ACCOUNT": {
+        "navigation": [
+            {"title": _("Profile"), "link": reverse_lazy("admin:profile")},
+            {"title": _("Second factor"), "link": reverse_lazy("mfa_index")},
+        ]
+    },
+    "COMMAND": {"search_callback": "pools.admin.palette.results", "show_history": True},
     "DASHBOARD_CALLBACK": "pools.admin.overview.overview.context",
     "SIDEBAR": {
         "show_search": False,

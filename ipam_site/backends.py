@@ -31,9 +31,9 @@ class Accounts(backends.ModelBackend):
         return user
 
     def get_user(self, user_id: int) -> User | None:
-        """Return the user of a session with what decides on its second factor, in one query."""
+        """Return the user of a session with preferences and what decides on its second factor, in one query."""
         factors = Authenticator.objects.filter(user_id=OuterRef("pk")).values("pk")
-        users = User.objects.select_related("directory_account")
+        users = User.objects.select_related("directory_account", "preferences")
         user = users.annotate(authenticator_ids=ArraySubquery(factors)).filter(pk=user_id).first()
         return user if user is not None and self.user_can_authenticate(user) else None
 

@@ -182,6 +182,7 @@ MIDDLEWARE = [
     # After it: what a page of the second factor changes is committed here, and says so in a message.
     "ipam_site.sign_on.gate.ChallengeMiddleware",
     "ipam_site.sign_on.gate.SecondFactorMiddleware",
+    "ipam_site.http.middleware.TimeZoneMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "ipam_site.urls"

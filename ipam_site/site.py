@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 from allauth.account.utils import get_next_redirect_url, perform_login
@@ -11,6 +12,7 @@ from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
@@ -94,6 +96,28 @@ class Site(sites.UnfoldAdminSite):
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
         """Return Django's list of models, made when it is read: the menu is another, so most pages do not."""
         return SimpleLazyObject(lambda: super(Site, self).get_app_list(request, app_label))
+
+    def search(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Return the results of the command palette.
+
+        Unfold's view keeps results for five minutes, also those that a user may not see any more.
+        """
+        begun = time.monotonic()
+        text = request.GET.get("s", "").strip()
+        callback = self._get_config("COMMAND", request)["search_callback"]
+        found = self._get_value(callback, request, text) if text else []
+        paginator = Paginator(found, len(found) or 1)
+        context = {
+            "page_obj": paginator,
+            "results": paginator.page(1),
+            "page_counter": 0,
+            "execution_time": time.monotonic() - begun,
+            "command_show_history": True,
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "unfold/helpers/command_results.html", context)
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) or bool(cluster_owners.rights(request.user))

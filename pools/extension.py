@@ -31,8 +31,10 @@ from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
 from pools.models import (
+    Block,
     Cluster,
     Container,
+    ObservedCIDR,
     Pool,
     PoolCIDR,
     RegisterImport,
@@ -40,19 +42,18 @@ from pools.models import (
 from pools.observed import cidrs as observed_metrics
 from pools.observed import handlers as observed_kinds
 from pools.platform import checks as data_checks
-from pools.platform import events
-from pools.platform.admin import search_text
+from pools.platform import events, search, search_text
 from pools.platform.alerts import event_feed
 from pools.platform.attributes import values as attribute_values
 from pools.platform.conditions import registry as condition_registry
 from pools.platform.conditions.registry import Condition
-from pools.platform.history import search
+from pools.platform.history import search as history_search
 from pools.platform.imports import lifecycle
 from pools.platform.imports.lifecycle import Imports
 from pools.platform.metrics import registry as metric_registry
 from pools.platform.metrics import totals
 from pools.register import checks as register_checks
-from pools.register import event_filters, journal
+from pools.register import event_filters, journal, searched
 from pools.register import metrics as register_metrics
 from pools.register.conditions import clusters as cluster_conditions
 from pools.register.conditions import pools as pool_conditions
@@ -91,11 +92,11 @@ class Extension:
     leak_sources: Sequence[detection.LeakSource] = _part(detection.SOURCES)
     # History
     event_subjects: Mapping[str, StrOrPromise] = _part(admin_events.SUBJECTS, event_feed.KINDS)
-    history_searchers: Sequence[search.Searcher] = _part(search.SEARCHERS)
-    history_readers: Sequence[Callable[[str], search.HistoryQuery | None]] = _part(
-        search.TEXT_READERS
+    history_searchers: Sequence[history_search.Searcher] = _part(history_search.SEARCHERS)
+    history_readers: Sequence[Callable[[str], history_search.HistoryQuery | None]] = _part(
+        history_search.TEXT_READERS
     )
-    history_permissions: Sequence[str] = _part(search.PERMISSIONS)
+    history_permissions: Sequence[str] = _part(history_search.PERMISSIONS)
     holder_readers: Sequence[history_holders.AddressNamer] = _part(history_holders.ADDRESS_NAMERS)
     # Kinds of objects with tags, an owner and custom fields, by their names in REST
     attributed: Mapping[str, Any] = _part(attribute_values.MODELS)
@@ -110,7 +111,8 @@ class Extension:
     # Pages
     journal_subjects: Sequence[journal.Subject] = _part(journal.SUBJECTS)
     start_pages: Sequence[overview.StartPage] = _part(overview.START_PAGES)
-    finders: Sequence[find.Finder] = _part(find.FINDERS)
+    searched: Mapping[Any, search.Searched] = _part(search.COLUMNS)
+    find_tables: Mapping[Any, find.Table] = _part(find.TABLES)
     find_permissions: Sequence[str] = _part(find.PERMISSIONS)
     search_recognizers: Sequence[search_text.Recognizer] = _part(search_text.RECOGNIZERS)
     event_searches: Sequence[admin_events.Search] = _part(admin_events.SEARCHES)
@@ -164,7 +166,7 @@ ADDRESS_SPACE = Extension(
         "token": _("API tokens"),
     },
     history_searchers=searchers.SEARCHERS,
-    history_permissions=(search.VIEW_EVENTS,),
+    history_permissions=(history_search.VIEW_EVENTS,),
     attributed={"cluster": Cluster, "pool": Pool, "cidr": PoolCIDR, "container": Container},
     checks={
         "constraints": data_checks.schema_constraints,
@@ -181,7 +183,12 @@ ADDRESS_SPACE = Extension(
         register_metrics.condition_values,
         totals.values,
     ),
-    finders=(address_claims_admin.finder,),
+    searched=searched.COLUMNS,
+    find_tables={
+        Block: find.block_table,
+        ObservedCIDR: find.cidr_table,
+        **address_claims_admin.TABLES,
+    },
     find_permissions=("pools.view_block",),
     imports={RegisterImport.KIND: import_drafts.IMPORTS},
     rest_imports={RegisterImport.KIND: rest_register_imports.KIND},

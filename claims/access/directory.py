@@ -22,7 +22,6 @@ from knox.models import AuthToken
 from claims.access import memberships
 from claims.core import directory_groups
 from claims.core.directory_groups import Grants, GroupMapping
-from claims.models import Membership
 from pools.models import Cluster, DirectoryAccount
 from pools.models.fields import Now
 from pools.platform import events, sessions
@@ -210,18 +209,9 @@ def _set_rights(
     user.is_superuser = False
     user.is_staff = bool(grants.roles)
     user.save(update_fields=["is_superuser", "is_staff"])
-    for membership in Membership.objects.filter(user=user).select_related("cluster"):
-        if membership.cluster not in namespaces:
-            memberships.delete(membership, author=author)
-        elif membership.namespaces != namespaces[membership.cluster]:
-            memberships.change(membership, namespaces[membership.cluster], author=author)
-    # Sets the role of VM owners, also for memberships that existed.
-    existing = set(Membership.objects.filter(user=user).values_list("cluster_id", flat=True))
-    for cluster, names in namespaces.items():
-        if cluster.pk not in existing:
-            memberships.create(cluster, names, user=user, author=author)
-    if existing:
-        memberships.add_to_role(user)
+    memberships.set_namespaces(user, namespaces, author=author)
+    if namespaces:
+        memberships.add_to_role(user)  # also for memberships that existed
 
 
 def _namespaces_by_cluster(grants: Grants) -> dict[Cluster, list[str]]:

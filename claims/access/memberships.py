@@ -8,7 +8,7 @@ itself, so that they apply to later members too. VM owners from clusters are not
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission, User
@@ -109,6 +109,22 @@ def delete(membership: Membership, *, author: events.Author) -> None:
             _remove_from_role(user)
         if group is not None and not Membership.objects.filter(group=group).exists():
             _revoke_permissions(group)
+
+
+def set_namespaces(
+    user: User, namespaces: Mapping[Cluster, Iterable[str]], *, author: events.Author
+) -> None:
+    """Make a user VM owner of exactly these namespaces, by cluster, beside those of groups and RoleBindings."""
+    with events.recorded_by(author):
+        wanted = {cluster: sorted({*names}) for cluster, names in namespaces.items() if names}
+        for membership in Membership.objects.filter(user=user).select_related("cluster", "user"):
+            names = wanted.pop(membership.cluster, None)
+            if names is None:
+                delete(membership, author=author)
+            elif membership.namespaces != names:
+                change(membership, names, author=author)
+        for cluster, names in wanted.items():
+            create(cluster, names, user=user, author=author)
 
 
 def owns_every_namespace(user: Any) -> bool:

@@ -3,8 +3,6 @@
 Code that writes entries, claims or workloads calls `write` in the same transaction; code that deletes
 them calls `remove` first. Both check the changed MACs and addresses for conflicts, and sync the blocks
 of the networks' pools (claims/address_index/{conflicts,block_sync}.py).
-
-`by_mac` and `by_address` find its rows.
 """
 
 from __future__ import annotations
@@ -13,12 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import QuerySet
 from psycopg import sql
 
 from claims.address_index import block_sync, conflicts
 from claims.address_index.conflicts import ChangedKeys
-from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, Network, Workload
+from claims.models import Entry, IPAMClaim, IPPool, Workload
 from claims.models.workloads import WorkloadKind
 from pools.platform import database
 
@@ -207,19 +204,3 @@ def _column_values(new: tuple[str, int, _IndexEntry]) -> tuple[object, ...]:
     column, owner, row = new
     owners = [owner if column == owner_column else None for owner_column in OWNERS]
     return (*owners, row.network_id, row.address, row.mac, row.namespace, row.vm, row.holds)
-
-
-def by_mac(mac: str) -> QuerySet[IndexEntry]:
-    """Return the index entries that name a MAC address, in any network."""
-    return _in_networks().filter(mac=mac)
-
-
-def by_address(address: str) -> QuerySet[IndexEntry]:
-    """Return the index entries that name an IP address, in any network."""
-    return _in_networks().filter(address=address)
-
-
-def _in_networks() -> QuerySet[IndexEntry]:
-    """Return all index entries; the networks are named, because the indexes begin with them."""
-    networks = list(Network.objects.order_by().values_list("pk", flat=True))
-    return IndexEntry.objects.filter(network_id__in=networks)

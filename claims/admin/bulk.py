@@ -18,7 +18,7 @@ from claims.models import Entry, Network
 from claims.networks import networks
 from pools.core import errors
 from pools.platform import events
-from pools.platform.admin import attributes, bulk_edit
+from pools.platform.admin import attributes, bulk_edit, related
 from pools.platform.admin import forms as fields
 
 
@@ -40,7 +40,7 @@ class EntryBulkForm(bulk_edit.BulkForm):
         lambda text: core.parse_namespace(text.strip(), ""),
         label=_("Namespace"),
         required=False,
-        widget=fields.text(),
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES),
     )
     vm = fields.ParsedField(
         lambda text: core.parse_vm(text.strip(), ""),

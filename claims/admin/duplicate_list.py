@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.address_index.duplicates import Duplicate, Occurrence
@@ -78,11 +78,21 @@ def badge(duplicates: Sequence[Duplicate], network: Network | None = None) -> Sa
     """Return the duplicates of a row as HTML lines; a note, such as a reserved subnet, is no conflict."""
     if not duplicates:
         return display.DASH
+    lines = ((_duplicate_line(duplicate, network),) for duplicate in duplicates)
+    return format_html('<span class="cad-stack">{}</span>', format_html_join("", "{}", lines))
+
+
+def chip(duplicates: Sequence[Duplicate], network: Network | None = None) -> SafeString:
+    """Return the number of conflicts of a row in one line, which unfolds to them."""
+    conflicts = sum(not duplicate.note for duplicate in duplicates)
+    if not conflicts:
+        return badge(duplicates, network)
+    label = ngettext("%(number)s conflict", "%(number)s conflicts", conflicts)
     return format_html(
-        '<span class="cad-stack">{}</span>',
-        format_html_join(
-            "", "{}", ((_duplicate_line(duplicate, network),) for duplicate in duplicates)
-        ),
+        '<details class="cad-conflicts"><summary class="cad-state cad-state-conflict">'
+        '<span aria-hidden="true">▲</span> {}</summary>{}</details>',
+        label % {"number": conflicts},
+        badge(duplicates, network),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -10,23 +11,30 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from claims.access import cluster_owners, memberships
+from claims.access import cluster_owners, memberships, namespaces
 from claims.admin import scoped
-from claims.models import ClusterOwner, Membership
+from claims.models import NAD, ClusterOwner, Membership
 from claims.models.cluster_owners import SubjectKind
-from pools.admin import users
+from pools.admin import access, users
 from pools.admin.clusters import field as cluster_fields
-from pools.core import addresses, holders
+from pools.core import addresses, errors, holders
+from pools.models import Cluster
 from pools.platform.admin import columns, display, lists, pages, related, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.events import Author
 
 LIST = "admin:claims_membership_changelist"
+
+
+_GROUPS = related.RelatedRows(lambda _request: Group.objects.all(), ("name",))
+_OFFERED_GROUPS = related.offer("groups", "claims.view_membership", _GROUPS)
 
 
 def _parse_group(text: str) -> str:
@@ -34,7 +42,7 @@ def _parse_group(text: str) -> str:
     return holders.parse_identifier(name, max_length=memberships.MAX_GROUP_LENGTH)
 
 
-def _beyond(user: Any) -> users.Beyond | None:
+def _beyond(user: Any) -> access.Beyond | None:
     """Return who owns VMs, for somebody who has not all rights of VM owners in every namespace."""
     if memberships.owns_every_namespace(user):
         return None
@@ -44,7 +52,7 @@ def _beyond(user: Any) -> users.Beyond | None:
     is_named = Q(username__in=named[SubjectKind.USER]) | Q(username__in=members)
     of_groups = Q(memberships__isnull=False) | Q(name__in=named[SubjectKind.GROUP])
     groups = Group.objects.filter(of_groups)
-    return users.Beyond(
+    return access.Beyond(
         users=Q(memberships__isnull=False) | Q(groups__in=groups) | is_named,
         groups=of_groups,
         is_username=lambda name: (
@@ -55,7 +63,63 @@ def _beyond(user: Any) -> users.Beyond | None:
     )
 
 
-users.BEYOND.append(_beyond)
+access.BEYOND.append(_beyond)
+
+
+def _names(user: Any) -> list[str]:
+    return sorted(
+        f"{membership.cluster}/{namespace}"
+        for membership in user.memberships.all()
+        for namespace in membership.namespaces
+    )
+
+
+def _described(user: Any) -> list[str]:
+    """Return the namespaces that a user sees, by memberships and by RoleBindings."""
+    scope = namespaces.scope(user)
+    if scope.everything:
+        return [gettext("every namespace")]
+    names = dict(Cluster.objects.filter(pk__in=scope.namespaces).values_list("pk", "name"))
+    return sorted(
+        f"{names[cluster_id]}/{namespace}"
+        for cluster_id, owned in scope.namespaces.items()
+        for namespace in owned
+    )
+
+
+def _parse_namespace(text: str) -> tuple[Cluster, str]:
+    """Return the cluster and the namespace of `prod/shop`, or of `shop` where there is one cluster."""
+    name, slash, namespace = text.rpartition("/")
+    clusters = list((Cluster.objects.filter(name=name) if slash else Cluster.objects.all())[:2])
+    if len(clusters) != 1:
+        message = "must be cluster/namespace, with the name of a cluster"
+        raise errors.InvalidInput.for_field("namespaces", "not_found", message, text)
+    return clusters[0], holders.parse_label(namespace, field="namespaces")
+
+
+def _save_namespaces(user: Any, pairs: Iterable[tuple[Cluster, str]], author: Author) -> None:
+    by_cluster: dict[Cluster, list[str]] = {}
+    for cluster, namespace in pairs:
+        by_cluster.setdefault(cluster, []).append(namespace)
+    memberships.set_namespaces(user, by_cluster, author=author)
+
+
+_PARTS = ("network__cluster__name", "namespace")
+_NAMESPACES = related.RelatedRows(
+    lambda request: scoped.rows(request, NAD).distinct(*_PARTS), _PARTS
+)
+access.OWNERSHIPS.append(
+    access.Ownership(
+        group=memberships.OWNERS,
+        offered=related.offer("namespaces", "claims.add_membership", _NAMESPACES),
+        permissions=tuple(f"claims.{verb}_membership" for verb in ("add", "change", "delete")),
+        related="memberships__cluster",
+        names=_names,
+        described=_described,
+        parse=_parse_namespace,
+        save=_save_namespaces,
+    )
+)
 
 
 class NamespacesForm(row_forms.RowForm):
@@ -73,7 +137,7 @@ class MembershipForm(NamespacesForm):
     group = fields.ParsedField(
         _parse_group,
         required=False,
-        widget=fields.text(list="groups"),
+        widget=related.name_widget(_OFFERED_GROUPS),
         help_text=_(
             "Instead of a user: all members of this group, as your identity provider or"
             " cluster names it. The group is created if it does not exist."
@@ -100,15 +164,16 @@ def _owner_name(membership: Membership) -> str:
 
 
 def _form_page(
-    request: HttpRequest, title: str, form: forms.Form | None = None, row: Membership | None = None
+    request: HttpRequest, title: str, form: forms.Form, row: Membership | None = None
 ) -> HttpResponse:
-    return pages.page(
+    return pages.form_page(
         request,
-        "membership.html",
         row or Membership,
+        form,
         title=title,
-        form=form,
-        groups=Group.objects.order_by("name") if row is None else (),
+        template="membership.html",
+        button=gettext("Save") if row else gettext("Add VM owner"),
+        back=reverse(LIST),
         call=f"memberships/{row.pk}/" if row else "",
     )
 
@@ -160,19 +225,23 @@ def _page(request: HttpRequest, row: Membership) -> HttpResponse:
     )
 
 
-def _delete(request: HttpRequest, row: Membership) -> HttpResponse:
-    if request.method == "POST":
-        memberships.delete(row, author=pages.author(request))
-        return pages.done(
-            request,
-            gettext("The access of %(owner)s to %(cluster)s was revoked.")
-            % {"owner": _owner_name(row), "cluster": row.cluster},
-            LIST,
-        )
-    return _form_page(
+def _delete(request: HttpRequest, row: Membership) -> HttpResponseBase:
+    names = {
+        "owner": _owner_name(row),
+        "cluster": row.cluster,
+        "namespaces": ", ".join(row.namespaces),
+    }
+    return pages.deletion(
         request,
-        (gettext("Revoke the access of %(owner)s?") % {"owner": _owner_name(row)}),
-        row=row,
+        row,
+        lambda: memberships.delete(row, author=pages.author(request)),
+        title=gettext("Revoke the access of %(owner)s?") % names,
+        deleted=gettext("The access of %(owner)s to %(cluster)s was revoked.") % names,
+        button=gettext("Revoke"),
+        effects=[
+            gettext("%(owner)s loses access to %(namespaces)s in %(cluster)s.") % names,
+            gettext("VMs keep their addresses; API tokens lose the same permissions."),
+        ],
     )
 
 
@@ -186,7 +255,6 @@ class MembershipAdmin(lists.ListAdmin[Membership]):
         columns.timestamp("created_at", _("since")),
     )
     list_filter = (scoped.cluster_filter(),)
-    search_fields = ("user__username", "group__name", "namespaces")
     search_help_text = _("User, group or namespace")
     exported = ("id", "user", "group", "cluster.name", "namespaces", "role", "created_at")
     ordering = ("cluster__name", "user__username", "group__name")
@@ -219,7 +287,6 @@ class ClusterOwnerAdmin(lists.ListAdmin[ClusterOwner]):
         columns.timestamp("since", _("since")),
     )
     list_filter = (scoped.cluster_filter("connection__cluster_id"),)
-    search_fields = ("subject", "namespace", "binding")
     search_help_text = _("User, group, namespace or RoleBinding")
     exported = (
         "id",

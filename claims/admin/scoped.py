@@ -10,16 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from django import forms
 from django.db.models import ForeignKey, ManyToManyField, Model, QuerySet
 from django.http import Http404, HttpRequest
+from django.urls import reverse_lazy
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
-from claims.models import IPPool, Network
+from claims.entries import entries
+from claims.models import NAD, IPPool, Network
 from pools.models import Cluster
 from pools.platform.admin import display, filters, lists, related
+from pools.platform.admin import forms as fields
 
 Row = TypeVar("Row", bound=Model)
 MOST = 500  # choices that a filter or a form offers
@@ -69,6 +73,12 @@ class Scoped(lists.ListAdmin[Row]):
         return super().formfield_for_manytomany(db_field, request, **options)
 
 
+def addresses_widget(**attrs: str) -> forms.Widget:
+    """Return an input for addresses of a network, with a button that fills in the next free ones."""
+    url: Any = reverse_lazy("admin:claims_network_free")  # forms are made before the URLs
+    return fields.addresses_text(**{"data-free": url, **attrs})
+
+
 def mark_links(request: HttpRequest, listed: list[Any]) -> None:
     """Mark rows whose user may open their clusters, for `cluster_link`."""
     for row in listed:
@@ -91,10 +101,34 @@ def addresses(values: Sequence[str | None]) -> SafeString:
 
 _CLUSTERS = related.RelatedRows(lambda request: rows(request, Cluster), ("name",))
 NETWORKS = related.RelatedRows(lambda request: rows(request, Network), ("cluster__name", "name"))
-_IPPOOLS = related.RelatedRows(lambda request: rows(request, IPPool), ("cluster__name", "name"))
+IPPOOLS = related.RelatedRows(lambda request: rows(request, IPPool), ("cluster__name", "name"))
+
+
+def _suggest_namespaces(request: HttpRequest, text: str) -> list[str]:
+    """Return the namespaces that entries and clusters name, or those of a VM owner."""
+    scope = request_scope(request)
+    names = {name for of_cluster in scope.namespaces.values() for name in of_cluster}
+    if scope.everything:
+        seen = NAD.objects.order_by("namespace").values_list("namespace", flat=True).distinct()
+        names = {*entries.used_namespaces(related.MOST_NAMES), *seen[: related.MOST_NAMES]}
+    return sorted(name for name in names if text in name)
+
+
+OFFERED_NAMESPACES = related.offer_names("namespaces", "claims.view_network", _suggest_namespaces)
+OFFERED_LOGICAL_NETWORKS = related.offer_names(
+    "logical-networks",
+    "claims.view_network",
+    lambda request, text: list(
+        rows(request, Network)
+        .filter(ippool=None, name__contains=text)
+        .order_by("name")
+        .values_list("name", flat=True)
+        .distinct()[: related.SUGGESTIONS]
+    ),
+)
 OFFERED_CLUSTERS = related.offer("vm-clusters", "claims.view_wave", _CLUSTERS)
 OFFERED_NETWORKS = related.offer("networks", "claims.view_network", NETWORKS)
-OFFERED_IPPOOLS = related.offer("ippools", "claims.view_ippool", _IPPOOLS)
+OFFERED_IPPOOLS = related.offer("ippools", "claims.view_ippool", IPPOOLS)
 
 
 def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
@@ -103,3 +137,13 @@ def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
 
 def network_filter(lookup: str = "network_id") -> type[filters.ChoiceFilter]:
     return related.by_key(_("network"), "network", NETWORKS, lookup)
+
+
+def namespace_filter(model: type[Model]) -> type[related.NamesFilter]:
+    """Return the filter of rows of a model by the namespaces of those that the user may see."""
+
+    def names(request: HttpRequest, most: int) -> list[str]:
+        used = rows(request, model).exclude(namespace="").order_by("namespace")
+        return list(used.values_list("namespace", flat=True).distinct()[:most])
+
+    return related.by_names(_("namespace"), "namespace", names)

@@ -1,4 +1,4 @@
-"""Start page of VM owners: their VMs, the problems of these VMs, and what to do next."""
+"""Start page of VM owners: their VMs, what these VMs wait for, their problems, and what to do next."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from pools.core import errors
 from pools.platform import documents
 
 MOST = 20  # networks and claims
+_UNDONE = {states.PENDING, states.FAILED, states.CONFLICT, states.LEAKED}
 MOST_ENTRIES = 10  # the list shows all of them
 
 
@@ -67,16 +68,16 @@ def _newest_entries(entries: QuerySet[Entry]) -> tuple[list[Entry], list[Entry]]
     return flagged, newest[: MOST_ENTRIES - len(flagged)]
 
 
-def _owner_tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.AdminTable]:
-    problem_claims = list(_claims_with_problems(request))
-    if problem_claims:
-        yield _claim_table(problem_claims)
+def _owner_tables(request: HttpRequest, entries: list[Entry]) -> Iterator[find.AdminTable]:
+    unfinished_claims = list(_unfinished_claims(request))
+    if unfinished_claims:
+        yield _claim_table(unfinished_claims)
     if entries:
         yield _entry_table(request, entries)
 
 
-def _claim_table(rows: list[Any]) -> tables.AdminTable:
-    """Return the table of claims with a problem: the reason, and what to do next."""
+def _claim_table(rows: list[Any]) -> find.AdminTable:
+    """Return the table of claims that wait or have a problem: the reason, and what to do next."""
     codes = states.finding_codes(rows)
     answered = states.clusters_with_managed_claims({row.cluster_id for row in rows})
     cells = [
@@ -90,10 +91,10 @@ def _claim_table(rows: list[Any]) -> tables.AdminTable:
         for row in rows
     ]
     headings = (gettext("Claim"), "VM", "IPs", gettext("State"), gettext("What to do next"))
-    return tables.AdminTable(gettext("Claims with problems"), headings, cells)
+    return find.AdminTable(gettext("Claims that wait or have problems"), headings, cells)
 
 
-def _entry_table(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
+def _entry_table(request: HttpRequest, rows: list[Entry]) -> find.AdminTable:
     duplicates_by_entry = duplicates.of_entries(rows, scoped.request_scope(request))
     running = entry_pages.running_workloads(request, rows)
     cells = [
@@ -115,7 +116,7 @@ def _entry_table(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
         gettext("Seen in cluster"),
         gettext("Duplicates"),
     )
-    return tables.AdminTable(
+    return find.AdminTable(
         gettext("Your MAC entries"), headings, cells, reverse("admin:claims_entry_changelist")
     )
 
@@ -131,10 +132,10 @@ def _network_row(network: Any) -> dict[str, Any]:
     }
 
 
-def _claims_with_problems(request: HttpRequest) -> Iterator[IPAMClaim]:
+def _unfinished_claims(request: HttpRequest) -> Iterator[IPAMClaim]:
     rows = states.with_state(scoped.rows(request, IPAMClaim).filter(gone_at=None))
-    problem_rows = rows.filter(state__in={states.FAILED, states.CONFLICT, states.LEAKED})
-    yield from problem_rows.select_related("network__cluster").order_by("-pk")[:MOST]
+    unfinished = rows.filter(state__in=_UNDONE)
+    yield from unfinished.select_related("network__cluster").order_by("-pk")[:MOST]
 
 
 def _first_manifest(entries: list[Entry], scope: Any) -> dict[str, str] | None:

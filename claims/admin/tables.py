@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from claims.ipamclaims import states
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.ippools import EntrySource
 from claims.workloads import vm_manifests
+from pools.admin.find import AdminTable
 from pools.core import errors
 from pools.platform import documents
 from pools.platform.admin import display, pages
@@ -33,16 +34,6 @@ SOURCE_LABELS = {
     EntrySource.REQUEST.value: _("VM owner's request"),
 }
 _LONG_NAME = 24  # characters; a longer name may wrap
-
-
-@dataclass(frozen=True)
-class AdminTable:
-    """A table for templates/cadastre/tables.html; `more` is the URL of the whole list."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    more: str = ""
 
 
 def row_link(row: Any, text: object = "") -> Cell:
@@ -108,7 +99,7 @@ def entries(rows: Iterable[Entry], *, more: str = "") -> AdminTable:
     )
 
 
-def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
+def claims(rows: Iterable[IPAMClaim], *, more: str = "") -> AdminTable:
     cells = [
         (
             claim_link(row, str(row)),
@@ -124,10 +115,11 @@ def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
         gettext("Claims"),
         (gettext("Claim"), "VM", "MAC", "IPs", gettext("Condition"), gettext("Network")),
         cells,
+        more,
     )
 
 
-def workloads(rows: Iterable[Workload]) -> AdminTable:
+def workloads(rows: Iterable[Workload], *, more: str = "") -> AdminTable:
     cells = [
         (
             format_html("{} {}", row.get_kind_display(), display.search_link(str(row))),
@@ -142,22 +134,26 @@ def workloads(rows: Iterable[Workload]) -> AdminTable:
         gettext("Workloads"),
         (gettext("Workload"), "MAC", "IPs", gettext("Phase"), gettext("Network")),
         cells,
+        more,
     )
 
 
-def networks(rows: Iterable[Network]) -> AdminTable:
+def networks(rows: Iterable[Network], *, more: str = "") -> AdminTable:
     cells = [
         (row_link(row, row.name), row.cluster.name, ", ".join(row.subnets) or display.DASH)
         for row in rows
     ]
     return AdminTable(
-        gettext("Networks"), (gettext("Network"), gettext("Cluster"), gettext("Subnets")), cells
+        gettext("Networks"),
+        (gettext("Network"), gettext("Cluster"), gettext("Subnets")),
+        cells,
+        more,
     )
 
 
-def ippools(rows: Iterable[IPPool]) -> AdminTable:
+def ippools(rows: Iterable[IPPool], *, more: str = "") -> AdminTable:
     cells = [(row_link(row, row.name), row.cluster.name, row_link(row.network)) for row in rows]
-    return AdminTable("IPPools", ("IPPool", gettext("Cluster"), gettext("Network")), cells)
+    return AdminTable("IPPools", ("IPPool", gettext("Cluster"), gettext("Network")), cells, more)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
 from claims.models import Decision, NetworkSettings
-from claims.models.networks import SEARCHED, Annotation
+from claims.models.networks import Annotation
 from claims.workloads import vm_lookup
 from pools.core import addresses, holders
 from pools.models import Cluster
@@ -56,6 +56,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
     )
     list_filter = (
         scoped.cluster_filter(),
+        scoped.namespace_filter(Decision),
         filters.by_value(
             _("webhook"), "path", {"mutate-pods": _("launcher pods"), "mutate-vms": _("VMs")}
         ),
@@ -68,8 +69,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
             },
         ),
     )
-    search_fields = tuple(f"={field}" for field in SEARCHED)
-    search_help_text = _("Full name of a VM, namespace or network, or a full code")
+    search_help_text = _("VM, namespace, network, code or message")
     exported = (
         "id", "at", "cluster.name", "path", "operation", "namespace", "name", "vm", "network",
         "code", "message", "allowed", "milliseconds",

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped, tables
 from claims.models import Network, Workload
-from claims.models.workloads import ComparisonResult
+from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import adoption, results
 from pools.core import errors
 from pools.models import Cluster
@@ -296,6 +296,14 @@ def _page(_request: HttpRequest, row: Workload) -> HttpResponse:
 class WorkloadAdmin(scoped.Scoped[Workload]):
     list_pages = (Page("adopt", _adopt_view),)
     row_pages = (Page("change", _page),)
+    list_select_related = ("network__cluster",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Workload], search_term: str
+    ) -> tuple[QuerySet[Workload], bool]:
+        """Leave out the templates of VMs that run: the running VM is found."""
+        matches, distinct = super().get_search_results(request, queryset, search_term)
+        return matches.exclude(kind=WorkloadKind.TEMPLATE, phase="Running"), distinct
 
     def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponse:
         pages.require(request, "claims.view_workload")

@@ -26,7 +26,7 @@ from claims.models.fields import FirstAddress
 from claims.models.ippools import EntrySource
 from pools.api import pools
 from pools.core import errors, object_reader
-from pools.platform import documents, idempotency
+from pools.platform import documents, idempotency, search
 from pools.platform.rest import filters, generics, parsing, query, schema, views
 
 _VIEW = ("claims.view_entry",)
@@ -58,7 +58,7 @@ class EntryFilter(filters.FilterSet):
     namespace = filters.Filter()
     source = filters.choice(*EntrySource.values)
     q = filters.Filter(
-        select=services.matching_entries, help_text="A part of MAC, VM, namespace or note."
+        select=search.matching, help_text="A part of MAC, address, VM, namespace or note."
     )
 
     def filter_duplicate(self, rows: QuerySet[Entry], _name: str, kind: str) -> QuerySet[Entry]:

@@ -25,6 +25,7 @@ from claims.models import IndexEntry, IPAMClaim, Network
 from claims.models.fields import FirstAddress
 from claims.workloads import vm_manifests
 from pools.core import errors
+from pools.platform import search
 from pools.platform.rest import filters, generics, query, views
 from pools.platform.rest.views import endpoints
 
@@ -51,7 +52,7 @@ class IPAMClaimFilter(scoped.ScopedFilterSet):
     mac = filters.Filter(entries.parse_any_mac, help_text="In any notation.")
     ip = filters.Filter(query.cidr, method="filter_ip", help_text="An address or a CIDR.")
     q = filters.Filter(
-        select=ipamclaims.matching_claims, help_text="A part of the name, the VM or an address."
+        select=search.matching, help_text="A part of the name, the VM or an address."
     )
     state = filters.choice(
         *states.STATES, select=lambda rows, state: states.filter_by_states(rows, [state])

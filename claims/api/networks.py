@@ -21,6 +21,7 @@ from claims.networks import networks as services
 from claims.networks import route_advertisements
 from pools.api import pool_cidrs
 from pools.core import errors
+from pools.platform import search
 from pools.platform.rest import attributes, filters, generics, views
 from pools.platform.rest.views import endpoints
 from pools.register import overlaps as owners
@@ -51,8 +52,8 @@ class NetworkFilter(attributes.AttributeFilterSet, scoped.ScopedFilterSet):
     )
     static_vms = filters.flag(method="filter_static_vms", help_text="Can hold static VMs.")
     q = filters.Filter(
-        select=lambda rows, text: rows.filter(services.search(text)),
-        help_text="Part of a name, or an address or CIDR of a subnet.",
+        select=search.matching,
+        help_text="Part of a name or a description, or an address or CIDR of a subnet.",
     )
     known = filters.choice(
         "true", "false", "all", method="filter_known",

@@ -17,9 +17,6 @@ _FORMS = (
     re.compile(rf"{_HEX}{{12}}"),
 )
 _PART = re.compile(
-    rf"{_HEX}{{2}}(:{_HEX}{{2}}){{1,4}}:?|{_HEX}{{2}}(-{_HEX}{{2}}){{2,4}}-?|{_HEX}{{4}}\.({_HEX}{{4}}\.?)?"
-)
-_INNER_PART = re.compile(
     rf"{_HEX}{{0,2}}(?:[:-]{_HEX}{{2}})*[:-]{_HEX}{{0,2}}|(?=.*{_HEX}{{4}}){_HEX}{{0,4}}(?:\.{_HEX}{{1,4}}){{1,2}}|{_HEX}{{4,12}}"
 )
 _SHORT = re.compile(rf"{_HEX}{{1,2}}([:-]){_HEX}{{1,2}}(\1{_HEX}{{1,2}}){{4}}")
@@ -61,29 +58,13 @@ def parse_mac(value: object, field: str = "", *, lenient: bool = False) -> str:
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 
-def parse_mac_part(text: str) -> tuple[str, str] | None:
-    """Return the first and the last MAC that begin with a text of two to five octets; None for another text.
-
-    The octets are written with colons or dashes, or as groups of four digits with dots: `00:1a:4b`, `001a.4b12`.
-    """
-    if not _PART.fullmatch(text.strip(" ")):
-        return None
-    digits = re.sub("[^0-9a-f]", "", text.lower())
-    if int(digits[:2], 16) & 1:  # multicast, which no interface has
-        return None
-    first, last = digits.ljust(12, "0"), digits.ljust(12, "f")
-    if int(first, 16) == 0:
-        first = "1".zfill(12)
-    return _with_colons(first), _with_colons(last)
-
-
 def spellings_of_part(text: str) -> list[str]:
     """Return what MAC addresses with a part in any notation contain (`34:56`, `4b12.34`); [] for another text.
 
     An octet may begin with the first digit, or with the second one.
     """
     digits = re.sub("[^0-9a-f]", "", text.lower())
-    if not 2 < len(digits) < 12 or not _INNER_PART.fullmatch(text.strip(" ")):
+    if not 2 < len(digits) < 12 or not _PART.fullmatch(text.strip(" ")):
         return []
     return [_with_colons(digits), f"{digits[0]}:{_with_colons(digits[1:])}"]
 

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface
+from ipaddress import IPv4Network, IPv6Network, ip_interface
 from typing import Any
 
 from django.db.models import QuerySet
 
-from claims.address_index import conflicts
 from claims.core import address_requests
 from claims.imports import rows as import_rows
 from claims.imports import validation
-from claims.ipamclaims.ingest import readable_subnets
 from claims.models import Network, VMImport, VMRow
+from claims.networks import free_addresses
+from claims.networks.free_addresses import readable_subnets
 from pools.core import errors
 from pools.core.register_import import parsing
 from pools.models.imports import RowStatus
-from pools.platform import database
 from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states
-from pools.register.allocator import batches
-from pools.sql import statements
 
 MOST_IPS = 32
 
@@ -123,22 +120,17 @@ def _free_addresses(
 def _unused_addresses(
     vm_import: VMImport, network: Network, subnet: IPv4Network | IPv6Network, excluded_number: int
 ) -> Iterator[str]:
-    candidate, end = int(subnet.network_address), int(subnet.broadcast_address) + 1
-    own_spans = [
-        (int(own_address.span.first), int(own_address.span.last))
-        for own_address in conflicts.find_own_spans(network)
-        if own_address.span.family == subnet.version
+    # Rows that cannot be parsed or have no network: what their texts name.
+    others = vm_import.rows.filter(values__ips=[]).exclude(number=excluded_number)
+    named = [
+        first
+        for texts in others.values_list("texts__ips", flat=True)
+        for version, first, _last in parsing.find_spans("address", {"address": " ".join(texts)})
+        if version == subnet.version
     ]
-    used_spans = [(host, host) for host in _used_hosts(vm_import, network, subnet, excluded_number)]
-    for first, last in sorted([*used_spans, *own_spans, (end, end)]):
-        for number in range(candidate, min(first, end)):
-            address = subnet.network_address + (number - int(subnet.network_address))
-            yield f"{address}/{subnet.prefixlen}"
-        candidate = max(candidate, last + 1)
-    message = f"{network.name} has no free IPv{subnet.version} address."
-    if network.pool is None:
-        raise errors.PoolExhausted(message)
-    raise batches.exhausted(network.pool, subnet.version, message)
+    return free_addresses.unused_addresses(
+        network, subnet, import_id=vm_import.pk, row_number=excluded_number, named=named
+    )
 
 
 def _get_row(vm_import: VMImport, number: int) -> VMRow:
@@ -146,26 +138,3 @@ def _get_row(vm_import: VMImport, number: int) -> VMRow:
     if row is None:
         raise errors.NotFound(f"The import has no row {number}.")
     return row
-
-
-def _used_hosts(
-    vm_import: VMImport, network: Network, subnet: IPv4Network | IPv6Network, excluded_number: int
-) -> Iterator[int]:
-    values = {
-        "network": network.pk,
-        "space": network.pool.space_id if network.pool else 0,
-        "subnet": str(subnet),
-        "import": vm_import.pk,
-        "number": excluded_number,
-    }
-    for (text,) in database.rows(_USED, values, prepare=False):
-        yield int(ip_address(text))
-    # Rows that cannot be parsed or have no network: what their texts name.
-    others = vm_import.rows.filter(values__ips=[]).exclude(number=excluded_number)
-    for texts in others.values_list("texts__ips", flat=True):
-        for version, first, _last in parsing.find_spans("address", {"address": " ".join(texts)}):
-            if version == subnet.version:
-                yield first
-
-
-_USED = statements.read("claims/used_addresses_of_subnet")

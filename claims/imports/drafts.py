@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from claims.access import namespaces
 from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped, VMInterface
@@ -85,7 +84,6 @@ def load(vm_import: VMImport) -> Upload:
 
 
 # Characters of MAC addresses, and of lists of addresses as PostgreSQL writes them.
-_ADDRESS_PART = re.compile(r'[0-9a-f:./{},"-]+')
 
 
 def is_limited(user: Any, target: str) -> bool:
@@ -141,20 +139,6 @@ class VMImports(lifecycle.Imports[VMImport]):
         """Return all imports for users who see all namespaces, and a user's own imports for others."""
         imports = super().visible(user)
         return imports if user.has_perm(namespaces.EVERY_NAMESPACE) else imports.filter(user=user)
-
-    def search(self, rows: QuerySet[VMRow], text: str) -> QuerySet[VMRow]:
-        """Return the rows whose VM, port group, MAC or address contains `text`; MACs in any notation."""
-        lowered = text.strip().lower()
-        query = (
-            Q(values__vm__icontains=lowered)
-            | Q(texts__vm__icontains=lowered)
-            | Q(texts__port_group__icontains=lowered)
-            | Q(texts__mac__icontains=lowered)
-        )
-        if not _ADDRESS_PART.fullmatch(lowered):  # each further condition is evaluated for all rows
-            return rows.filter(query)
-        mac = Q(values__mac__icontains=lowered.replace("-", ":"))
-        return rows.filter(query | mac | Q(values__ips__icontains=lowered))
 
     def admit(self, row: VMImport, user: Any) -> None:
         """Limit the import to the namespaces of a user who is limited to them, who becomes its user."""

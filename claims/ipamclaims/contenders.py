@@ -15,9 +15,9 @@ from claims.address_index import block_sync, conflicts
 from claims.core.ipamclaims import ipamclaim
 from claims.core.networks.kept_addresses import KeptSpan
 from claims.core.workloads import attachments
-from claims.ipamclaims.ingest import readable_subnets
 from claims.models import Entry, IPAMClaim, Network, Workload
 from claims.models.workloads import WorkloadKind
+from claims.networks.free_addresses import readable_subnets
 from pools.core import addresses, errors
 from pools.models import ObservedObject
 from pools.platform import database

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_network
 from typing import Any
 
 from psycopg import sql
@@ -20,7 +19,7 @@ from claims.address_index.conflicts import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.ipamclaim import Claim
 from claims.models import IPAMClaim, Network
-from pools.core import addresses
+from claims.networks.free_addresses import readable_subnets
 from pools.models import Cluster
 from pools.platform import database
 from pools.sql import statements
@@ -137,17 +136,6 @@ def lock_pools(network_ids: Iterable[int]) -> None:
     """Take the locks of the pools of the networks and their segments; call this before writing rows of claims."""
     rows = Network.objects.filter(pk__in=set(network_ids), pool__isnull=False)
     segments.lock_pools(list(rows))
-
-
-def readable_subnets(network: Network) -> list[addresses.Network]:
-    """Return the valid subnets of a network; invalid ones are left out."""
-    subnets = []
-    for text in network.subnets:
-        try:
-            subnets.append(ip_network(text))
-        except ValueError:
-            continue
-    return subnets
 
 
 def _update_row(

@@ -573,7 +573,7 @@ class Migration(migrations.Migration):
                         'verbose_name': 'decision',
                         'verbose_name_plural': 'decisions',
                         'ordering': ['-id'],
-                        'indexes': [models.Index(fields=['cluster', '-id'], name='decision_cluster'), models.Index(fields=['cluster', 'namespace', 'vm'], name='decision_vm'), models.Index(fields=['at'], name='decision_at'), models.Index(django.db.models.functions.text.Upper('vm'), name='decision_vm_any_case'), models.Index(django.db.models.functions.text.Upper('namespace'), name='decision_namespace_any_case'), models.Index(django.db.models.functions.text.Upper('code'), name='decision_code_any_case'), models.Index(django.db.models.functions.text.Upper('network'), name='decision_network_any_case'), models.Index(django.db.models.functions.text.Upper('name'), name='decision_name_any_case')],
+                        'indexes': [models.Index(fields=['cluster', '-id'], name='decision_cluster'), models.Index(fields=['cluster', 'namespace', 'vm'], name='decision_vm'), models.Index(fields=['at'], name='decision_at')],
                     },
                 ),
                 migrations.CreateModel(

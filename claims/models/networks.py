@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib.contenttypes.fields import GenericRelation
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models.functions import Upper
 from django.utils.translation import gettext_lazy as _
 
 from pools.models import Cluster, Pool
@@ -148,10 +147,6 @@ class NetworkSettings(models.Model):
         return str(self.cluster)
 
 
-# Fields that the list searches for a whole value, in any case.
-SEARCHED = ("vm", "namespace", "code", "network", "name")
-
-
 class Decision(models.Model):
     """A decision of the admission webhook about one object, with its reason.
 
@@ -180,7 +175,6 @@ class Decision(models.Model):
             models.Index(fields=["cluster", "-id"], name="decision_cluster"),
             models.Index(fields=["cluster", "namespace", "vm"], name="decision_vm"),
             models.Index(fields=["at"], name="decision_at"),
-            *(models.Index(Upper(field), name=f"decision_{field}_any_case") for field in SEARCHED),
         ]
 
     def __str__(self) -> str:

@@ -24,8 +24,8 @@ from claims.models.networks import NetworkKind
 from claims.models.workloads import WorkloadKind
 from claims.networks import pools
 from pools.clusters.reconcile import leases
-from pools.core import addresses, errors
-from pools.models import Cluster, Connection, ObservedObject, PoolCIDR
+from pools.core import errors
+from pools.models import Cluster, Connection, ObservedObject
 from pools.models.connections import Mode
 from pools.platform import database, documents, events
 from pools.platform.attributes import values as attribute_values
@@ -81,20 +81,6 @@ def with_nads(rows: QuerySet[Network], nads: QuerySet[NAD] | None = None) -> Que
 def is_managed(cluster: Cluster) -> bool:
     """Return True if Cadastre can write networks to the cluster."""
     return Connection.objects.filter(cluster=cluster, mode=Mode.MANAGED).exists()
-
-
-def search(words: str) -> Q:
-    """Return the filter for a part of the name or the description, or an address or CIDR of a subnet."""
-    try:
-        searched_cidr: object = (
-            addresses.parse_cidr(words, allow_short=True)
-            if "/" in words
-            else addresses.parse_address(words)
-        )
-    except errors.InvalidInput:
-        return Q(name__icontains=words) | Q(description__icontains=words)
-    cidrs = PoolCIDR.objects.filter(cidr__net_overlaps=str(searched_cidr), orphaned_at=None)
-    return Q(pool__in=cidrs.values("pool_id"))
 
 
 # --- from the cluster -----------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def _vm_address_query(criteria: HistoryQuery) -> Q | None:
         return None
     query = Q()
     if criteria.network is not None:
-        addresses_ = _address_strings(criteria.network)
+        addresses_ = address_strings(criteria.network)
         if addresses_ is None:
             return None
         query &= Q(ips__overlap=addresses_)
@@ -95,7 +95,7 @@ def vm_query(text: str) -> Q:
     return Q(namespace=namespace, vm=name) if slash else Q(vm=text)
 
 
-def _address_strings(network: addresses.Network) -> list[str] | None:
+def address_strings(network: addresses.Network) -> list[str] | None:
     """Return the addresses of a CIDR with each prefix length that a network has or had.
 
     Return None for a CIDR with more than SMALL addresses.

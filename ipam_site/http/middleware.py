@@ -1,5 +1,5 @@
-"""Request ids, problem documents instead of HTML pages below /api/, its language, the admin's methods, compression of pages,
-and the headers of responses in addition to those of Django's SecurityMiddleware.
+"""Request ids, problem documents instead of HTML pages below /api/, its language, the admin's methods and time zone,
+compression of pages, and the headers of responses in addition to those of Django's SecurityMiddleware.
 """
 
 from __future__ import annotations
@@ -8,20 +8,23 @@ import re
 import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from csp import middleware as csp
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.middleware.gzip import GZipMiddleware
-from django.utils import translation
+from django.utils import timezone, translation
 
 from ipam_site.http import problems
+from pools.models import time_zones
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
 
 HEADER = "X-Request-Id"
 ADMIN = "/admin/"
+TIME_ZONE_COOKIE = "time_zone"
 _PAGE_METHODS = ("GET", "HEAD", "POST")
 # Request ids of clients are kept for tracing if they are safe in logs and pages.
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
@@ -71,6 +74,26 @@ class AdminMethodsMiddleware:
         if request.path_info.startswith(ADMIN) and request.method not in _PAGE_METHODS:
             return HttpResponseNotAllowed(_PAGE_METHODS)
         return self._get_response(request)
+
+
+class TimeZoneMiddleware:
+    """Activate the time zone of pages: the one that the user has chosen, else that of the browser, else UTC.
+
+    `frame.js` stores the browser's in a cookie. REST, exports and metrics are in UTC whatever is active.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(ADMIN):
+            return self._get_response(request)
+        chosen = ""
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+            chosen = getattr(getattr(request.user, "preferences", None), "time_zone", "")
+        name = chosen or request.COOKIES.get(TIME_ZONE_COOKIE, "")
+        with timezone.override(ZoneInfo(name) if name in time_zones() else None):
+            return self._get_response(request)
 
 
 class PageCompressionMiddleware(GZipMiddleware):

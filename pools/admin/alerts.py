@@ -23,7 +23,7 @@ from pools.admin.clusters import field as cluster_fields
 from pools.models import Alert, Cluster, Delivery, Drift, Environment, Pool, WebhookTarget
 from pools.models.alerts import Level
 from pools.platform import database
-from pools.platform.admin import columns, display, filters, large_tables, lists, pages, related
+from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -38,7 +38,7 @@ def count(request: HttpRequest) -> str:
     """Return the number of open errors and warnings for the menu; empty if there are none to view."""
     if not request.user.has_perm("pools.view_alert"):
         return ""
-    count = open_alerts.urgent_alerts().order_by()[: large_tables.REACH].count()
+    count = open_alerts.urgent_alerts().order_by().count()
     return display.digits(count) if count else ""
 
 
@@ -260,7 +260,6 @@ class AlertAdmin(lists.ListAdmin[Alert]):
         "id", "code", "subject", "level", "title", "detail", "since", "ended_at",
         "acknowledged_at", "acknowledged_by", "acknowledged_until", "acknowledged_reason",
     )  # fmt: skip
-    search_fields = ("title", "detail", "subject")
     search_help_text = _("Title, detail or subject (for example cluster/3)")
     # Open alerts first, by severity; then ended ones, the newest first.
     ordering = (F("ended_at").desc(nulls_first=True), open_alerts.SEVERITY, "-id")

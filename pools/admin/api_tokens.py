@@ -15,7 +15,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 
-from pools.admin import users
+from pools.admin import access, users
 from pools.models import TokenLevel, TokenScope
 from pools.platform import events
 from pools.platform.admin import columns, display, lists, pages, related
@@ -63,7 +63,7 @@ class TokenForm(forms.Form):
 
     def __init__(self, data: Any, *, user: Any) -> None:
         super().__init__(data, initial={"user": user.pk})
-        owners = users.users_within(user).order_by("username")
+        owners = access.users_within(user).order_by("username")
         if not user.has_perm("knox.add_authtoken"):
             # Every user may create tokens for itself: a token has no more permissions than its owner.
             owners = owners.filter(pk=user.pk)

@@ -14,11 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.pools import blocks
-from pools.core import block_fields, errors
+from pools.core import block_fields, errors, periods
 from pools.models import Pool
 from pools.platform import database
 from pools.platform.admin import export, lists, pages, related
-from pools.register.history import addresses, comparison
+from pools.register.history import comparison
 
 PAGE = 100
 _HEAD = (
@@ -58,7 +58,7 @@ class ComparisonForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
-        latest = database.now() + addresses.AHEAD
+        latest = database.now() + periods.AHEAD
         for name in ("since", "until"):
             if values.get(name) and values[name] > latest:
                 self.add_error(

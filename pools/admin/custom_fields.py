@@ -140,7 +140,6 @@ class CustomFieldAdmin(lists.ListAdmin[CustomField]):
         ),
         Column("delete", _("delete"), _deletion_link),
     )
-    search_fields = ("name", "label")
     search_help_text = _("Name or label")
     list_before_template = "cadastre/custom_fields_intro.html"
     exported = ("id", *_NAMES, "choices")

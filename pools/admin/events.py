@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.contrib.auth import get_permission_codename
+from django.db.models import DateTimeField, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
-from pools.admin.clusters.field import CLUSTERS
+from pools.admin.clusters.field import CLUSTERS, tenant_filters
 from pools.admin.pools import blocks
 from pools.models import (
     BlockEvent,
@@ -26,19 +30,19 @@ from pools.models import (
     Pool,
     PoolCIDREvent,
 )
-from pools.platform import events
+from pools.platform import events, search, search_text
 from pools.platform.admin import (
     columns,
     display,
     filters,
-    large_tables,
     lists,
     pages,
     related,
-    search_text,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.history import search as history_search
+from pools.platform.history.representation import Change
 from pools.register import event_filters
 
 TYPES = {
@@ -125,7 +129,7 @@ def _by_pool(_request: HttpRequest, rows: QuerySet[Event], value: str) -> QueryS
 
 
 def type_label(event: Event) -> SafeString:
-    failed = "cad-bad" if event.type.endswith("_failed") else ""
+    failed = "cad-bad" if event.type.endswith("failed") else ""
     return format_html('<span class="{}" title="{}">{}</span>', failed, event.type, _label(event))
 
 
@@ -139,43 +143,136 @@ def _label(event: Event) -> StrOrPromise:
     return action % {"object": model._meta.verbose_name}
 
 
-def _filter_events(rows: QuerySet[Event], searched: search_text.SearchText) -> QuerySet[Event]:
-    if searched.network is not None:
+def _filter_events(rows: QuerySet[Event], text: str) -> QuerySet[Event]:
+    """Return the events of a holder or inside of a CIDR, and the newest in which a text is found."""
+    searched = search_text.parse(text)
+    ids = [number for further in SEARCHES for number in further(searched)]
+    if searched.network is not None and not searched.is_part:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
-        inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
         within = {"cidr__net_contained_or_equal": str(searched.network)}
-        # Each table is searched by its own ids: the view reads no other table for them.
-        return rows.filter(
-            Q(table="blockevent", pk__in=_newest(inside))
-            | Q(table="containerevent", pk__in=_newest(ContainerEvent.objects.filter(**within)))
-            | Q(table="poolcidrevent", pk__in=_newest(PoolCIDREvent.objects.filter(**within)))
-        )
-    ids = [
-        number
-        for kind in (BlockEvent, FailureEvent)
-        for number in _newest(kind.objects.filter(holder_id=searched.text))
-    ]
-    ids += [number for further in SEARCHES for number in further(searched)]
-    if ids:
-        return rows.filter(pk__in=ids)
+        ids += [
+            *_newest(BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)),
+            *_newest(ContainerEvent.objects.filter(**within)),
+            *_newest(PoolCIDREvent.objects.filter(**within)),
+        ]
+    for kind in (BlockEvent, FailureEvent):
+        ids += _newest(kind.objects.filter(holder_id=searched.text))
     newest = Event.objects.order_by("-id").values_list("pk", flat=True).first() or 0
-    recent = rows.filter(pk__gt=newest - RECENT)
-    text = searched.text
-    exact = Q(actor=text) | Q(request_id=text) | Q(env=text)
-    return recent.filter(exact | Q(reason__icontains=text) | Q(message__icontains=text))
+    recent = search.matching(Event.objects.filter(pk__gt=newest - RECENT), text)
+    return rows.filter(pk__in={*ids, *recent.values_list("pk", flat=True)[: search.MOST]})
 
 
 def _newest(rows: QuerySet[Any]) -> list[int]:
-    return list(rows.order_by("-pgh_id").values_list("pgh_id", flat=True)[: large_tables.REACH])
+    return list(rows.order_by("-pgh_id").values_list("pgh_id", flat=True)[: search.MOST])
 
 
 # --- one event ------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class FieldChange:
+    """A field of the object of an event as pages show it; "" stands for a value that is absent."""
+
+    label: str
+    before: StrOrPromise
+    after: StrOrPromise
+    differs: bool
+
+
+@dataclass(frozen=True)
+class EventChange:
+    """The fields of the object of an event that have a value; `is_change` is False where it began or ended."""
+
+    fields: list[FieldChange]
+    is_change: bool = False
+
+    @property
+    def changed(self) -> list[FieldChange]:
+        return [field for field in self.fields if field.differs]
+
+    @property
+    def unchanged(self) -> list[FieldChange]:
+        return [field for field in self.fields if not field.differs]
+
+
+def read_changes(rows: list[Event], user: Any) -> dict[int, EventChange]:
+    """Return what events changed by their numbers, as far as the user may see it."""
+    names = _RowNames(user)
+    changes = history_search.changes(rows, user=user)
+    return {event.pk: _event_change(event, changes[event.pk], names) for event in rows}
+
+
+def _event_change(event: Event, change: Change, names: _RowNames) -> EventChange:
+    # The event before one of a token or a second factor is that of another one of its owner.
+    before = {} if event.table in _OF_OWNERS else change.before or {}
+    after = change.after or {}
+    is_change = bool(before and after)
+    rows = []
+    for field in events.event_models()[event.table]._meta.concrete_fields:
+        old, new = (_shown(field, state.get(field.column), names) for state in (before, after))
+        if field.column != "id" and (old or new):
+            label = capfirst(str(field.verbose_name))
+            rows.append(FieldChange(label, old, new, is_change and old != new))
+    return EventChange(rows, is_change)
+
+
+_OF_OWNERS = ("tokenevent", "factorevent")
+
+
+class _RowNames:
+    """The names of rows that events refer to, with links for users who may see them; each is read once.
+
+    Who sees only some of the events sees no names: the row may be somebody else's.
+    """
+
+    def __init__(self, user: Any) -> None:
+        self._user = user
+        self._names: dict[tuple[Any, Any], StrOrPromise] = {}
+
+    def name(self, model: Any, key: Any) -> StrOrPromise:
+        if (model, key) not in self._names:
+            self._names[model, key] = self._read(model, key)
+        return self._names[model, key]
+
+    def _read(self, model: Any, key: Any) -> StrOrPromise:
+        meta = model._meta
+        permission = f"{meta.app_label}.{get_permission_codename('view', meta)}"
+        if not self._user.has_perms([history_search.VIEW_EVENTS, permission]):
+            return f"#{key}"
+        row = model._default_manager.filter(pk=key).first()
+        if row is not None:
+            return display.row_link(row) if admin.site.is_registered(model) else str(row)
+        last = events.event_models().get(f"{meta.model_name}event")
+        event = last and last.objects.filter(pgh_obj_id=key).order_by("-pk").first()
+        name = getattr(event, "name", "") or getattr(event, "cidr", "") or f"#{key}"
+        return gettext("%(name)s (deleted)") % {"name": name}
+
+
+def _shown(field: Any, value: Any, names: _RowNames) -> StrOrPromise:
+    """Return a value of a column, as PostgreSQL writes it in JSON, for a page."""
+    if value in (None, "", [], {}):
+        return ""
+    if field.many_to_one or field.one_to_one:
+        return names.name(field.related_model, value)
+    if isinstance(field, DateTimeField):
+        return display.exact_time(datetime.fromisoformat(value))
+    if field.choices:
+        return str(dict(field.flatchoices).get(value, value))
+    return _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_plain(item)}" for key, item in value.items())
+    return display.DASH if value is None else str(value)
+
+
 def _event_page(request: HttpRequest, event: Event) -> HttpResponse:
-    model = events.event_models()[event.table]
-    after = model.objects.filter(pk=event.pk).first()
-    before = _before(event, model, after)
+    row = events.event_models()[event.table].objects.filter(pk=event.pk).first()
     return pages.page(
         request,
         "event.html",
@@ -184,48 +281,10 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponse:
         event=event,
         pool=Pool.objects.select_related("cluster").filter(pk=event.pool_id or 0).first(),
         cluster=Cluster.objects.filter(pk=event.cluster_id or 0).first(),
-        has_before=before is not None,
-        changes=_changes(before, after),
+        change=read_changes([event], request.user)[event.pk],
         deleted=event.type.endswith(("removed", "deleted")),
-        context=json.dumps(after.pgh_context or {}, indent=2) if after else "",
+        context=json.dumps(row.pgh_context or {}, indent=2) if row else "",
     )
-
-
-def _before(event: Event, model: Any, after: Any) -> Any:
-    """Return the snapshot before the event; failures have none.
-
-    Blocks are filtered by CIDR too, so that their index over CIDRs is used.
-    """
-    if after is None or event.table in {"failureevent", "tokenevent", "factorevent"}:
-        return None
-    earlier = model.objects.filter(pgh_obj_id=event.object_id, pk__lt=event.pk)
-    if event.table == "blockevent":
-        earlier = earlier.filter(cidr=str(after.cidr))
-    return earlier.order_by("-pk").first()
-
-
-def _changes(before: Any, after: Any) -> list[tuple[str, str, str, bool]]:
-    """Return (field, before, after, whether it differs) for each field that has a value."""
-    if after is None:
-        return []
-    names = [
-        field.attname
-        for field in after._meta.concrete_fields
-        if not field.name.startswith("pgh_") and field.name != "id"
-    ]
-    rows = []
-    for name in names:
-        old = _text(getattr(before, name)) if before is not None else ""
-        new = _text(getattr(after, name))
-        if old or new:
-            rows.append(
-                (name.removesuffix("_id") if name != "holder_id" else name, old, new, old != new)
-            )
-    return rows
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 # --- the list -------------------------------------------------------------------------------------
@@ -233,10 +292,6 @@ def _text(value: Any) -> str:
 
 def _object(event: Event) -> SafeString | str:
     return display.address_link(event.cidr) if event.cidr else event.message
-
-
-def _search(rows: QuerySet[Event], text: str) -> QuerySet[Event]:
-    return _filter_events(rows, search_text.parse(text))
 
 
 @admin.register(Event)
@@ -260,14 +315,13 @@ class EventAdmin(lists.ListAdmin[Event]):
         filters.custom(_("event type"), "type", _type_choices, _by_type),
         related.by_row(_("cluster"), "cluster", CLUSTERS, _by_cluster),
         related.by_row(_("pool"), "pool", blocks.POOLS, _by_pool),
+        *tenant_filters(),
     )
     exported = (
         "id", "at", "type", "cidr", "holder_kind", "holder_id", "org", "env", "actor",
         "request_id", "reason", "message",
     )  # fmt: skip
-    search_fields = ("holder_id",)
     search_help_text = _("Address, CIDR, holder, environment, actor, reason, name or request ID")
-    search = staticmethod(_search)
     ordering = ("-id",)
     list_before_template = "cadastre/events_intro.html"
     empty_text = _("No events yet. Every change of the register is recorded here.")
@@ -275,3 +329,8 @@ class EventAdmin(lists.ListAdmin[Event]):
         Page("change", _event_page),
         Page("history", lambda _request, event: HttpResponseRedirect(display.url_of(event))),
     )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
+    ) -> tuple[QuerySet[Event], bool]:
+        return _filter_events(queryset, search_term) if search_term else queryset, False

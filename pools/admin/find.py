@@ -1,39 +1,33 @@
-"""The search page: addresses, CIDRs, holders, environments, pools, clusters and objects."""
+"""The search page: who has an address, and the rows of every list that a text is found in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
 
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from pools.admin.pools import blocks as block_list
-from pools.clusters.reconcile import registry
 from pools.core import addresses
-from pools.models import (
-    Block,
-    BlockEvent,
-    Cluster,
-    Container,
-    Environment,
-    ObservedCIDR,
-    ObservedObject,
-    Pool,
-    PoolCIDR,
-)
+from pools.models import Block, BlockEvent, Event, ObservedCIDR, PoolCIDR
 from pools.models.blocks import LIVE
-from pools.platform.admin import large_tables, pages, search_text
+from pools.platform import search, search_text
+from pools.platform.admin import display, pages
+from pools.platform.history import search as history_search
 from pools.register import dns
 from pools.register.history import addresses as history_addresses
 from pools.register.plan import free_space
 
 MOST = 50
-SHORTEST_PART = 2  # characters of a name that is searched for as a part
+SHORTEST = 2  # characters of a text that is searched for
 
 
 @dataclass(frozen=True)
@@ -44,10 +38,19 @@ class Section:
     context: Mapping[str, Any]
 
 
-Finder = Callable[[HttpRequest, search_text.SearchText], Iterable[Section]]
-# Apps add their finders, and the permissions that allow to use them.
-FINDERS: list[Finder] = []  # filled by pools.extension
-PERMISSIONS: list[str] = []  # any of them; filled by pools.extension
+@dataclass(frozen=True)
+class AdminTable:
+    """A table for templates/cadastre/tables.html; `more` is the URL of the whole list."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[SafeString | str]]
+    more: str = ""
+
+
+Table = Callable[[list[Any], str], Iterable[Section]]  # of rows and the URL of the whole list
+TABLES: dict[type, Table] = {}  # for other tables than a name and a text; filled by pools.extension
+PERMISSIONS: list[str] = []  # any of them allows to search; filled by pools.extension
 
 
 @dataclass(frozen=True)
@@ -71,89 +74,106 @@ def may_search(request: HttpRequest) -> bool:
     return any(request.user.has_perm(name) for name in PERMISSIONS)
 
 
+def history_url(request: HttpRequest, **query: str) -> str:
+    """Return the URL of a search of the history; "" for users who may not search it."""
+    permitted = any(request.user.has_perm(name) for name in history_search.PERMISSIONS)
+    return reverse("admin:history", query=query) if permitted else ""
+
+
 def view(request: HttpRequest) -> HttpResponse:
+    """Show what is found; with a time, `at`, the history answers."""
     if not may_search(request):
         raise PermissionDenied
     searched = search_text.parse(request.GET.get("q", ""))
-    results, sections = _search(request, searched)
+    at = request.GET.get("at", "").strip()
+    if at and searched.text and (url := history_url(request, q=searched.text, at=at)):
+        return HttpResponseRedirect(url)
+    context, sections = _search(request, searched)
     _, blank, name = searched.text.partition(" ")
-    if (
-        blank and not results and not sections
-    ):  # pages print `node fra-1`, `VM shop/web`: search without the kind
-        results, sections = _search(request, search_text.parse(name))
-    nothing = bool(searched.text) and not results and not sections
+    if blank and not context and not sections:  # pages print `VM shop/web`: search without the kind
+        context, sections = _search(request, search_text.parse(name))
     title = gettext("Find %(text)s") % {"text": searched.text} if searched.text else gettext("Find")
     return pages.page(
         request,
         "find.html",
         title=title,
         searched=searched,
-        nothing=nothing,
+        nothing=bool(searched.text) and not context and not sections,
         sections=sections,
-        **results,
+        history=history_url(request, q=searched.text),
+        **context,
     )
+
+
+def matching_rows(request: HttpRequest, text: str, most: int) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield the lists that the user may see, each with its first rows that a text is found in, the best first."""
+    for model in sorted(search.COLUMNS, key=lambda model: model is Event):  # events last
+        model_admin: Any = admin.site._registry.get(model)
+        if model_admin is None or not model_admin.has_view_permission(request):
+            continue
+        rows = model_admin.get_queryset(request)
+        matches, _distinct = model_admin.get_search_results(request, rows, text)
+        related = model_admin.list_select_related
+        matches = matches.select_related(*related) if isinstance(related, tuple) else matches
+        if first := list(search.best_first(matches, text)[:most]):
+            yield model_admin, first
 
 
 def _search(
     request: HttpRequest, searched: search_text.SearchText
 ) -> tuple[dict[str, Any], list[Section]]:
-    """Return the results of the register (as template context) and the sections of the apps."""
-    if not searched.text:
+    """Return the facts about an address or a holder as template context, and the sections of the lists."""
+    if len(searched.text) < SHORTEST:
         return {}, []
-    results: dict[str, Any] = {}
-    if request.user.has_perm("pools.view_block"):
-        results = _search_register(request, searched)
-    if request.user.has_perm("pools.view_container"):
-        results["containers"] = _search_containers(searched)
-    if request.user.has_perm("pools.view_observedcidr"):
-        results["observed_cidrs"] = _search_observed_cidrs(searched)
-    sections = [section for finder in FINDERS for section in finder(request, searched)]
-    return results if any(results.values()) else {}, sections
+    context = _search_blocks(searched) if request.user.has_perm("pools.view_block") else {}
+    sections = [
+        section
+        for model_admin, rows in matching_rows(request, searched.text, MOST)
+        for section in _sections(model_admin, rows, searched.text)
+    ]
+    return context if any(context.values()) else {}, sections
 
 
-def _search_containers(searched: search_text.SearchText) -> list[Container]:
-    """Return the network containers around or inside a CIDR, or with this part of a name or a CIDR."""
-    text = searched.text
-    condition = Q(name__icontains=text) | Q(description__icontains=text)
-    return _search_cidrs(Container.objects.select_related("space__cluster"), searched, condition)
+def _sections(model_admin: Any, rows: list[Any], text: str) -> Iterable[Section]:
+    meta = model_admin.opts
+    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist", query={"q": text})
+    more = url if len(rows) >= MOST else ""
+    if meta.model in TABLES:
+        return TABLES[meta.model](rows, more)
+    return [row_table(capfirst(str(meta.verbose_name_plural)), rows, more)]
 
 
-def _search_cidrs(rows: QuerySet[Any], searched: search_text.SearchText, names: Q) -> list[Any]:
-    """Return the rows whose CIDR is around or inside a CIDR or whose name fits, else whose CIDR contains a text."""
-    network = searched.network
-    condition = names if network is None else Q(cidr__net_overlaps=str(network))
-    found = list(rows.filter(condition).order_by("cidr", "pk")[:MOST])
-    if found or not searched.part:
-        return found
-    return list(search_text.containing(rows, searched.part).order_by("cidr", "pk")[:MOST])
+def row_table(title: str, rows: list[Any], more: str = "") -> Section:
+    """Return a section with the names of rows as links, and what is searched of them."""
+    cells = [(display.row_link(row), search.describe(row)) for row in rows]
+    return tables(AdminTable(title, (gettext("Name"), gettext("Found in")), cells, more))
 
 
-def _search_observed_cidrs(searched: search_text.SearchText) -> list[ObservedCIDR]:
-    """Return what objects of clusters use around or inside a CIDR, or what has this part of a name or a CIDR."""
-    namespace, slash, name = searched.text.partition("/")
-    condition = Q(name__icontains=searched.text)
-    if slash:
-        condition = Q(namespace=namespace, name__icontains=name)
-    return _search_cidrs(ObservedCIDR.objects.select_related("space__cluster"), searched, condition)
+def tables(*shown: AdminTable) -> Section:
+    """Return a section with tables."""
+    return Section("cadastre/tables.html", {"tables": shown})
 
 
-def _search_register(request: HttpRequest, searched: search_text.SearchText) -> dict[str, Any]:
+def block_table(rows: list[Block], more: str) -> Iterable[Section]:
+    """Yield the section of blocks, with their holders."""
+    yield Section("cadastre/found_blocks.html", {"blocks": rows, "more": more})
+
+
+def cidr_table(rows: list[ObservedCIDR], more: str) -> Iterable[Section]:
+    """Yield the section of what clusters use."""
+    yield Section("cadastre/found_cidrs.html", {"rows": rows, "more": more})
+
+
+def _search_blocks(searched: search_text.SearchText) -> dict[str, Any]:
     if searched.address is not None:
-        results = _search_address(searched.address)
-    elif searched.network is not None:
-        results = _search_cidr(searched.network)
-    else:
-        results = {}
-    if searched.network is not None:
-        if searched.part and not any(results.values()):
-            rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
-            blocks = search_text.containing(rows, searched.part)
-            results["blocks"] = list(_first_blocks(blocks))
-        return results
-    observed = (
-        _search_objects(searched.text) if request.user.has_perm("pools.view_observedobject") else []
-    )
-    return {**_search_name(searched.text), "observed": observed}
+        return _search_address(searched.address)
+    if searched.network is not None and not searched.is_part:
+        return {}
+    before = BlockEvent.objects.filter(holder_id=searched.text).order_by("-pgh_id")
+    return {
+        "named_blocks": list(dns.find_blocks(searched.text, MOST).select_related("pool__cluster")),
+        "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),
+    }
 
 
 def _search_address(address: addresses.Address) -> dict[str, Any]:
@@ -179,71 +199,3 @@ def _address_match(cidr: PoolCIDR, address: addresses.Address) -> AddressMatch:
         if int(reserved_range.first) <= int(address) <= int(reserved_range.last)
     ]
     return AddressMatch(cidr, block, reserved[:1], free_space.nearest_free_blocks(cidr, address, 6))
-
-
-def _search_cidr(network: addresses.Network) -> dict[str, Any]:
-    cidrs = PoolCIDR.objects.filter(cidr__net_overlaps=str(network)).select_related("pool__cluster")
-    rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
-    return {
-        "cidrs": list(cidrs[:MOST]),
-        "blocks": list(block_list.overlapping(rows, network).order_by("space_id", "cidr")[:MOST]),
-    }
-
-
-def _search_name(text: str) -> dict[str, Any]:
-    """Return what has this name: `i-42`, `acme`, `acme/env-03`, `green-pool`, `frankfurt/green-pool`."""
-    first, slash, second = text.partition("/")
-    pools = Q(name__icontains=text)
-    if slash:
-        pools |= Q(cluster__name=first, name__icontains=second)
-    rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
-    before = BlockEvent.objects.filter(holder_id=text).order_by("-pgh_id")
-    return {
-        "blocks": [
-            *dns.find_blocks(text, MOST).select_related("pool__cluster"),
-            *_first_blocks(block_list.filter_blocks(rows, text)),
-        ][:MOST],
-        "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),
-        "pools": list(Pool.objects.filter(pools).select_related("cluster")[:MOST]),
-        "clusters": list(Cluster.objects.filter(name__icontains=text)[:MOST]),
-        "environments": _search_environments(text),
-    }
-
-
-def _search_environments(text: str) -> list[Environment]:
-    """Return the environments with this name or organization, or else with this part of one."""
-    first, slash, second = text.partition("/")
-    exact = Q(env=text) | Q(org=text)
-    if slash:
-        exact |= Q(org=first, env=second)
-    rows = Environment.objects.select_related("cluster").order_by("cluster__name", "org", "env")
-    found = list(rows.filter(exact)[:MOST])
-    if found:
-        return found
-    part = Q(env__contains=text) | Q(org__contains=text)
-    if slash:
-        part |= Q(org=first, env__contains=second)
-    return list(large_tables.search_first(rows.filter(part))[:MOST])
-
-
-def _first_blocks(blocks: QuerySet[Block]) -> QuerySet[Block]:
-    """Return the first blocks of a search in their order."""
-    return large_tables.search_first(blocks).order_by("space_id", "cidr")[:MOST]
-
-
-def _search_objects(text: str) -> list[ObservedObject]:
-    """Return the cluster objects with this name or `namespace/name`, or else with this part of a name.
-
-    The first query gives all leading columns of the index.
-    """
-    namespace, slash, name = text.lower().rpartition("/")
-    rows = ObservedObject.objects.filter(kind__in=[handler.kind for handler in registry.HANDLERS])
-    ordered = rows.select_related("cluster").order_by("cluster__name", "kind", "namespace", "name")
-    clusters = list(Cluster.objects.values_list("pk", flat=True))
-    found = list(ordered.filter(cluster__in=clusters, namespace=namespace, name=name)[:MOST])
-    if found or len(name) < SHORTEST_PART:
-        return found
-    matches = ordered.filter(name__contains=name)
-    if slash:
-        matches = matches.filter(namespace=namespace)
-    return list(large_tables.search_first(matches)[:MOST])

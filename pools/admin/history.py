@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext
+from django_stubs_ext import StrOrPromise
 
+from pools.admin import events
 from pools.core import block_fields, errors
+from pools.core.periods import Period
 from pools.models import Event, Pool
-from pools.platform import database
-from pools.platform.admin import display, export, lists, pages, search_text
-from pools.platform.history import representation
+from pools.platform import database, search_text
+from pools.platform.admin import display, export, lists, pages
+from pools.platform.admin import forms as fields
 from pools.platform.history import search as history_search
 from pools.platform.history.search import HistoryQuery
 from pools.register.history import addresses, holders, pools
@@ -42,36 +46,39 @@ _HEAD = (
 
 @dataclass(frozen=True)
 class TimelineEntry:
-    """An event of the timeline. `changed` are (field, before, after) as strings."""
+    """An event of the timeline with the fields that it changed; `further` is the number of the others."""
 
     event: Event
-    changed: list[tuple[str, str, str]]
-    further: int  # number of the other changed fields
+    changed: list[events.FieldChange]
+    further: int
+
+
+class PeriodForm(forms.Form):
+    at = fields.PeriodField()
+
+
+class HistoryForm(PeriodForm):
+    q = forms.CharField(required=False)  # search_text reads it
 
 
 @dataclass(frozen=True)
 class _Query:
     text: str
-    moment: datetime | None
-    since: datetime | None
+    period: Period | None
     searches: list[HistoryQuery]
-    problems: list[str]
-
-    @property
-    def is_search(self) -> bool:
-        return bool(self.searches) and not self.problems
 
 
 def view(request: HttpRequest) -> HttpResponseBase:
     if not any(request.user.has_perm(name) for name in history_search.PERMISSIONS):
         raise PermissionDenied
-    query = _parse_query(request)
+    period_form = HistoryForm(request.GET)
+    query = _parse_query(request, period_form)
     form = request.GET.get("format", "")
-    if form and query.is_search:
+    if form and query.searches:
         rows = ([row[name] for name in _HEAD] for row in _rows(query, request.user))
         return export.download(form, "history", _HEAD, rows)
     result = history_search.HistoryPage([], None)
-    if query.is_search:
+    if query.searches:
         below = lists.parse_id(request.GET.get("cursor", "")) or None
         result = history_search.search(query.searches, user=request.user, below=below, limit=PAGE)
     return pages.page(
@@ -81,8 +88,8 @@ def view(request: HttpRequest) -> HttpResponseBase:
         if query.text
         else gettext("History"),
         query=query,
-        at_text=request.GET.get("at", ""),
-        since_text=request.GET.get("since", ""),
+        form=period_form,
+        presets=_presets(request),
         lines=lines(result.events, request.user),
         following=_page_url(request, cursor=result.below) if result.below else "",
         links={form: _page_url(request, format=form) for form in export.FORMATS},
@@ -91,51 +98,41 @@ def view(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def _parse_query(request: HttpRequest) -> _Query:
+def _parse_query(request: HttpRequest, form: HistoryForm) -> _Query:
+    """Return what is searched for; nothing where the form has errors."""
     text = search_text.parse(request.GET.get("q", "")).text
-    problems: list[str] = []
-    moment, since = (_parse_time(request.GET.get(name, ""), problems) for name in ("at", "since"))
+    if not form.is_valid():
+        return _Query(text, None, [])
+    period: Period | None = form.cleaned_data["at"]
     kind, number = request.GET.get("kind", ""), lists.parse_id(request.GET.get("object", ""))
     searches: list[HistoryQuery] = []
     if kind and number:
         searches = [HistoryQuery(kind=kind, object_id=number)]
     elif text:
         searches = history_search.queries_of_text(text)
-    elif moment or since:
+    elif period:
         searches = [HistoryQuery()]
-    until = moment and moment + addresses.AHEAD / 30
-    return _Query(
-        text,
-        moment,
-        since,
-        [replace(search, since=since, until=until) for search in searches],
-        problems,
-    )
+    if period is None:
+        return _Query(text, None, searches)
+    # The events up to a point in time, those of its second included, or those of a period.
+    since = None if period.is_moment else period.start
+    until = period.end + timedelta(seconds=1) if period.is_moment else period.end
+    return _Query(text, period, [replace(search, since=since, until=until) for search in searches])
 
 
-def _parse_time(text: str, problems: list[str]) -> datetime | None:
-    """Parse a time of the form (no zone: UTC) or in RFC 3339; add errors to `problems`."""
-    if not text.strip():
-        return None
-    timestamp = text.strip()
-    if "T" not in timestamp:
-        day, _blank, time = timestamp.partition(" ")
-        timestamp = f"{day}T{time.strip() or '00:00'}"
-    if (
-        "T" in timestamp
-        and not timestamp.endswith("Z")
-        and "+" not in timestamp
-        and timestamp.count("-") == 2
-    ):
-        timestamp += "Z"
-    try:
-        return addresses.parse_past_time(timestamp)
-    except errors.InvalidInput as error:
-        problems.append(
-            gettext("Invalid time %(time)s: %(error)s.")
-            % {"time": errors.display_value(text), "error": error.message}
-        )
-        return None
+def _presets(request: HttpRequest) -> dict[StrOrPromise, str]:
+    """Return links to this page about other times, by their labels."""
+    labels = {
+        "1 h": gettext("last hour"),
+        "24 h": gettext("last 24 hours"),
+        "7 d": gettext("last 7 days"),
+        "yesterday": gettext("yesterday"),
+        "last week": gettext("last week"),
+    }
+    return {
+        label: _page_url(request, at=text, at_picked="", cursor="")
+        for text, label in labels.items()
+    }
 
 
 def _page_url(request: HttpRequest, **changes: object) -> str:
@@ -150,28 +147,31 @@ def _page_url(request: HttpRequest, **changes: object) -> str:
 
 def _tenures(request: HttpRequest, query: _Query) -> dict[str, Any]:
     """Return the allocations of the address or holder, at the given time and now."""
-    if not (query.text and query.is_search and request.user.has_perm("pools.view_block")):
+    if not (query.text and query.searches and request.user.has_perm("pools.view_block")):
         return {}
     now = database.now()
-    sections: dict[str, Any] = {"now": _tenures_at(query.text, now)}
+    period = query.period or Period(now, now)
+    sections: dict[str, Any] = {"now": _tenures_in(query.text, Period(now, now))}
     sees = request.user.has_perm(history_search.VIEW_EVENTS)
     if sees:
-        sections["registrations"] = _registrations(query.text, query.moment or now)
-    if query.moment is not None:
-        sections["then"] = _tenures_at(query.text, query.moment)
+        sections["registrations"] = _registrations(query.text, period.last_moment)
+    if query.period is not None:
+        sections["then"] = _tenures_in(query.text, period)
         sections["same"] = _holder_keys(sections["then"]) == _holder_keys(sections["now"])
     return sections
 
 
-def _tenures_at(text: str, moment: datetime) -> list[Tenure]:
+def _tenures_in(text: str, period: Period) -> list[Tenure]:
     searched = search_text.parse(text)
+    start = None if period.is_moment else period.start
     if searched.address is not None:
-        return addresses.find_holders(searched.address, at=moment)[0]
+        return addresses.find_holders(searched.address, at=period.last_moment, start=start)[0]
     if searched.network is not None:
         return []
     names = [search.mac or search.holder for search in history_search.queries_of_text(text)]
     held = [
-        holders.find_tenures(holder=name, moment=moment, limit=PAGE) for name in {*names} - {""}
+        holders.find_tenures(holder=name, moment=period.last_moment, start=start, limit=PAGE)
+        for name in {*names} - {""}
     ]
     return [tenure for held_page in held for tenure in held_page.tenures][:PAGE]
 
@@ -191,32 +191,14 @@ def _holder_keys(tenures: Iterable[Tenure]) -> list[tuple[str, str, str, str]]:
 # --- the timeline ---------------------------------------------------------------------------------
 
 
-def lines(events: list[Event], user: Any) -> list[TimelineEntry]:
+def lines(rows: list[Event], user: Any) -> list[TimelineEntry]:
     """Return the events, each with the fields that it changed."""
-    states = history_search.changes(events, user=user)
-    return [_timeline_entry(event, states[event.pk]) for event in events]
-
-
-def _timeline_entry(event: Event, change: representation.Change) -> TimelineEntry:
-    before, after = change.before, change.after
-    if before is None or after is None:
-        return TimelineEntry(event, [], 0)
-    changed = [
-        (
-            name.removesuffix("_id") if name != "holder_id" else name,
-            _text(before[name]),
-            _text(value),
-        )
-        for name, value in after.items()
-        if before.get(name) != value
+    changes = events.read_changes(rows, user)
+    changed = {event.pk: changes[event.pk].changed for event in rows}
+    return [
+        TimelineEntry(event, changed[event.pk][:FIELDS], max(0, len(changed[event.pk]) - FIELDS))
+        for event in rows
     ]
-    return TimelineEntry(event, changed[:FIELDS], max(0, len(changed) - FIELDS))
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
 
 
 def _rows(query: _Query, user: Any) -> Iterator[dict[str, Any]]:
@@ -240,8 +222,9 @@ def _rows(query: _Query, user: Any) -> Iterator[dict[str, Any]]:
 
 def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
     pages.require(request, "pools.view_pool", "pools.view_block")
-    problems: list[str] = []
-    moment = _parse_time(request.GET.get("at", ""), problems) or database.now()
+    form = PeriodForm(request.GET)
+    period = form.cleaned_data["at"] if form.is_valid() else None
+    moment = period.last_moment if period else database.now()
     try:
         snapshot = pools.pool_snapshot(pool_id, moment)
     except errors.NotFound as error:
@@ -259,8 +242,8 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
         cluster=pools.cluster_name(snapshot),
         pool=pool,
         name=name,
-        at_text=request.GET.get("at", ""),
-        problems=problems,
+        form=form,
+        presets=_presets(request),
         tenures=holders.tenures,
         following=_page_url(request, cursor=holders.below) if holders.below else "",
         call=f"pools/{pool_id}/at/?at={block_fields.format_time(moment)}",

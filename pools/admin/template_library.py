@@ -17,7 +17,7 @@ from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.clusters import recovery_mode
 from pools.models import Block, Event
-from pools.platform.admin import attributes, display, lists, menu, pages, preferences, search_text
+from pools.platform.admin import attributes, display, lists, menu, pages, preferences
 from pools.register import usage
 
 SHOWN_CLUSTERS = 5
@@ -61,6 +61,7 @@ register.filter("plain", display.plain_cidr)
 register.filter("find_link", display.address_link)
 register.filter("search_link", display.search_link)
 register.filter("timestamp", display.timestamp)
+register.filter("exact_time", display.exact_time)
 register.filter("next_time", display.next_time)
 register.filter("state", display.state)
 register.filter("row_link", display.row_link)
@@ -101,7 +102,9 @@ def list_tools(context: template.Context) -> dict[str, Any]:
     changelist = context["cl"]
     if not isinstance(changelist.model_admin, lists.ListAdmin):
         return {}
-    return preferences.tools(context["request"], changelist)
+    request = context["request"]
+    tools = preferences.tools(request, changelist)
+    return {**tools, "cl": changelist, "parameters": request.GET.urlencode()}
 
 
 @register.simple_tag(takes_context=True)
@@ -118,10 +121,10 @@ def back(context: template.Context, name: str) -> str:
 
 @register.inclusion_tag("cadastre/search_field.html", takes_context=True)
 def search_field(context: template.Context) -> dict[str, Any]:
-    """Show the search field of the frame, except on the Find page, which has one."""
+    """Show the button that opens the palette, except on the Find page, which has a search field."""
     request = context["request"]
     here = request.path == reverse("admin:find")
-    return {"shown": not here and find.may_search(request), "longest": search_text.LONGEST}
+    return {"shown": not here and find.may_search(request)}
 
 
 @register.inclusion_tag("cadastre/journal.html", takes_context=True, name="journal")

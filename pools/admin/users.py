@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth import admin as auth_admin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
+from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -24,9 +25,10 @@ from unfold import admin as unfold
 from unfold import forms as unfold_forms
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 
+from pools.admin import access
 from pools.models import DirectoryAccount
 from pools.platform import events, second_factor, sessions
-from pools.platform.admin import columns, pages, related, row_forms
+from pools.platform.admin import columns, display, pages, related, row_forms
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
@@ -45,80 +47,42 @@ for model in (User, Group):
     admin.site.unregister(model)
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """Whom a user may not change although their permissions are no more, and the names that give rights to their bearers."""
-
-    users: Q
-    groups: Q
-    is_username: Callable[[str], bool]
-    is_group_name: Callable[[str], bool]
-
-
-BEYOND: list[Callable[[Any], Beyond | None]] = []  # of other apps, by the user who changes others
-
-
-def _beyond(user: Any) -> list[Beyond]:
-    found = [] if user.is_superuser else [find(user) for find in BEYOND]
-    return [beyond for beyond in found if beyond is not None]
-
-
-def _unheld(user: Any) -> QuerySet[Permission]:
-    """Return the permissions that a user has not, and so may give to nobody; an inactive user keeps theirs."""
-    held = Permission.objects.filter(Q(user=user) | Q(group__user=user))
-    rows = Permission.objects.exclude(pk__in=held.values("pk"))
-    return rows.none() if user.is_superuser else rows
-
-
-def _groups_within(user: Any) -> QuerySet[Group]:
-    """Return the groups that have no permission that a user has not."""
-    rows = Group.objects.exclude(permissions__in=_unheld(user))
-    for beyond in _beyond(user):
-        rows = rows.exclude(beyond.groups)
-    return rows
-
-
-def users_within(user: Any) -> QuerySet[User]:
-    """Return the users who have no right that a user has not, and this user."""
-    if user.is_superuser:
-        return User.objects.all()
-    unheld = _unheld(user)
-    more = Q(is_superuser=True) | Q(user_permissions__in=unheld) | Q(groups__permissions__in=unheld)
-    for beyond in _beyond(user):
-        more |= beyond.users
-    return User.objects.exclude(pk__in=User.objects.filter(more).exclude(pk=user.pk).values("pk"))
-
-
-class _Named(forms.ModelForm[Any]):
-    """Refuses a new name of a user or group that would give it rights which the `requester` has not."""
-
-    requester: Any = None
-
-    def clean(self) -> Any:
-        values = super().clean()
-        for beyond in _beyond(self.requester):
-            for field, gives in (("username", beyond.is_username), ("name", beyond.is_group_name)):
-                name = self.cleaned_data.get(field)
-                if name and field in self.changed_data and gives(name):
-                    message = gettext("A cluster gives rights to this name that you do not have.")
-                    self.add_error(field, message)
-        return values
-
-
-class UserChangeForm(_Named, row_forms.ModelRowForm, unfold_forms.UserChangeForm):
+class UserChangeForm(
+    access.AccessFields, access.Named, row_forms.ModelRowForm, unfold_forms.UserChangeForm
+):
     """Django's form of a user, which overwrites nothing that somebody else has saved meanwhile."""
 
+    def _read(self, row: User) -> Any:
+        names = "\n".join(access.owned_names(row))
+        return {**super()._read(row), "role": access.role_of(row), "namespaces": names}
 
-class UserAddForm(_Named, unfold_forms.UserCreationForm):
-    pass
+
+class UserAddForm(access.AccessFields, access.Named):
+    """A user without a password, who sets one by a link; a service account does not sign in."""
+
+    class Meta:
+        model = User
+        fields = ("username", "email", "is_staff")
+
+    def clean_username(self) -> str:
+        """Refuse a name that differs from another one in capitals only, as Django's form does."""
+        name: str = self.cleaned_data["username"]
+        if User.objects.filter(username__iexact=name).exists():
+            raise forms.ValidationError(gettext("A user with that username already exists."))
+        return name
+
+    def save(self, commit: bool = True) -> User:
+        self.instance.set_unusable_password()
+        user: User = super().save(commit)
+        return user
 
 
-class GroupForm(_Named, row_forms.ModelRowForm):
+class GroupForm(access.Named, row_forms.ModelRowForm):
     pass
 
 
 class _Account:
-    """Check the permission before the row is read, and keep names of related rows off the page of a deletion.
+    """Check the permission before the row is read, and ask before a deletion as all pages do.
 
     Django reads the row first, so its answer tells an unauthorized user whether the row exists.
     """
@@ -139,20 +103,16 @@ class _Account:
             raise PermissionDenied
         return model_admin.history_view(request, object_id, extra_context)
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
-        model_admin: Any = super()
-        row = model_admin.get_object(request, unquote(object_id))
-        title = {"title": gettext("Delete %(name)s?") % {"name": row}} if row else {}
-        return model_admin.delete_view(request, object_id, title | (extra_context or {}))
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Remove bulk deletion: it does not check the permission for each row."""
+        return {}
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, Any, Any, Any]:
-        """Name the rows, and count what goes with them: the name of a session is the cookie of its browser."""
-        model_admin: Any = super()
-        _names, counts, lacking, protected = model_admin.get_deleted_objects(objs, request)
-        return [str(row) for row in objs], counts, lacking, protected
+    def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+        return pages.django_deletion(request, context)
 
 
-GROUPS = Column("groups", _("groups"), lambda user: ", ".join(map(str, user.groups.all())))
+ROLE = Column("role", _("role"), access.role_label)
+NAMESPACES = Column("namespaces", _("namespaces"), lambda user: ", ".join(access.owned_names(user)))
 
 
 def _source(user: User) -> str:
@@ -164,14 +124,16 @@ def _source(user: User) -> str:
 class UserAdmin(_Account, _Users):
     form = UserChangeForm
     add_form = UserAddForm
+    add_form_template = None
     change_password_form = unfold_forms.AdminPasswordChangeForm
+    filter_horizontal = ()
     list_display = (
         columns.link("username", _("username"), ordering="username"),
         "email",
+        ROLE,
+        NAMESPACES,
         Column("source", _("source"), _source),
-        GROUPS,
-        "is_staff",
-        "is_superuser",
+        "is_active",
         columns.timestamp("last_login", _("last login"), ordering="last_login"),
     )
     list_filter = (
@@ -189,20 +151,25 @@ class UserAdmin(_Account, _Users):
             super()
             .get_queryset(request)
             .select_related("directory_account")
-            .prefetch_related("groups")
+            .prefetch_related("groups", *(own.related for own in access.OWNERSHIPS))
         )
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Offer the groups that give nothing that the requester has not."""
+        """Offer the groups, beside roles, that give nothing that the requester has not."""
         if db_field.name == "groups":
-            kwargs["queryset"] = _groups_within(request.user).order_by("name")
+            groups = access.other_groups(access.groups_within(request.user))
+            kwargs["queryset"] = groups.order_by("name")
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def get_form(  # type: ignore[override]  # as in Django's own UserAdmin
         self, request: HttpRequest, obj: User | None = None, **kwargs: Any
     ) -> Any:
-        """Say on the page of a directory account that the directory decides on its rights."""
+        """Say what staff may do, and on the page of a directory account that the directory decides on its rights."""
         form = super().get_form(request, obj, **kwargs)
+        if "is_staff" in form.base_fields:
+            form.base_fields["is_staff"].label = gettext("May sign in")
+            form.base_fields["is_staff"].help_text = gettext("A service account may not.")
+            form.base_fields["is_staff"].initial = True
         if obj is not None and hasattr(obj, "directory_account") and "groups" in form.base_fields:
             form.base_fields["groups"].help_text = gettext(
                 "This account signs in at the directory of the organization, and each sign-in sets groups,"
@@ -237,28 +204,88 @@ class UserAdmin(_Account, _Users):
         if change and "is_active" in form.changed_data and not obj.is_active:
             sessions.end(obj)
 
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        context: dict[str, Any] = dict.fromkeys(
+            ("show_save_and_continue", "show_save_and_add_another"), False
+        )
+        context |= {"title": gettext("Invite a user"), **(extra_context or {})}
+        return super().add_view(request, form_url, context)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        form.save_access(pages.author(request))
+
+    def response_add(
+        self, request: HttpRequest, obj: User, post_url_continue: Any = None
+    ) -> HttpResponse:
+        """Show the link by which the new user sets a password; a service account has none."""
+        return self._link_page(request, obj) if obj.is_staff else super().response_add(request, obj)
+
+    def _link_page(self, request: HttpRequest, user: User) -> HttpResponse:
+        """Show a link to set a password. It is in this response only: nothing stores it."""
+        key = urlsafe_base64_encode(force_bytes(user.pk))
+        path = reverse("set_password", args=[key, default_token_generator.make_token(user)])
+        return pages.page(
+            request,
+            "user_link.html",
+            user,
+            title=gettext("Link for %(user)s") % {"user": user},
+            link=request.build_absolute_uri(path),
+            validity=display.duration(settings.PASSWORD_RESET_TIMEOUT),
+        )
+
+    def link_view(self, request: HttpRequest, user_id: int) -> HttpResponse:
+        """Make a link by which a user of this site sets a password, for one who has none or has forgotten it."""
+        user = self._changeable(request, user_id)
+        if request.method == "POST" and user.is_active and not second_factor.is_of_directory(user):
+            return self._link_page(request, user)
+        names = {"user": user.get_username()}
+        return pages.confirmation(
+            request,
+            user,
+            title=gettext("Make a link for %(user)s?") % names,
+            effects=[
+                gettext(
+                    "Whoever opens the link sets the password of %(user)s. Send it to nobody else."
+                )
+                % names,
+                gettext("Accounts of a directory and accounts that are not active have none."),
+            ],
+            button=gettext("Make link"),
+            back=reverse("admin:auth_user_change", args=[user_id]),
+        )
+
+    def _changeable(self, request: HttpRequest, user_id: int) -> User:
+        """Return a user whom the requester may change; the permission is checked before the row is read."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        user = get_object_or_404(User, pk=user_id)
+        if not self.has_change_permission(request, user):
+            raise PermissionDenied
+        return user
+
     def delete_model(self, request: HttpRequest, obj: User) -> None:
         """Delete a user; the events of the tokens that end with it name the requester."""
         with events.recorded_by(pages.author(request)):
             super().delete_model(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
         return [
             path(
                 "<int:user_id>/reset-second-factor/",
-                self.admin_site.admin_view(self.reset_second_factor),
+                wrap(self.reset_second_factor),
                 name="reset_second_factor",
             ),
+            path("<int:user_id>/link/", wrap(self.link_view), name="user_link"),
             *super().get_urls(),
         ]
 
     def reset_second_factor(self, request: HttpRequest, user_id: int) -> HttpResponse:
         """Remove the second factor of a user who lost it."""
-        if not self.has_change_permission(request):
-            raise PermissionDenied
-        user = get_object_or_404(User, pk=user_id)
-        if not self.has_change_permission(request, user):
-            raise PermissionDenied
+        user = self._changeable(request, user_id)
         back = reverse("admin:auth_user_change", args=[user_id])
         names = {"user": user.get_username()}
         if request.method != "POST":
@@ -288,20 +315,46 @@ class UserAdmin(_Account, _Users):
         if not second_factor.is_enrolled(user):
             return gettext("none")
         url = reverse("admin:reset_second_factor", args=[user.pk])
-        return format_html('<a href="{}">{}</a>', url, gettext("Reset second factor"))
+        return display.link(url, gettext("Reset second factor"))
+
+    @admin.display(description=_("Role"))
+    def role(self, user: User) -> str:
+        return access.role_label(user)
+
+    @admin.display(description=_("Namespaces"))
+    def namespaces(self, user: User) -> str:
+        return ", ".join(access.owned_names(user)) or gettext("none")
+
+    @admin.display(description=_("Link to set a password"))
+    def link(self, user: User) -> SafeString | str:
+        if second_factor.is_of_directory(user):
+            return gettext("none")
+        url = reverse("admin:user_link", args=[user.pk])
+        return display.link(url, gettext("Make link"))
+
+    @admin.display(description=_("Rights"))
+    def rights(self, user: User) -> SafeString:
+        return access.rights(user)
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        fieldsets = super().get_fieldsets(request, obj)
+        """Return the fields of a user; there are none for single permissions, which groups give."""
+        given: tuple[str, ...] = ("role",)
+        if access.ownership_of(request.user) is not None:
+            given = ("role", "namespaces", "add_namespace")
         if obj is None:
-            return fieldsets
-        # Dates that nobody has to change; the list shows the last login.
-        shown = [part for part in fieldsets if "last_login" not in part[1]["fields"]]
-        return [*shown, (_("Second factor"), {"fields": ("factor",)})]
+            return ((None, {"fields": ("username", "email", "is_staff", *given)}),)
+        if not self.has_change_permission(request, obj):
+            given = ("role", "namespaces")
+        return (
+            (None, {"fields": ("username", "password", "link")}),
+            (_("Access"), {"fields": (*given, "groups", "is_active", "is_staff")}),
+            (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
+            (_("Second factor"), {"fields": ("factor",)}),
+            (_("What may this user see?"), {"fields": ("rights",)}),
+        )
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        """Only superusers may grant superuser status and individual permissions."""
-        fixed = (*super().get_readonly_fields(request, obj), "factor")
-        return fixed if request.user.is_superuser else (*fixed, "is_superuser", "user_permissions")
+        return (*super().get_readonly_fields(request, obj), "factor", "link", "rights")
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """Return the permission to change a user; Django checks it before a password change too."""
@@ -310,14 +363,10 @@ class UserAdmin(_Account, _Users):
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_delete_permission(request, obj) and _may_touch(request, obj)
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Remove bulk deletion: it does not check the permission for each user."""
-        return {}
-
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
     """Return False if the user has more rights than the requester."""
-    return user is None or users_within(request.user).filter(pk=user.pk).exists()
+    return user is None or access.users_within(request.user).filter(pk=user.pk).exists()
 
 
 @admin.register(Group)
@@ -332,7 +381,7 @@ class GroupAdmin(_Account, _Groups):
         """Offer the permissions that the requester has."""
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
         if request is not None and db_field.name == "permissions":
-            field.queryset = field.queryset.exclude(pk__in=_unheld(request.user).values("pk"))
+            field.queryset = field.queryset.exclude(pk__in=access.unheld(request.user).values("pk"))
         return field
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
@@ -341,13 +390,9 @@ class GroupAdmin(_Account, _Groups):
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return super().has_delete_permission(request, obj) and self._is_within(request, obj)
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Remove bulk deletion where groups may have more: it does not check the permission for each group."""
-        return super().get_actions(request) if request.user.is_superuser else {}
-
     @staticmethod
     def _is_within(request: HttpRequest, group: Group | None) -> bool:
-        return group is None or _groups_within(request.user).filter(pk=group.pk).exists()
+        return group is None or access.groups_within(request.user).filter(pk=group.pk).exists()
 
 
 _USERS = related.RelatedRows(lambda _request: User.objects.all(), ("username",))

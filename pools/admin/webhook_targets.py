@@ -41,7 +41,9 @@ class TargetForm(row_forms.RowForm):
     url = fields.ParsedField(
         targets.parse_url,
         label=_("URL"),
-        widget=fields.text(placeholder="https://alerts.example.org/cadastre"),
+        widget=fields.text(
+            placeholder="https://alerts.example.org/cadastre", **{"data-secret": ""}
+        ),
         help_text=_(
             "HTTPS only. Redirects are not followed. Loopback and link-local "
             "addresses are not allowed. The query is stored as a secret and shown as ***."
@@ -223,14 +225,23 @@ def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
 
 
 def _delete(request: HttpRequest, row: WebhookTarget) -> HttpResponseBase:
+    pending = targets.counts(row)["pending"]
+    text = ngettext(
+        "%(number)s pending message is not sent.",
+        "%(number)s pending messages are not sent.",
+        pending,
+    )
     return pages.deletion(
         request,
         row,
         lambda: targets.delete(row, author=pages.author(request)),
         title=gettext("Delete webhook %(webhook)s?") % {"webhook": row.name},
         deleted=gettext("Webhook %(webhook)s was deleted.") % {"webhook": row.name},
-        template="webhook_delete.html",
-        counts=targets.counts(row),
+        effects=[
+            gettext("No more alerts are sent to %(url)s, and its secret is deleted.")
+            % {"url": row.url},
+            text % {"number": display.digits(pending)},
+        ],
     )
 
 
@@ -248,7 +259,6 @@ class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
         ),
         columns.number("waiting", _("pending deliveries")),
     )
-    search_fields = ("name", "url")
     search_help_text = _("Name or URL")
     exported = ("id", "name", "url", "codes", "enabled", "created_at")
     ordering = ("name",)

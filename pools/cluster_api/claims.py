@@ -343,19 +343,6 @@ def claims_of_cluster(cluster: Cluster) -> QuerySet[ObservedObject]:
     return rows.order_by("namespace", "name")
 
 
-def find_claims(text: str) -> QuerySet[ObservedObject]:
-    """Return the claims of all clusters with this name, or `namespace/name`."""
-    namespace, slash, name = text.rpartition("/")
-    rows = ObservedObject.objects.filter(
-        cluster__in=list(Cluster.objects.values_list("pk", flat=True)),
-        kind=contract.CLAIM_KIND,
-        name=name,
-        missed_at=None,
-    )
-    rows = rows.filter(namespace=namespace) if slash else rows
-    return rows.order_by("cluster__name", "namespace", "name")
-
-
 def describe(rows: Iterable[ObservedObject]) -> list[ListedClaim]:
     """Return the claims with their pools, blocks and conditions."""
     chosen = list(rows)

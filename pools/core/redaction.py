@@ -64,6 +64,8 @@ _TOKEN = re.compile(
 )
 # The key in the URL of an admission webhook, valid or not.
 _WEBHOOK = re.compile(r"(/webhooks/v\d+/[^/\s]+/)[^/\s]+(/(?:validate|mutate)-)")
+# The link by which a user sets a password, in an access log.
+_SET_PASSWORD = re.compile(r"(/set-password/[^/\s]+/)(?!set-password/)[^/\s]+(/)")
 # Of a request line as urllib3 logs it: the query of a webhook's URL may be its secret.
 _POSTED_QUERY = re.compile(r"""("POST [^"\s?]{1,2000}\?)[^"\s]{1,4000}""")
 _JSON_ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'/\\nrt]))""")
@@ -110,7 +112,7 @@ def _redact(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
         text = pattern.sub(HIDDEN, text)
     for pattern in (_HEADER, _PAIR, _PARAMETER, _SCHEME, _POSTED_QUERY):
         text = pattern.sub(rf"\1{HIDDEN}", text)
-    for pattern in (_URL_PASSWORD, _URL_TOKEN, _WEBHOOK):
+    for pattern in (_URL_PASSWORD, _URL_TOKEN, _WEBHOOK, _SET_PASSWORD):
         text = pattern.sub(rf"\1{HIDDEN}\2", text)
     return _TOKEN.sub(HIDDEN, text)
 

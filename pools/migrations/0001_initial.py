@@ -639,6 +639,16 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name='Preferences',
+                    fields=[
+                        ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='preferences', serialize=False, to=settings.AUTH_USER_MODEL)),
+                        ('time_zone', models.CharField(blank=True, default='', max_length=64)),
+                    ],
+                    options={
+                        'default_permissions': (),
+                    },
+                ),
+                migrations.CreateModel(
                     name='LoginFailures',
                     fields=[
                         ('key', models.CharField(max_length=64, primary_key=True, serialize=False)),

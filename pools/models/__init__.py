@@ -7,11 +7,13 @@ from pools.models.accounts import (
     FactorOwner,
     ListColumns,
     LoginFailures,
+    Preferences,
     SavedFilter,
     TokenLevel,
     TokenOwner,
     TokenScope,
     TokenUse,
+    time_zones,
 )
 from pools.models.alerts import Alert, Delivery, WebhookTarget
 from pools.models.attributes import CustomField, JournalEntry

@@ -1,10 +1,13 @@
 """What the register knows of users beside Django, django-allauth and django-rest-knox.
 
 Sessions, accounts of a directory of the organization, owners of second factors, failed sign-ins; the last use of an
-API token and how it is limited; columns and filters that users chose for lists of the admin site.
+API token and how it is limited; time zones, and columns and filters of lists, that users chose for the admin site.
 """
 
 from __future__ import annotations
+
+import zoneinfo
+from functools import cache
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -90,6 +93,33 @@ class LoginFailures(models.Model):
 
     def __str__(self) -> str:
         return f"{self.failures} since {self.since:%Y-%m-%d %H:%M}"
+
+
+@cache
+def time_zones() -> frozenset[str]:
+    """Return the IANA names of the time zones of places, such as `Europe/Berlin`, and UTC."""
+    names = zoneinfo.available_timezones()
+    return frozenset(name for name in names if "/" in name and not name.startswith("Etc/")) | {
+        "UTC"
+    }
+
+
+class Preferences(models.Model):
+    """What a user chose for all pages: the time zone of their times; "" is that of the browser."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="preferences",
+    )
+    time_zone = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.time_zone}"
 
 
 class ListColumns(models.Model):

@@ -1,22 +1,15 @@
-// Keyboard navigation of maps, new CIDR rows in the pool form, and errors that end when their field is corrected.
+// Keyboard navigation of maps.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".cad-map").forEach(enableArrowKeys);
-  document.querySelectorAll("[data-add-cidr]").forEach((button) => {
-    button.addEventListener("click", () => addRow());
-  });
 });
 
-// An error of the last try says nothing about a value that was changed since.
-for (const type of ["input", "change"]) {
-  document.addEventListener(type, (event) => {
-    const field = event.target.closest(".cad-field.errors");
-    if (!field) return;
-    field.classList.remove("errors");
-    field.querySelectorAll(".cad-error").forEach((error) => error.remove());
-  });
-}
+// What is picked is written into the field beside, where it can be read and changed.
+document.addEventListener("change", (event) => {
+  const field = document.getElementById(event.target.dataset?.fills ?? "");
+  if (field) field.value = event.target.value.replace("T", " ");
+});
 
 // Makes a map one tab stop; arrow keys move between its cells. Without this script each cell is a tab stop.
 function enableArrowKeys(map) {
@@ -40,19 +33,4 @@ function enableArrowKeys(map) {
     cells[to].setAttribute("tabindex", "0");
     cells[to].focus();
   });
-}
-
-function addRow() {
-  const list = document.querySelector(".cad-cidrs");
-  const total = document.querySelector(`#id_${list.dataset.prefix}-TOTAL_FORMS`);
-  const row = document.querySelector("#cidr-row").content.cloneNode(true);
-  row.querySelectorAll("[name], [id], [for]").forEach((part) => {
-    for (const attribute of ["name", "id", "for"]) {
-      const value = part.getAttribute(attribute);
-      if (value) part.setAttribute(attribute, value.replace("__prefix__", total.value));
-    }
-  });
-  list.append(row);
-  total.value = Number(total.value) + 1;
-  list.lastElementChild.querySelector("input").focus();
 }

@@ -2,6 +2,10 @@
 // the names that contain what is typed.
 "use strict";
 
+// Pages show times in the browser's time zone, unless the user has chosen another one.
+const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (timeZone) document.cookie = `time_zone=${timeZone}; path=/admin/; max-age=31536000; SameSite=Lax`;
+
 window.gettext ??= (text) => text; // for pages without the message catalogue, such as the login page
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -33,16 +37,17 @@ window.addEventListener("load", () => {
   document.querySelector("#changelist-filter")?.remove();
 });
 
-// `/` goes to the search field, unless somebody types into another one; Ctrl-K goes there from anywhere.
+// Ctrl-K opens the palette from anywhere. `/` goes to the search field of the list, else to Find, unless somebody types.
 document.addEventListener("keydown", (event) => {
   const command = event.ctrlKey || event.metaKey;
   if (event.altKey || event.key !== (command ? "k" : "/")) return;
   if (!command && event.target.closest("input, textarea, select, [contenteditable]")) return;
-  const search = document.querySelector("#cad-search, #find");
-  if (!search) return;
   event.preventDefault();
-  search.focus();
-  search.select();
+  const search = document.querySelector("#searchbar, #find");
+  const find = document.querySelector("#cad-search");
+  if (command) window.dispatchEvent(new CustomEvent("opencommand"));
+  else if (search) search.select();
+  else if (find) location.assign(find.href);
 });
 
 // A touch screen has no hover: a tap on "3 hours ago" shows the exact time, and another one the age.

@@ -150,7 +150,7 @@ class TestPowerCLI:
             (2, MAC, ("10.0.0.1/24", "2001:db8::1/64")),
             (5, MAC_2, ("10.0.0.2/24",)),
         ]
-        assert result[0].note == "origin manual, origin dhcp"
+        assert result[0].note == "origin manual (10.0.0.1), dhcp (2001:db8::1)"
         assert _codes(result[0]) == ["link_local_set_aside"]
 
     @pytest.mark.parametrize(

@@ -38,3 +38,13 @@ def test_try_it_out_writes_with_the_session(visit: Visit) -> None:
     block.get_by_role("button", name="Execute").click()
     block.locator(".live-responses-table .response-col_status", has_text="201").wait_for()
     assert Cluster.objects.filter(name="from-the-docs").exists()
+
+
+def test_a_token_and_the_first_call_are_two_clicks_away(visit: Visit) -> None:
+    page = visit.page
+    visit.open("/api/v1/docs/")
+    page.get_by_role("link", name="Create a token").first.click()
+    page.get_by_role("button", name="Create token").click()
+    assert page.locator(".cad-call").inner_text().startswith("curl -H")
+    page.get_by_role("link", name="API reference").click()
+    page.locator(".opblock-tag").first.wait_for()

@@ -64,7 +64,7 @@ def test_a_theme_that_was_chosen_goes_before_the_systems(visit: Visit) -> None:
 def _authorize(page: Any, token: str) -> None:
     page.get_by_role("button", name="Authorize").click()
     dialog = page.locator(".dialog-ux")
-    assert "Create a token under Access > Tokens." in dialog.inner_text()
+    assert "Create a token for yourself." in dialog.inner_text()
     dialog.locator("input").last.fill(token)
     dialog.get_by_role("button", name="Apply credentials").last.click()
     dialog.get_by_role("button", name="Close").last.click()
@@ -81,10 +81,11 @@ def _status_of_alerts(page: Any) -> str:
     return str(status.inner_text()).split()[0]
 
 
-def test_a_bare_token_is_used_and_kept(visit: Visit) -> None:
+@pytest.mark.parametrize("scheme", ["", "Bearer "])
+def test_a_token_is_used_and_kept_with_its_scheme_or_bare(visit: Visit, scheme: str) -> None:
     page = _open(visit)
     text = token_scopes.create_token(get_user_model().objects.get(username="admin"))
-    _authorize(page, text)
+    _authorize(page, f"{scheme}{text}")
     page.context.clear_cookies()  # nothing but the token is left
     with page.expect_request(re.compile("/api/v1/alerts/")) as request_info:
         assert _status_of_alerts(page) == "200"

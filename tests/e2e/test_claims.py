@@ -40,14 +40,14 @@ def test_a_network_that_cannot_hold_claims_is_refused(visit: Visit) -> None:
     fitting = worlds.network("cluster_udn_blue")
     visit.open(f"/admin/claims/ipamclaim/add/?network={layer3.pk}&namespace=shop&vm=web")
     page = visit.page
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Request addresses").click()
     field = page.locator(".cad-field", has=page.locator("[name=network]"))
     error = field.locator(".cad-error")
     error.wait_for()
     assert "he network legacy cannot hold claims: Its topology is layer3" in error.inner_text()
     assert not IPAMClaim.objects.filter(network=layer3).exists()
     visit.open(f"/admin/claims/ipamclaim/add/?network={fitting.pk}&namespace=shop&vm=web")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Request addresses").click()
     page.wait_for_url("**/change/")
     assert page.get_by_text("Apply the claim's manifest in the cluster").is_visible()
     assert visit.complaints == []

@@ -9,11 +9,12 @@ from django.contrib.auth import get_user_model
 from knox.models import AuthToken
 
 from claims.models import Entry, VMImport, Wave
-from pools.models import Cluster, Pool
+from pools.models import BrowserSession, Cluster, Pool
 from pools.platform.rest import token_scopes
 from tests import factories
 from tests.claims import worlds
 from tests.claims.imports import drafts
+from tests.e2e.conftest import PASSWORD
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -149,3 +150,56 @@ def test_a_token_is_revoked_after_a_question(visit: Visit) -> None:
     page.get_by_role("button", name="Revoke").click()
     page.get_by_text("1 token was revoked").wait_for()
     assert not AuthToken.objects.exists()
+
+
+def test_what_was_typed_survives_an_expired_session(visit: Visit) -> None:
+    visit.open("/admin/pools/pool/add/?cluster=1")
+    page = visit.page
+    page.fill("input[name=name]", "typed")
+    page.get_by_role("button", name="Add another CIDR").click()
+    page.locator("[name$=-cidr]").nth(1).fill("10.95.0.0/16")
+    BrowserSession.objects.all().delete()
+    page.get_by_role("button", name="Add the pool").click()
+    page.get_by_text("Session expired; sign in to continue").wait_for()
+    page.fill("input[name=username]", "admin")
+    page.fill("input[name=password]", PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("What you typed is in the form again").wait_for()
+    assert page.input_value("input[name=name]") == "typed"
+    assert page.locator("[name$=-cidr]").nth(1).input_value() == "10.95.0.0/16"
+    page.reload()
+    assert page.input_value("input[name=name]") == "", "kept only for the sign-in"
+
+
+def test_an_expired_session_keeps_no_secret_and_no_lost_update(visit: Visit) -> None:
+    entry = _entry()
+    visit.open(f"/admin/claims/entry/{entry.pk}/change/")
+    page = visit.page
+    page.fill("input[name=vm]", "db")
+    Entry.objects.filter(pk=entry.pk).update(note="by a script")
+    BrowserSession.objects.all().delete()
+    page.get_by_role("button", name="Save").click()
+    page.fill("input[name=username]", "admin")
+    page.fill("input[name=password]", PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("What you typed is in the form again").wait_for()
+    page.get_by_role("button", name="Save").click()
+    page.locator("#conflicts").get_by_text("by a script").wait_for()
+    cluster = Cluster.objects.order_by("pk")[0]
+    visit.open(f"/admin/pools/cluster/{cluster.pk}/connect/")
+    page.fill("[name=text]", "apiVersion: v1")
+    page.goto(visit.url + "/admin/pools/pool/")
+    assert "apiVersion" not in str(page.evaluate("JSON.stringify(sessionStorage)"))
+
+
+def test_the_next_free_address_and_an_error_that_ends(visit: Visit) -> None:
+    entry = _entry()
+    page = visit.page
+    visit.open(f"/admin/claims/entry/add/?ippool={entry.ippool_id}")
+    page.get_by_role("button", name="Add entry").click()
+    page.locator("#errors").get_by_role("link", name="MAC address").wait_for()
+    page.fill("input[name=mac]", MAC)
+    assert not page.locator("#errors").get_by_role("link", name="MAC address").count()
+    page.get_by_role("button", name="Next free address").click()
+    page.wait_for_function("document.querySelector('[name=ips]').value.endsWith('/24')")
+    assert not page.locator("#errors").count()

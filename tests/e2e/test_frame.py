@@ -80,16 +80,6 @@ def test_a_phone_shows_the_whole_name_of_the_page(visit: Visit) -> None:
     assert not heading.evaluate(cut)
 
 
-def test_ctrl_k_goes_to_the_search_field_from_anywhere(visit: Visit) -> None:
-    visit.open("/admin/pools/pool/")
-    page = visit.page
-    page.locator("#searchbar").focus()
-    page.keyboard.press("Control+k")
-    page.keyboard.type("bank-9")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/admin/find/?q=bank-9")
-
-
 @pytest.mark.parametrize("visit", [390], indirect=True)
 def test_a_tap_on_an_age_shows_the_exact_time(visit: Visit) -> None:
     visit.open("/admin/pools/block/")

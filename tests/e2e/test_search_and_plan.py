@@ -14,19 +14,42 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_slash_goes_to_the_search_field(visit: Visit, scheme: str) -> None:
+def test_a_slash_goes_to_the_search_of_the_list(visit: Visit, scheme: str) -> None:
     page = visit.page
     page.emulate_media(color_scheme=scheme)
     visit.open("/admin/pools/pool/")
     assert not visit.scrolls_sideways()
     page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.id") == "cad-search"
+    assert page.evaluate("document.activeElement.id") == "searchbar"
     page.keyboard.type("yellow/")
-    assert page.input_value("#cad-search") == "yellow/"
+    assert page.input_value("#searchbar") == "yellow/"
     page.keyboard.press("Backspace")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/admin/find/?q=yellow")
-    page.get_by_role("link", name="demo-frankfurt/yellow-pool").first.wait_for()
+    page.wait_for_url("**/admin/pools/pool/?q=yellow")
+
+
+def test_a_slash_opens_find_on_a_page_without_a_list(visit: Visit) -> None:
+    visit.open("/admin/")
+    visit.page.keyboard.press("/")
+    visit.page.wait_for_url("**/admin/find/")
+
+
+@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
+def test_ctrl_k_opens_the_palette_from_anywhere(visit: Visit) -> None:
+    page = visit.page
+    visit.open("/admin/pools/pool/")
+    page.locator("#searchbar").focus()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("yellow-pool")
+    result = page.locator("#command-results-list a", has_text="demo-frankfurt/yellow-pool")
+    result.first.wait_for()
+    assert not visit.scrolls_sideways()
+    page.keyboard.press("Enter")  # the first result
+    page.wait_for_url("**/allocate/")
+    page.keyboard.press("Control+k")
+    page.get_by_text("Allocate from yellow-pool").wait_for()  # a recent one
+    page.keyboard.press("Escape")
+    page.locator("#cad-palette").wait_for(state="hidden")
 
 
 def test_levels_of_the_plan_open_and_close_in_place(visit: Visit) -> None:

@@ -62,9 +62,10 @@ def test_the_list_flags_duplicates_and_filters_by_them(visit: Visit, blue: Netwo
     rows = page.locator("#result_list tbody tr")
     assert rows.count() == 3
     web = rows.filter(has=page.get_by_role("link", name="web", exact=True))
+    web.get_by_text("1 conflict").click()
     assert web.get_by_text("duplicate MAC").is_visible()
     assert web.get_by_role("link", name="MAC entry of bank/ledger in blue").is_visible()
-    assert not rows.filter(has_text=B).get_by_text("duplicate").count()
+    assert not rows.filter(has_text=B).get_by_text("conflict").count()
     page.locator("[role=button]", has_text="Filters").press("Enter")
     page.wait_for_selector("select[name=duplicate]", state="visible")
     page.select_option("select[name=duplicate]", "mac")
@@ -78,7 +79,7 @@ def test_the_list_flags_duplicates_and_filters_by_them(visit: Visit, blue: Netwo
 def test_an_owner_starts_with_what_to_do(owner: Visit) -> None:
     page = owner.page
     assert page.get_by_role("link", name="Request an address").is_visible()
-    needs = _card(page, "Claims with problems")
+    needs = _card(page, "Claims that wait or have problems")
     assert needs.get_by_role("link", name="web.cluster_udn_blue").is_visible()
     assert needs.get_by_text("Change the MAC or the address").is_visible()
     entries = _card(page, "Your MAC entries")

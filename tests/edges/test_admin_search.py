@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from django.db.models.functions import Now
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from pools.models import ObservedObject
-from pools.platform.admin import search_text
+from pools.platform import search_text
 from tests import factories, people
 
 
@@ -55,7 +56,9 @@ def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
         ("node-1", ["10.20.0.0/24"]),
         ("node-", ["10.20.0.0/24", "10.20.1.0/24"]),
         ("de-", ["10.20.0.0/24", "10.20.1.0/24"]),
-        ("NODE-1", []),
+        ("NODE-1", ["10.20.0.0/24"]),
+        ("node node-1", ["10.20.0.0/24"]),
+        ("0.9.0", ["10.9.0.1/32"]),
         ("10.20.1", ["10.20.1.0/24"]),
         ("env-a", ["10.9.0.1/32"]),
         ("%", []),
@@ -95,20 +98,32 @@ def test_find_tells_everything_of_an_address() -> None:
     assert "host bits ignored" in find_page("10.0.0.7/24")
 
 
+def found(text: str, title: str) -> list[str]:
+    """The names in a table of Find."""
+    page = people.browser().get(reverse("admin:find", query={"q": text}))
+    return sorted(
+        strip_tags(row[0])
+        for section in page.context["sections"]
+        for table in section.context.get("tables", ())
+        if table.title == title
+        for row in table.rows
+    )
+
+
 @pytest.mark.sample(6)
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("node-fra-1", ["node-fra-1"]),
-        ("fra", ["node-fra-1", "node-fra-2"]),
-        ("NODE-fra", ["node-fra-1", "node-fra-2"]),
-        ("team/policy", ["policy-team"]),
+        ("node-fra-1", ["Node node-fra-1"]),
+        ("fra", ["Node node-fra-1", "Node node-fra-2"]),
+        ("NODE-fra", ["Node node-fra-1", "Node node-fra-2"]),
+        ("team/policy", ["IPPool team/policy-team"]),
         ("%", []),
         ("n", []),
     ],
 )
-def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: list[str]) -> None:
+def test_find_shows_cluster_objects_by_a_part_of_their_name(text: str, names: list[str]) -> None:
     cluster = factories.cluster()
     for namespace, name in (("", "node-fra-1"), ("", "node-fra-2"), ("team", "policy-team")):
         kind = "Node" if not namespace else "IPPool"
@@ -122,8 +137,7 @@ def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: li
             first_seen_at=Now(),
             changed_at=Now(),
         )
-    page = people.browser().get(reverse("admin:find", query={"q": text}))
-    assert sorted(row.name for row in page.context.get("observed") or ()) == names
+    assert found(text, "Cluster objects") == names
 
 
 @pytest.mark.sample(9)
@@ -134,16 +148,41 @@ def test_find_tells_cluster_objects_by_a_part_of_their_name(text: str, names: li
         ("shop", ["acme/shop"]),
         ("acme", ["acme/shop", "acme/web"]),
         ("cm", ["acme/shop", "acme/web"]),
-        ("Acm", []),
+        ("Acm", ["acme/shop", "acme/web"]),
         ("acme/sh", ["acme/shop"]),
         ("sh", ["acme/shop", "big/bushes"]),
         ("_h", []),
     ],
 )
-def test_find_tells_environments_by_a_part_of_their_name(text: str, expected: list[str]) -> None:
+def test_find_shows_environments_by_a_part_of_their_name(text: str, expected: list[str]) -> None:
     pool = factories.pool("10.0.0.0/24")
     for org, env in (("acme", "shop"), ("acme", "web"), ("big", "bushes")):
         factories.take(pool, factories.holder(f"{org}-{env}"), org=org, env=env)
-    page = people.browser().get(reverse("admin:find", query={"q": text}))
-    rows = page.context.get("environments") or ()
-    assert sorted(f"{row.org}/{row.env}" for row in rows) == expected
+    assert found(text, "Environments") == expected
+
+
+@pytest.mark.django_db
+def test_the_whole_name_comes_first() -> None:
+    cluster = factories.cluster()
+    for number in range(60):
+        factories.pool(f"10.{number}.0.0/24", within=cluster, name=f"pool-1{number}")
+    factories.pool("10.99.0.0/24", within=cluster, name="pool-1")
+    page = people.browser().get(reverse("admin:find", query={"q": "pool-1"}))
+    (table,) = (
+        table
+        for section in page.context["sections"]
+        for table in section.context.get("tables", ())
+        if table.title == "Pools"
+    )
+    assert strip_tags(table.rows[0][0]) == f"{cluster.name}/pool-1"
+    assert table.more.endswith("/admin/pools/pool/?q=pool-1")
+
+
+@pytest.mark.django_db
+def test_find_leads_to_the_history_at_a_time() -> None:
+    factories.take(factories.pool("10.0.0.0/24"), cidr="10.0.0.1/32")
+    client = people.browser()
+    page = client.get(reverse("admin:find", query={"q": "10.0.0.1"})).content.decode()
+    assert "/admin/history/?q=10.0.0.1" in page
+    answer = client.get(reverse("admin:find", query={"q": "10.0.0.1", "at": "2026-05-05"}))
+    assert answer.headers["Location"] == "/admin/history/?q=10.0.0.1&at=2026-05-05"

@@ -81,7 +81,8 @@ def test_reclaim_says_whom_it_hits_and_does_what_was_shown(feed: Feed, browser: 
     answer = browser.post(LIST, action)
     assert answer.status_code == 302
     text = page(browser, answer.headers["Location"])
-    assert "3 blocks of 3 holders" in text
+    assert "Reclaim 3 blocks?" in text
+    assert "3 holders in" in text
     assert feed.cluster.name in text
     fields = hidden(text)
     without = browser.post(f"{LIST}reclaim/", fields)

@@ -122,7 +122,7 @@ def test_the_export_of_a_table_is_read_and_bad_rows_have_a_code() -> None:
     assert sources.codes(draft) == [
         (5, "invalid", "network_address"),
         (6, "invalid", "broadcast_address"),
-        (7, "invalid", "in_container"),
+        (7, "conflict", "in_container"),
         (8, "invalid", "outside_every_prefix"),
         (9, "conflict", "duplicate_in_file"),
         (10, "invalid", "ipv4_mapped"),

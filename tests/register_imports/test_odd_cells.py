@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
+import zipfile
 from typing import Any
 
 import openpyxl
 import pytest
 
 from claims.imports.files import formats
+from pools.core import errors
+from pools.core.register_import import parsing
+from pools.register.imports import files
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.sources import codes, counts, rows_of, table
@@ -36,6 +41,9 @@ SEVERAL = {
     "semicolon": "10.77.0.1;10.77.0.2",
     "remarks": "10.77.0.1 (mgmt) 10.77.0.2 (iLO)",
     "lengths": "10.77.0.1/24 | 10.77.0.2/24",
+    "a sign": "10.77.0.1 & 10.77.0.2",
+    "a word": "10.77.0.1 und 10.77.0.2",
+    "a slash": "10.77.0.1 / 10.77.0.2",
 }
 
 
@@ -143,6 +151,148 @@ def test_a_number_is_no_address_unless_phpipam_wrote_it() -> None:
     stream = io.BytesIO()
     book.save(stream)
     draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
-    assert codes(draft) == [(2, "invalid", "not_an_address")]
+    assert codes(draft) == [(2, "invalid", "spreadsheet_mangled")]
     netbox = table(sources.IMPORT_ADDRESS, [("176357381", "active", "", "", "five.example")])
     assert codes(sources.draft(netbox, cluster=factories.cluster()))[0][1] == "invalid"
+
+
+def read(content: str | bytes, name: str = "f.csv") -> files.Reading:
+    reading = files.Reading()
+    files.read_file(name, content.encode() if isinstance(content, str) else content, reading)
+    return reading
+
+
+def texts(content: str, *names: str) -> list[tuple[str, ...]]:
+    return [tuple(row.texts.get(name, "") for name in names) for row in read(content).rows]
+
+
+def test_addresses_of_a_host_in_several_columns_are_rows() -> None:
+    """The second one is in use, too."""
+    rows = texts(
+        "Host,IP Address,Host IP,IPv4\nweb,10.0.0.1,10.0.0.2,10.0.0.1/24\n", "address", "dns_name"
+    )
+    assert rows == [("10.0.0.1", "web"), ("10.0.0.2", "web")]  # fmt: skip
+
+
+SECOND = {
+    "Purpose": "IP,Description,Purpose\n10.0.0.1,web,mail\n10.0.0.2,same,Same\n",
+    "Address space": "Address space,Purpose,Address range\n10.72.0.0/16,x,10.72.1.0/24\n",
+    "EA-Name": "header-network,address,netmask,comment,EA-Name\nnetwork,10.0.0.0,24,a,b\n",
+}
+
+
+@pytest.mark.parametrize(("column", "content"), SECOND.items(), ids=SECOND)
+def test_a_second_column_of_a_field_that_says_something_else_is_named(
+    column: str, content: str
+) -> None:
+    (note,) = read(content).notes
+    assert note["code"] == "left_out"
+    assert f"not read: 1 cells of the column {column}," in note["message"]
+
+
+def test_every_gateway_of_a_cell_is_reserved() -> None:
+    rows = texts('Subnet,Gateway\n10.0.0.0/24,"10.0.0.1, 10.0.0.2 (HSRP)"\n', "address", "gateway")
+    assert rows[:2] == [("10.0.0.1", "yes"), ("10.0.0.2", "yes")]
+
+
+WIDE = {
+    "10.3.4.0 - 10.3.4.255": "10.3.4.0/24",
+    "10.3.7.*": "10.3.7.0/24",
+    "10.4.x.x": "10.4.0.0/16",
+    "10.3.5.0 255.255.255.0": "10.3.5.0/255.255.255.0",
+}
+
+
+@pytest.mark.parametrize(("cell", "prefix"), WIDE.items(), ids=WIDE)
+def test_a_prefix_is_written_in_many_ways(cell: str, prefix: str) -> None:
+    assert texts(f"Subnet,Note\n{cell},x\n", "prefix") == [(prefix,)]
+
+
+@pytest.mark.parametrize("cell", ["10.3.4.10-10.3.4.20", "10.3.4.64-10.3.4.127"])
+def test_a_range_for_hosts_is_no_prefix(cell: str) -> None:
+    assert [row.kind for row in read(f"Subnet,Note\n{cell},x\n").rows] == ["range"]
+
+
+def test_whole_numbers_that_a_spreadsheet_made_decimals() -> None:
+    parsed = parsing.parse_row("prefix", {"prefix": "10.0.0.0", "mask": "24.0", "vlan": "100.0"})
+    assert (str(parsed.cidr), parsed.details) == ("10.0.0.0/24", {"vlan": "100"})
+
+
+DAMAGED = {
+    "#N/A": ("holder", "spreadsheet_error"),
+    "=": ("holder", "formula"),
+    "=A2": ("address", "formula"),
+    "2010-10-01": ("address", "spreadsheet_mangled"),
+    "1.0001E+09": ("address", "spreadsheet_mangled"),
+}
+
+
+@pytest.mark.parametrize(("cell", "expected"), DAMAGED.items(), ids=DAMAGED)
+def test_what_a_spreadsheet_left_instead_of_a_value_refuses_the_row(
+    cell: str, expected: tuple[str, str]
+) -> None:
+    field, code = expected
+    parsed = parsing.parse_row("address", {"address": "10.0.0.1", "holder": "web", field: cell})
+    assert [(problem.field, problem.code) for problem in parsed.problems] == [(field, code)]
+
+
+@pytest.mark.parametrize("cell", ["2026-10-24", "24. Okt", "10.2", "172163072"])
+def test_a_date_or_a_number_is_no_prefix(cell: str) -> None:
+    (problem,) = parsing.parse_row("prefix", {"prefix": cell, "mask": "24"}).problems
+    assert (problem.field, problem.code) == ("prefix", "spreadsheet_mangled")
+
+
+def test_a_text_of_which_only_the_beginning_is_read_says_so() -> None:
+    address = table(("address", "holder", "note"), [("10.0.0.1", "web", "x" * 600)])
+    prefix = table(("prefix",), [("10.0.0.0/24",)])
+    row = rows_of(sources.draft(prefix, address, cluster=factories.cluster()))[1]
+    assert (row.status, [why["code"] for why in row.reasons]) == ("new", ["cut"])
+
+
+def test_the_addresses_of_nautobot_have_their_length_in_a_column_of_its_own() -> None:
+    text = "host,mask_length,status__name,parent__namespace__name,dns_name\n10.2.1.5,24,Active,Blue,web\n"
+    assert texts(text, "address", "dns_name", "vrf") == [("10.2.1.5", "web", "Blue")]
+
+
+PAGE: dict[str, Any] = {
+    "count": 3,
+    "results": [
+        {"id": 1, "prefix": "10.0.0.0/24", "status": {"value": "active"}, "vrf": None},
+        {"id": 2, "address": "10.0.0.5/24", "dns_name": "web", "tenant": {"name": "Acme"}},
+        {"id": 3, "start_address": "10.0.0.10/24", "end_address": "10.0.0.20/24"},
+    ],
+}
+
+
+@pytest.mark.parametrize("data", [PAGE, [PAGE], PAGE["results"]], ids=["page", "pages", "objects"])
+def test_what_netboxs_rest_api_answers_is_a_file_too(data: object) -> None:
+    draft = sources.draft(json.dumps(data).encode(), cluster=factories.cluster())
+    assert (counts(draft), draft.format) == ({"new": 3}, "netbox-api")
+    assert [(row.target, row.holder_id, row.org) for row in rows_of(draft)] == [
+        *(("pool", "", ""), ("address", "web", "Acme"), ("reserved", "", "")),
+    ]
+
+
+def test_other_objects_of_a_json_file_are_counted_or_refused() -> None:
+    odd: list[Any] = [{"id": 1, "prefix": "10.0.0.0/24"}, {"prefix": [], "custom_fields": 5}, 7]
+    assert read(json.dumps(odd)).notes[0]["message"] == (
+        "f.csv: not read: 2 objects that are no prefixes, ranges or addresses"
+    )
+    with pytest.raises(errors.InvalidInput) as refused:
+        read(json.dumps([{"name": "web"}]))
+    assert refused.value.code == "unsupported_document"
+
+
+def test_an_archive_of_tables_is_read_like_the_tables() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("prefixes.csv", "prefix,description\n10.0.0.0/24,x\n")
+        archive.writestr("addresses.csv", "address,holder\n10.0.0.5,web\n")
+        archive.writestr("readme.txt", "nothing of a register")
+    reading = read(stream.getvalue(), "export.zip")
+    assert [(row.kind, row.file) for row in reading.rows] == [
+        *(("prefix", "export.zip: prefixes.csv"), ("address", "export.zip: addresses.csv")),
+    ]
+    assert [note["message"] for note in reading.notes] == [
+        "export.zip: the table readme.txt has no column of prefixes or addresses, and is not read"
+    ]

@@ -290,12 +290,11 @@ def test_the_export_of_all_sections_has_a_table_below_each_subnet() -> None:
     ]
 
 
-def test_an_address_of_a_subnet_that_has_subnets_inside_is_kept() -> None:
+def test_an_address_of_a_subnet_that_has_subnets_inside_is_in_conflict() -> None:
     addresses = table(
         ("Section", "IP Address", "Hostname", "Subnet"),
         [("Customers", "10.10.7.7", "direct.example", "10.10.0.0/16")],
     )
     draft = sources.draft(SUBNETS, addresses, cluster=factories.cluster())
-    drafts.IMPORTS.commit(draft.pk, author=BY)
-    block = Block.objects.get(state="held")
-    assert (block.pool.name, block.holder_id) == ("10.10.0.0-16", "direct.example")
+    (row,) = [row for row in sources.rows_of(draft) if row.kind == "address"]
+    assert (row.status, row.reasons[0]["code"]) == ("conflict", "in_container")

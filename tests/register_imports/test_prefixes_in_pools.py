@@ -126,16 +126,3 @@ def test_reserved_ranges_that_are_there_stay_as_they_are(server: NetBox) -> None
     assert set(counts(run(mirror))) == {"unchanged", "conflict"}
     drafts.IMPORTS.undo(second.pk, author=BY)
     assert withheld() == ["10.0.1.60-10.0.1.69"]
-
-
-def test_a_part_of_a_prefix_has_it_too(server: NetBox) -> None:
-    server.prefix("10.0.0.0/16", description="Campus")
-    server.address("10.0.200.5/16", dns_name="part.example")
-    mirror = source(server)
-    run(mirror)
-    server.prefix("10.0.200.64/26")
-    second = run(mirror)
-    row = next(row for row in rows_of(second) if row.status == "conflict")
-    assert "10.0.200.0/24 of the pool" in row.reasons[0]["message"]
-    assert withheld() == ["10.0.200.64-10.0.200.127"]
-    assert set(counts(run(mirror))) == {"unchanged", "conflict"}

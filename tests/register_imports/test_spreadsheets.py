@@ -150,7 +150,7 @@ def test_a_workbook_with_numbers_and_dates_is_imported_once() -> None:
     cluster = factories.cluster()
     draft = drafts.create([("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY)
     assert sources.codes(draft) == []
-    assert any("the sheet Contacts has no column" in note["message"] for note in draft.notes)
+    assert any("the table Contacts has no column" in note["message"] for note in draft.notes)
     drafts.IMPORTS.commit(draft.pk, author=BY)
     assert sorted(Pool.objects.values_list("name", "description")) == [
         ("10.0.0.0-24", "Office LAN"),
@@ -170,7 +170,7 @@ def test_a_workbook_with_numbers_and_dates_is_imported_once() -> None:
 def test_each_odd_row_has_a_reason() -> None:
     text = (
         "Subnet,Description\n10.0.0.0/24,office\n10.0.0.0/24,again\n10.1.0.5/24,host bits\n10.2.0.0,no mask\n"
-        ",nothing\nTBD,text\n10.3.0.0/33,length\n010.4.0.0/24,zeros\n10.5.0.x,letters\n"
+        ",nothing\nTBD,text\n10.3.0.0/33,length\n010.4.0.0/24,zeros\n10.5.0.q,letters\n"
         "10.0.0.20-10.0.0.10,backwards\n10.9.0.1-10.9.0.5,nowhere\n"
     )
     addresses = "IP,Owner\n10.0.0.5,Ann\n10.0.0.5,Bob\n10.0.0.255,Eve\n,Joe\n10.0.0.9/24/7,Max\n"

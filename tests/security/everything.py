@@ -83,6 +83,7 @@ def create() -> Everything:
     )
     world.values |= {"label": saved.list, "filter_id": saved.pk}
     world.values |= {"list_name": "claims.entry", "parameter": "network", "offered": "networks"}
+    world.values |= {"uidb64": "MQ", "token": "x"}  # of no link
     world.values["pk"] = 1  # of a passkey, whose page asks for the password first
     world.rows |= {
         "auth.user": User.objects.create(username="somebody").pk,

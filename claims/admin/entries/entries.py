@@ -19,18 +19,11 @@ from claims.entries import entries as services
 from claims.models import Entry, IndexEntry, IPPool, Workload
 from claims.models.fields import FirstAddress
 from claims.models.workloads import WorkloadKind
-from pools.platform.admin import columns, display, filters, lists, pages, related, search_text
+from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
 _DUPLICATES = {"mac": _("duplicate MAC"), "ip": _("duplicate IP")}
-
-
-def _search(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
-    searched = search_text.parse(text)
-    if searched.network is not None and searched.address is None and "/" not in text:
-        text = str(searched.network)  # of `10.128.1`, the beginning of an address
-    return services.matching_entries(rows, text)
 
 
 def running_workloads(request: HttpRequest, entries: list[Any]) -> dict[tuple[int, str], Workload]:
@@ -96,15 +89,22 @@ def _source(entry: Entry) -> SafeString:
 def _delete(request: HttpRequest, entry: Entry) -> HttpResponseBase:
     if not services.may_withdraw(request.user, entry):
         pages.require(request, "claims.delete_entry")
-    running = running_workloads(request, [entry])
+    text = gettext("%(holder)s loses these addresses, and another VM can get them: %(ips)s.")
+    holder = f"{entry.vm} ({entry.mac})" if entry.vm else entry.mac
+    effects = [text % {"holder": holder, "ips": ", ".join(entry.ips)}]
+    running = running_workloads(request, [entry]).get((entry.ippool.network_id, entry.mac))
+    if running:
+        text = gettext(
+            "It is running now, as %(workload)s, and keeps its addresses until it stops."
+        )
+        effects.append(text % {"workload": running})
     return pages.deletion(
         request,
         entry,
         lambda: services.delete([entry.pk], author=pages.author(request)),
         title=gettext("Delete %(mac)s?") % {"mac": entry.mac},
         deleted=gettext("The entry of %(mac)s was deleted.") % {"mac": entry.mac},
-        template="entry_delete.html",
-        running=running.get((entry.ippool.network_id, entry.mac)),
+        effects=effects,
     )
 
 
@@ -135,7 +135,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         Column(
             "duplicates",
             _("duplicates"),
-            lambda entry: duplicate_list.badge(entry.shown_duplicates, entry.ippool.network),
+            lambda entry: duplicate_list.chip(entry.shown_duplicates, entry.ippool.network),
         ),
     )
     more_columns = (
@@ -164,9 +164,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         "source",
         "note",
     )
-    search_fields = ("vm",)
     search_help_text = _("MAC, IP address, VM, namespace or note")
-    search = staticmethod(_search)
     ordering = ("ippool_id", "mac", "id")
     sortable_by = ("namespace",)
     list_select_related = ("ippool__network__cluster", "ippool__cluster")

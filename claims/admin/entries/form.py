@@ -26,8 +26,6 @@ from pools.core import errors, object_reader
 from pools.platform.admin import display, lists, pages, related, row_forms
 from pools.platform.admin import forms as fields
 
-_NAMES = ("mac", "ips", "vm", "namespace", "note")
-
 
 class EntryForm(row_forms.RowForm):
     """The IPPool of an existing entry cannot be changed."""
@@ -38,7 +36,7 @@ class EntryForm(row_forms.RowForm):
     )
     ips = forms.CharField(
         label=_("IP addresses"),
-        widget=fields.addresses_text(placeholder="10.0.0.5/24"),
+        widget=scoped.addresses_widget(placeholder="10.0.0.5/24"),
         help_text=_(
             "At most one of each family, separated by commas. Without a prefix length,"
             " the prefix length of the subnet is used."
@@ -48,7 +46,9 @@ class EntryForm(row_forms.RowForm):
         label=_("VM"), required=False, max_length=253, widget=fields.text(placeholder="web")
     )
     namespace = forms.CharField(
-        required=False, max_length=253, widget=fields.text(placeholder="shop")
+        required=False,
+        max_length=253,
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES, placeholder="shop"),
     )
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 
@@ -78,13 +78,13 @@ class EntryForm(row_forms.RowForm):
 
 def form_values(entry: Entry) -> dict[str, Any]:
     """Return the values of an entry as the form shows them."""
-    values = {name: getattr(entry, name) for name in _NAMES}
+    values = {name: getattr(entry, name) for name in core.FIELDS}
     return {**values, "ips": ", ".join(entry.ips), "ippool": entry.ippool_id}
 
 
 def parse_entry(raw_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors.FieldProblem]]:
     """Return the typed values as an entry of an IPPool, and their problems."""
-    texts = {name: str(raw_values.get(name) or "").strip() for name in _NAMES}
+    texts = {name: str(raw_values.get(name) or "").strip() for name in core.FIELDS}
     ips = texts.pop("ips").replace(",", " ").split()
     report = object_reader.ProblemReport()
     rules = ippools.rules(ippool.network, lenient=True, observed=True)
@@ -108,8 +108,9 @@ def check(request: HttpRequest) -> HttpResponse:
     """
     pages.require(request, "claims.view_entry")
     query = request.GET
-    ippool_id = lists.parse_id(query.get("ippool", ""))
-    ippool = scoped.rows(request, IPPool).filter(pk=ippool_id).select_related("network").first()
+    rows = scoped.rows(request, IPPool)
+    ippool_id = scoped.IPPOOLS.parse_name(rows, query.get("ippool", "").strip())
+    ippool = rows.filter(pk=ippool_id).select_related("network").first()
     if ippool is None:
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
     spec, problems = parse_entry(query, ippool)
@@ -178,7 +179,7 @@ def add(request: HttpRequest) -> HttpResponse:
     if not may_add(request):
         pages.require(request, "claims.add_entry")
     initial = {"ippool": request.GET.get("ippool") or _only_suitable_ippool(request)}
-    initial |= {name: request.GET[name] for name in _NAMES if name in request.GET}
+    initial |= {name: request.GET[name] for name in core.FIELDS if name in request.GET}
     form = EntryForm(request.POST or None, scoped.rows(request, IPPool), initial=initial)
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form):

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext_lazy
+from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
@@ -20,11 +20,11 @@ from claims.admin import duplicate_list, scoped
 from claims.admin.entries import form as entry_form
 from claims.admin.entries import rows as entry_rows
 from claims.entries import ippools
-from claims.models import Entry, IndexEntry, IPPool, Network
+from claims.models import Entry, IndexEntry, IPPool
 from pools.admin.clusters import field as cluster_fields
 from pools.models import Cluster
 from pools.platform import documents
-from pools.platform.admin import columns, display, filters, lists, pages, row_forms
+from pools.platform.admin import columns, display, filters, lists, pages, related, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -55,7 +55,7 @@ class IPPoolForm(forms.Form):
     name = fields.name_field(help_text=_("Name of the IPPool object in the cluster."))
     network_name = fields.identifier_field(
         label=_("Logical network"),
-        widget=fields.text(list="networks", placeholder="cluster_udn_prod"),
+        widget=related.name_widget(scoped.OFFERED_LOGICAL_NETWORKS, placeholder="cluster_udn_prod"),
         help_text=_(
             "The network name in the spec.config of its NetworkAttachmentDefinitions. Each network"
             " has one IPPool."
@@ -205,7 +205,6 @@ def _add(request: HttpRequest) -> HttpResponse:
                 % {"ippool": ippool.name},
                 ippool,
             )
-    names = Network.objects.filter(ippool=None).order_by("name").values_list("name", flat=True)
     return pages.form_page(
         request,
         IPPool,
@@ -213,7 +212,6 @@ def _add(request: HttpRequest) -> HttpResponse:
         title=gettext("Add an IPPool"),
         button=gettext("Add the IPPool"),
         template="ippool_form.html",
-        names=dict.fromkeys(names[: scoped.MOST]),
         clusters_exist=Cluster.objects.exists(),
     )
 
@@ -251,14 +249,22 @@ def _edit(request: HttpRequest, ippool: IPPool) -> HttpResponse:
 
 
 def _delete(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
+    count = ippool.entries.count()
+    text = ngettext(
+        "%(number)s entry is deleted and its addresses are released: VMs that are not running may lose them.",
+        "%(number)s entries are deleted and their addresses are released: VMs that are not running may lose them.",
+        count,
+    )
     return pages.deletion(
         request,
         ippool,
         lambda: ippools.delete(ippool.pk, author=pages.author(request)),
         title=gettext("Delete %(ippool)s?") % {"ippool": ippool.name},
         deleted=gettext("The IPPool %(ippool)s was deleted.") % {"ippool": ippool.name},
-        template="ippool_delete.html",
-        entries=ippool.entries.count(),
+        effects=[
+            text % {"number": display.digits(count)},
+            gettext("An object in the cluster is not deleted."),
+        ],
     )
 
 
@@ -306,10 +312,10 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
     list_per_page = 50
     list_filter = (
         scoped.cluster_filter(),
+        scoped.network_filter(),
         filters.custom(_("duplicates"), "duplicate", _duplicate_choices, _with_duplicates),
     )
     exported = ("id", "cluster.name", "name", "network.name", "note")
-    search_fields = ("name", "network__name")
     search_help_text = _("Name of the IPPool or of its network")
     ordering = ("cluster__name", "name")
     list_select_related = ("cluster__connection", "network__cluster")

@@ -12,13 +12,14 @@ from django.utils.translation import gettext
 
 from claims.admin import scoped
 from claims.admin.entries import form
+from claims.core import entries as core
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
 from claims.models import Entry, IndexEntry, IPPool
 from pools.core import errors
+from pools.platform import search
 from pools.platform.admin import lists, pages, row_forms
 
-_NAMES = ("mac", "ips", "vm", "namespace", "note")
 PER_PAGE = 50
 NEW = 3  # empty rows for new entries
 _MOST_ROWS = PER_PAGE + NEW
@@ -46,7 +47,7 @@ class EntryFormRow:
         if self.entry is None:
             return True
         shown = row_forms.parse_version(self.version) or _entry_texts(self.entry)
-        return any(self.texts[name] != shown.get(name) for name in _NAMES)
+        return any(self.texts[name] != shown.get(name) for name in core.FIELDS)
 
     def check_version(self, locked: Entry) -> None:
         """Raise VersionMismatch, and say so beside the row, if somebody changed the entry meanwhile."""
@@ -61,8 +62,8 @@ class EntryFormRow:
 
 
 def _entry_texts(entry: Entry) -> dict[str, str]:
-    texts = {name: str(getattr(entry, name)) for name in _NAMES}
-    return {**texts, "ips": ", ".join(entry.ips)}
+    values = form.form_values(entry)
+    return {name: str(values[name]) for name in core.FIELDS}
 
 
 def _version(entry: Entry) -> str:
@@ -73,10 +74,10 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
     """Show the table; a POST saves all rows or none."""
     pages.require(request, "claims.change_entry", "claims.view_every_namespace")
     page = max(lists.parse_id(request.GET.get("p", "")), 1)
-    search_text = request.GET.get("q", "")
+    text = request.GET.get("q", "").strip()
     rows = scoped.rows(request, Entry).filter(ippool=ippool)
-    if search_text.strip() and "\0" not in search_text:
-        rows = services.matching_entries(rows, search_text)
+    if text:
+        rows = search.matching(rows, text)
     if request.GET.get("duplicate"):
         flagged_index_rows = IndexEntry.objects.filter(
             network=ippool.network_id, entry__isnull=False
@@ -96,14 +97,16 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
             EntryFormRow(str(entry.pk), entry, _entry_texts(entry), _version(entry))
             for entry in entries[:PER_PAGE]
         ]
-        form_rows += [EntryFormRow(f"new{n}", None, dict.fromkeys(_NAMES, "")) for n in range(NEW)]
+        form_rows += [
+            EntryFormRow(f"new{n}", None, dict.fromkeys(core.FIELDS, "")) for n in range(NEW)
+        ]
     return pages.page(
         request,
         "entry_rows.html",
         ippool,
         title=gettext("Entries of %(ippool)s") % {"ippool": ippool.name},
         rows=form_rows,
-        search_text=search_text,
+        search_text=text,
         page=page,
         more=len(entries) > PER_PAGE,
         check_url=reverse("admin:claims_entry_check"),
@@ -122,7 +125,7 @@ def _submitted_rows(request: HttpRequest, ippool: IPPool) -> list[EntryFormRow]:
         EntryFormRow(
             prefix,
             entries_by_id.get(lists.parse_id(prefix)),
-            {name: request.POST.get(f"{prefix}-{name}", "").strip() for name in _NAMES},
+            {name: request.POST.get(f"{prefix}-{name}", "").strip() for name in core.FIELDS},
             request.POST.get(f"{prefix}-version", ""),
             remove=f"{prefix}-remove" in request.POST,
         )

@@ -34,7 +34,7 @@ from pools.admin.register_imports.form import RegisterOptions
 from pools.core import errors, holders
 from pools.models import Cluster, RegisterImport
 from pools.models.imports import Import, ImportStatus
-from pools.platform.admin import display, imports, lists, pages
+from pools.platform.admin import display, imports, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.imports.lifecycle import Recognition
 from pools.register.imports import drafts as register_drafts
@@ -86,7 +86,7 @@ class ImportForm(RegisterOptions):
     namespace = forms.CharField(
         label=_("Namespace"),
         required=False,
-        widget=fields.text(placeholder="shop", list="import-namespaces"),
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES, placeholder="shop"),
         help_text=_("For VMs whose source has no namespace."),
     )
     target = forms.ChoiceField(
@@ -370,19 +370,16 @@ def _add(request: HttpRequest) -> HttpResponse:
             if draft.status == ImportStatus.QUEUED:
                 tasks.notify_import_worker(draft.pk)
             return HttpResponseRedirect(display.url_of(draft))
-    return _page(request, form, names=names)
+    return _page(request, form)
 
 
-def _page(
-    request: HttpRequest, form: ImportForm, *, names: list[str] | None = None, status: int = 200
-) -> HttpResponse:
+def _page(request: HttpRequest, form: ImportForm, *, status: int = 200) -> HttpResponse:
     return pages.page(
         request,
         "import_new.html",
         title=gettext("New import"),
         opts=Import._meta,
         form=form,
-        names=names or [],
         nowhere=form.fields["where"].is_empty,  # type: ignore[attr-defined]
         has_vms=VM in form.kinds,
         has_registers=REGISTER in form.kinds,

@@ -61,7 +61,6 @@ class ImportAdmin(lists.ListAdmin[Import]):
     )  # fmt: skip
     list_per_page = 50
     show_add_link = False  # the button is above the list
-    search_fields = ("file_name",)
     search_help_text = _("File name or user")
     ordering = ("-pk",)
     list_select_related = ("cluster",)
@@ -72,12 +71,6 @@ class ImportAdmin(lists.ListAdmin[Import]):
         Page("progress", _page("poll")),
         lists.history(lambda row: {"q": str(row)}, "pools.view_event"),
     )
-
-    @staticmethod
-    def search(rows: QuerySet[Import], text: str) -> QuerySet[Import]:
-        if "\0" in text:
-            return rows.none()
-        return rows.filter(Q(file_name__icontains=text) | Q(actor__icontains=text))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Import]:
         visible = Q(pk__in=())

@@ -56,7 +56,8 @@ class MappingForm(row_forms.RowForm):
             field = forms.CharField(label=title, required=False, widget=widget)
             self.fields[_NETWORK + name] = field
             title = gettext("Namespace of %(port_group)s") % {"port_group": label}
-            widget = fields.text(**{"aria-label": title})
+            widget = related.name_widget(scoped.OFFERED_NAMESPACES)
+            widget.attrs["aria-label"] = title
             self.fields[_NAMESPACE + name] = fields.ParsedField(
                 holders.parse_label, label=title, required=False, widget=widget
             )

@@ -7,7 +7,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -18,7 +19,7 @@ from claims.core import macs
 from claims.ipamclaims import ipamclaims
 from claims.models import IPAMClaim, Network
 from pools.core import errors, holders
-from pools.platform.admin import display, pages, related, row_forms
+from pools.platform.admin import display, lists, pages, related, row_forms
 from pools.platform.admin import forms as fields
 
 LIST = "admin:claims_ipamclaim_changelist"
@@ -60,7 +61,7 @@ class RequestForm(row_forms.RowForm):
     ips = forms.CharField(
         label=_("Addresses"),
         required=False,
-        widget=fields.addresses_text(placeholder="10.0.0.5 fd00::5"),
+        widget=scoped.addresses_widget(placeholder="10.0.0.5 fd00::5"),
         help_text=_(
             "At most one of each family. Without any, the next free addresses are allocated."
         ),
@@ -82,7 +83,8 @@ class ClaimForm(RequestForm):
 
     network = related.RelatedField(scoped.OFFERED_NETWORKS, Network.objects.none())
     namespace = fields.ParsedField(
-        lambda text: holders.parse_label(text.strip()), widget=fields.text()
+        lambda text: holders.parse_label(text.strip()),
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES, placeholder="shop"),
     )
     vm = fields.name_field(label=_("VM"), help_text=_("Name of the VM. The VM need not exist yet."))
     field_order = ("network", "namespace", "vm", "mac", "ips", "note")
@@ -105,7 +107,25 @@ def add(request: HttpRequest) -> HttpResponse:
             return pages.done(
                 request, gettext("The claim %(claim)s was created.") % {"claim": claim.name}, claim
             )
-    return _form_page(request, form, gettext("Request addresses for a VM"), reverse(LIST))
+    return pages.form_page(
+        request,
+        IPAMClaim,
+        form,
+        title=gettext("Request addresses for a VM"),
+        button=gettext("Request addresses"),
+        intro=_unfit_text(networks, request.GET.get("network", "")),
+    )
+
+
+def _unfit_text(networks: QuerySet[Network], network_id: str) -> str:
+    """Return why the network that the form begins with can hold no claims, or ""."""
+    network = networks.filter(pk=lists.parse_id(network_id)).first()
+    try:
+        if network is not None:
+            ipamclaims.require_fit(network)
+    except errors.InvalidInput as error:
+        return pages.sentence(error.message)
+    return ""
 
 
 def _initial(query: Any) -> dict[str, str]:
@@ -147,6 +167,8 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
     _require_write(request, claim)
     form = RequestForm(request.POST or None)
     form.show_row(claim, _shown_values, columns={"ips": "ips_requested"})
+    url = reverse("admin:claims_network_free", query={"network": claim.network_id})
+    form.fields["ips"].widget.attrs["data-free"] = url
     is_note_only = bool(claim.ips) or claim.follows_cluster
     if is_note_only:
         del form.fields["mac"], form.fields["ips"]
@@ -168,31 +190,27 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
                     version=form.check_version,
                 )
                 return pages.done(request, gettext("The claim was changed."), claim)
-    return _form_page(
-        request, form, (gettext("Change %(claim)s") % {"claim": claim.name}), display.url_of(claim)
+    return pages.form_page(
+        request, claim, form, title=gettext("Change %(claim)s") % {"claim": claim.name}
     )
 
 
-def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
+def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     _require_write(request, claim)
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            ipamclaims.delete(claim.pk, author=pages.author(request))
-            return pages.done(
-                request, gettext("The claim %(claim)s was released.") % {"claim": claim.name}, LIST
-            )
-        return HttpResponseRedirect(display.url_of(claim))
-    addresses = ", ".join(claim.ips) or gettext("no address")
-    return _form_page(
+    names = {"vm": claim.vm, "addresses": ", ".join(claim.ips) or gettext("no address")}
+    return pages.deletion(
         request,
-        forms.Form(),
-        (gettext("Release %(claim)s?") % {"claim": claim.name}),
-        display.url_of(claim),
+        claim,
+        lambda: ipamclaims.delete(claim.pk, author=pages.author(request)),
+        title=gettext("Release %(claim)s?") % {"claim": claim.name},
+        deleted=gettext("The claim %(claim)s was released.") % {"claim": claim.name},
         button=gettext("Release"),
-        explanation=(
-            gettext("This claim of the VM %(vm)s holds: %(addresses)s. Its addresses are released.")
-            % {"vm": claim.vm, "addresses": addresses}
-        ),
+        effects=[
+            gettext(
+                "This claim of the VM %(vm)s is deleted. Addresses that are released: %(addresses)s."
+            )
+            % names
+        ],
     )
 
 
@@ -209,38 +227,18 @@ def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponse:
                 (gettext("The addresses of %(claim)s were released.") % {"claim": claim.name}),
             )
         return HttpResponseRedirect(display.url_of(claim))
-    return _form_page(
+    return pages.confirmation(
         request,
-        form,
-        (gettext("Release %(ips)s?") % {"ips": ", ".join(claim.ips)}),
-        display.url_of(claim),
-        button=gettext("Release addresses"),
-        explanation=(
+        claim,
+        title=gettext("Release %(ips)s?") % {"ips": ", ".join(claim.ips)},
+        button=gettext("Release"),
+        effects=[
             gettext(
                 "The VM %(vm)s was deleted. OVN-Kubernetes keeps the addresses as long as the"
                 " object exists in the cluster: remove its finalizer there, too."
             )
             % {"vm": claim.vm}
-        ),
-    )
-
-
-def _form_page(
-    request: HttpRequest,
-    form: forms.Form,
-    title: str,
-    back: str,
-    *,
-    button: str = "",
-    explanation: str = "",
-) -> HttpResponse:
-    return pages.form_page(
-        request,
-        IPAMClaim,
-        form,
-        title=title,
-        template="claim_form.html",
-        back=back,
-        button=button or gettext("Save"),
-        explanation=explanation,
+        ],
+        form=form,
+        values=(),
     )

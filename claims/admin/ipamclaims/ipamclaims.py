@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped, tables
 from claims.admin.ipamclaims import form, page
-from claims.ipamclaims import ipamclaims, states
+from claims.ipamclaims import states
 from claims.models import IPAMClaim
 from claims.models.fields import FirstAddress
 from pools.platform.admin import columns, display, filters, lists
@@ -49,7 +49,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     list_display = (
         Column("name", _("claim"), _name, ordering="name"),
         Column("vm", _("VM, running in"), _vm, ordering="vm"),
-        Column("network", _("network"), _network),
+        Column("network", _("network"), _network, ordering="network__name"),
         Column(
             "requested",
             _("requested"),
@@ -78,14 +78,13 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         ),
         scoped.cluster_filter(),
         scoped.network_filter(),
+        scoped.namespace_filter(IPAMClaim),
     )
     exported = (
         "cluster.name", "namespace", "name", "network.name", "vm", "mac", "ips_requested", "ips",
         "owner_pod", "state", "created_at", "note",
     )  # fmt: skip
-    search_fields = ("name",)
     search_help_text = _("Name, VM, MAC or address")
-    ipamclaims = staticmethod(ipamclaims.matching_claims)
     ordering = ("-pk",)
     list_select_related = ("cluster", "network")
     list_before_template = "cadastre/claims_intro.html"

@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
+from claims.admin import scoped
 from claims.admin.networks import page
 from claims.core.networks import rules, static_vms, udn
 from claims.core.networks.udn import UDN
@@ -27,7 +28,7 @@ from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
-from pools.platform.admin import attributes, pages
+from pools.platform.admin import attributes, pages, related
 from pools.platform.admin import forms as fields
 from pools.register import overlaps
 
@@ -83,7 +84,9 @@ class NetworkForm(attributes.AttributeFields):
         ),
     )
     namespace = forms.CharField(
-        required=False, widget=fields.text(), help_text=_("Only for a UserDefinedNetwork.")
+        required=False,
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES),
+        help_text=_("Only for a UserDefinedNetwork."),
     )
     namespaces = _lines_field(
         _("Namespaces"),

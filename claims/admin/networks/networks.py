@@ -20,6 +20,7 @@ from claims.models.networks import NetworkKind
 from claims.networks import networks as services
 from pools.admin.pools import usage_bars
 from pools.models import Cluster
+from pools.platform import search
 from pools.platform.admin import (
     attributes,
     columns,
@@ -27,7 +28,6 @@ from pools.platform.admin import (
     filters,
     lists,
     pages,
-    search_text,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -49,13 +49,6 @@ def _by_presence(_request: HttpRequest, rows: QuerySet[Network], value: str) -> 
         return rows.filter(kind="")
     rows = rows.exclude(kind="")
     return rows.exclude(gone_at=None) if value == "gone" else rows
-
-
-def _search(rows: QuerySet[Network], text: str) -> QuerySet[Network]:
-    query = services.search(text)
-    if network := search_text.parse(text).network:  # also of `10.128`, the beginning of an address
-        query |= services.search(str(network))
-    return rows.filter(query)
 
 
 def _name(network: Network) -> SafeString:
@@ -87,7 +80,15 @@ def _delete(request: HttpRequest, network: Network) -> HttpResponseBase:
         lambda: services.delete(network, author=pages.author(request)),
         title=gettext("Delete %(network)s?") % {"network": network.name},
         deleted=gettext("%(network)s was deleted.") % {"network": network.name},
-        template="network_delete.html",
+        effects=[
+            gettext(
+                "It and its pool are deleted from the register. Nothing is deleted in the cluster."
+            ),
+            gettext(
+                "It cannot be deleted while an IPPool, claims, workloads or used addresses refer to it, or while it"
+                " exists in the cluster."
+            ),
+        ],
     )
 
 
@@ -133,13 +134,15 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
         "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets", "applied",
         "description",
     )  # fmt: skip
-    search_fields = ("name",)
     search_help_text = _("Name, address or CIDR")
-    search = staticmethod(_search)
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/networks_intro.html"
     actions = (bulk.NETWORKS.action(),)
-    list_pages = (Page("add", form.add, "claims.add_network"), bulk.NETWORKS.page())
+    list_pages = (
+        Page("add", form.add, "claims.add_network"),
+        Page("free", page.free_view, "claims.view_network"),
+        bulk.NETWORKS.page(),
+    )
     row_pages = (
         Page("change", page.view),
         Page("edit", form.edit, "claims.change_network"),
@@ -151,6 +154,15 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Network]:
         return services.with_nads(super().get_queryset(request), scoped.rows(request, NAD))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Network], search_term: str
+    ) -> tuple[QuerySet[Network], bool]:
+        """Find networks by the NADs that the user may see, too."""
+        nads = search.matching(scoped.rows(request, NAD), search_term)
+        matches, distinct = super().get_search_results(request, queryset, search_term)
+        by_nad = queryset.filter(pk__in=[*nads.values_list("network_id", flat=True)])
+        return (matches | by_nad if search_term else matches), distinct
 
     def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
         scope = scoped.request_scope(request)

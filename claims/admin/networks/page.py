@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -18,11 +18,12 @@ from claims.admin import scoped
 from claims.admin.entries import form
 from claims.core.networks import udn
 from claims.core.networks.static_vms import StaticVMCheck
+from claims.ipamclaims import ipamclaims
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import NetworkKind
 from claims.models.workloads import WorkloadKind
+from claims.networks import free_addresses, route_advertisements
 from claims.networks import networks as services
-from claims.networks import route_advertisements
 from pools.admin.pools import page as pool_page
 from pools.core import errors
 from pools.models import Pool
@@ -182,3 +183,29 @@ def _overlaps(network: Network) -> list[tuple[str, str, Any]]:
             ip_network(subnet), most=_MOST_OVERLAPS, other_than=network.pool_id
         )
     ][:_MOST_OVERLAPS]
+
+
+def free_view(request: HttpRequest) -> HttpResponse:
+    """Answer with the next free address of each family, `{"addresses"}`, or why there is none, `{"problem"}`.
+
+    The query names a network, for a claim, or an IPPool, for an entry, as a field of a form has it.
+    """
+    network = _queried_network(request)
+    if network is None:
+        return JsonResponse({"problem": gettext("Choose a network first.")})
+    try:
+        if "network" in request.GET:
+            ipamclaims.require_fit(network)
+        return JsonResponse({"addresses": free_addresses.next_addresses(network)})
+    except errors.IpamError as error:
+        return JsonResponse({"problem": pages.sentence(error.message)})
+
+
+def _queried_network(request: HttpRequest) -> Network | None:
+    networks = scoped.rows(request, Network).select_related("cluster", "pool")
+    if "network" in request.GET:
+        key = scoped.NETWORKS.parse_name(networks, request.GET["network"].strip())
+        return networks.filter(pk=key).first()
+    ippools = scoped.rows(request, IPPool)
+    key = scoped.IPPOOLS.parse_name(ippools, request.GET.get("ippool", "").strip())
+    return networks.filter(ippool__in=ippools.filter(pk=key)).first()

@@ -8,7 +8,9 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.utils.translation import gettext
+from django.utils import timezone
+from django.utils.functional import lazy
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
@@ -18,7 +20,7 @@ from claims.models import Network, Wave
 from claims.waves import waves
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.admin import columns, pages, related, row_forms
+from pools.platform.admin import columns, display, pages, related, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.lists import Page
 
@@ -28,13 +30,20 @@ def _datetime_input() -> forms.Widget:
     return forms.DateTimeInput(attrs=attrs, format="%Y-%m-%d %H:%M")  # no text: a format
 
 
+def _zone_help() -> str:
+    return gettext("In the time zone %(zone)s.") % {"zone": timezone.get_current_timezone_name()}
+
+
 class WaveForm(row_forms.RowForm):
     """The cluster of an existing wave cannot be changed."""
 
     cluster = related.RelatedField(scoped.OFFERED_CLUSTERS, Cluster.objects.none())
     name = forms.CharField(max_length=63, widget=fields.text(placeholder="Saturday 1"))
     planned_at = forms.DateTimeField(
-        label=_("Planned for"), required=False, widget=_datetime_input(), help_text=_("In UTC.")
+        label=_("Planned for"),
+        required=False,
+        widget=_datetime_input(),
+        help_text=lazy(_zone_help, str)(),
     )
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 
@@ -96,6 +105,12 @@ def _page(request: HttpRequest, wave: Wave) -> HttpResponse:
 
 
 def _delete(request: HttpRequest, wave: Wave) -> HttpResponseBase:
+    count = wave.vms.count()
+    text = ngettext(
+        "The list of %(number)s VM is deleted. Entries, claims and addresses of the VM are kept.",
+        "The list of %(number)s VMs is deleted. Entries, claims and addresses of the VMs are kept.",
+        count,
+    )
     return pages.deletion(
         request,
         wave,
@@ -103,7 +118,7 @@ def _delete(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         title=gettext("Delete the wave %(wave)s?") % {"wave": wave.name},
         deleted=gettext("The wave %(wave)s was deleted; its VMs are unchanged.")
         % {"wave": wave.name},
-        template="wave_delete.html",
+        effects=[text % {"number": display.digits(count)}],
     )
 
 
@@ -114,14 +129,13 @@ class WaveAdmin(scoped.Scoped[Wave]):
     list_display = (
         columns.link("name", _("wave"), ordering="name"),
         columns.timestamp("planned_at", _("planned"), ordering="planned_at"),
-        columns.number("counted", _("VMs")),
-        columns.related("cluster", _("cluster")),
+        columns.number("counted", _("VMs"), ordering="counted"),
+        columns.related("cluster", _("cluster"), ordering="cluster__name"),
         columns.text("note", _("note")),
     )
     list_per_page = 50
     list_filter = (scoped.cluster_filter(),)
     exported = ("id", "cluster.name", "name", "planned_at", "counted", "note", "created_at")
-    search_fields = ("name", "note")
     search_help_text = _("Name or note")
     ordering = (F("planned_at").desc(nulls_last=True), "-pk")
     list_select_related = ("cluster",)

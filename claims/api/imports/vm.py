@@ -20,7 +20,7 @@ from pools.api.imports import kinds
 from pools.core import errors, object_reader
 from pools.models import Cluster
 from pools.models.imports import ImportStatus
-from pools.platform import documents, events
+from pools.platform import documents, events, search
 from pools.platform.rest import fields, filters, parsing, views
 from pools.platform.rest.serializers import Representation, Serializer
 
@@ -307,9 +307,7 @@ class VMImportKind(kinds.ImportKind):
     row_filters = {
         "namespace": filters.Filter(field_name="values__namespace"),
         "port_group": filters.Filter(field_name="texts__port_group"),
-        "q": filters.Filter(
-            select=drafts.IMPORTS.search, help_text="A part of a VM, MAC or address."
-        ),
+        "q": filters.Filter(select=search.matching, help_text="A part of a VM, MAC or address."),
     }
     stays_in_cluster = True
 

@@ -28,18 +28,14 @@ _CLEAN_IPV4 = re.compile(
     rf"(?!0\.|10\.88\.|10\.244\.|10\.42\.|127\.|169\.|172\.|22[4-9]|2[3-9][0-9]){_OCTET}(?:\.{_OCTET}){{3}}"
 ).fullmatch
 _LINK_LOCAL = re.compile("fe80:(?::[0-9a-f]{1,4}){1,4}").fullmatch
-_BLANKS = " \t\xa0"
-_BETWEEN = re.compile(r"[,;|\s]+")
 # Around addresses: what PowerShell and people write, bullets of lists, and remarks: {10.0.0.1}, 10.0.0.2 (management).
 _DECORATION = re.compile(r"""[{}"'•●◦○▪]|\([^()]*\)""")
-_LIST_TYPE = re.compile(r"System\.(?:\w+\[\]|Collections\..*|Object.*)")
+_FIXED_IP = re.compile(
+    r"""ip_address['"]?\s*[=:]\s*['"]?([0-9a-fA-F.:]+)"""
+)  # of OpenStack's ports
+# What people write into the cell of an address that there is not, or that they do not know.
+_NO_ADDRESS = {"-", "--", "–", "—", "n/a", "na", "none", "null", "tbd", "dhcp", "?", "keine"}  # noqa: RUF001
 _ENCODED = re.compile("%(2f|5c|25)", re.IGNORECASE)
-_NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,][0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_DATE = re.compile(
-    r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{2,4}(?:[ T][0-9:.]+)?"
-    r"|[0-9]{1,2}[-. ]+(?:[^\W\d_]{3,9})\.?(?:[-. ]+[0-9]{2,4})?"
-    r"|(?:[^\W\d_]{3,9})[-. ]+[0-9]{1,4}"
-)
 
 _SET_ASIDE: tuple[tuple[str, str, tuple[addresses.Network, ...]], ...] = (
     (
@@ -66,7 +62,9 @@ def parse_mac(text: str) -> tuple[FieldProblem, ...]:
     try:
         macs.parse_mac(str(text), field="mac", lenient=True)
     except errors.InvalidInput as error:
-        if _NUMBER.fullmatch(text.strip()):
+        is_number = spreadsheet_cells.looks_mangled(text) == "a number"
+        # Twelve digits are a MAC address, if of no interface.
+        if is_number and error.code not in {"zero_mac", "multicast_mac"}:
             return (_mangled("mac", text, "a number"),)
         return error.problems
     return ()
@@ -74,25 +72,14 @@ def parse_mac(text: str) -> tuple[FieldProblem, ...]:
 
 def find_mangled(field: str, text: str) -> FieldProblem | None:
     """Return the problem of a cell that does not hold the typed string: a formula, a number, a date."""
-    if type(text) is not str:
-        if isinstance(text, Formula):
-            message = "is a formula; replace it by its value"
-            return problem(field, "formula", message, str(text))
-        if isinstance(text, Failure):
-            return problem(field, "spreadsheet_error", "is a spreadsheet error", str(text))
+    if type(text) is not str and not isinstance(text, Formula | Failure):
         return _mangled(field, text, "a date" if isinstance(text, Date) else "a number")
-    if text.startswith("="):
-        return problem(field, "formula", "is a formula; replace it by its value", text)
-    if _LIST_TYPE.fullmatch(text):
-        message = "PowerShell wrote the type of a list; export its values with -join ','"
-        return problem(field, "list_type", message, text)
-    return None
+    code, message = spreadsheet_cells.find_damage(text)
+    return problem(field, code, message, str(text)) if code else None
 
 
 def _mangled(field: str, text: str, what: str) -> FieldProblem:
-    message = (
-        f"the spreadsheet converted it to {what}; format the column as text and enter it again"
-    )
+    message = spreadsheet_cells.MANGLED.format(what=what)
     return problem(field, "spreadsheet_mangled", message, str(text))
 
 
@@ -138,7 +125,8 @@ def _parse_several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool
             problems.append(mangled_problem)
             strings.append(str(text))
         else:
-            strings += split_cell(_DECORATION.sub(" ", text))
+            text = " ".join(_FIXED_IP.findall(text)) or _DECORATION.sub(" ", text)
+            strings += [] if text.strip().lower() in _NO_ADDRESS else split_cell(text)
     if problems:
         return Addresses(tuple(strings), tuple(problems), unread=True)
     if len(strings) > MAX_IN_A_CELL:
@@ -163,8 +151,7 @@ def _parse_several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool
 
 def split_cell(text: str) -> list[str]:
     """Split a cell with several values: `10.0.0.21 /24,\\n10.0.0.22 /24`."""
-    joined = "/".join([part.strip(_BLANKS) for part in text.split("/")]) if "/" in text else text
-    return [part for part in _BETWEEN.split(joined) if part]
+    return spreadsheet_cells.split_values(text)
 
 
 def _prefix_by_address(prefixes: Sequence[str], strings: Sequence[str]) -> list[str]:
@@ -201,7 +188,8 @@ class _ParsedAddress:
                 self.text = _with_prefix(self.address, tail, source)
         except errors.InvalidInput as error:
             self.problems = error.problems
-            if error.code == "not_an_address" and (what := _looks_mangled(source)):
+            what = spreadsheet_cells.looks_mangled(source)
+            if error.code == "not_an_address" and what:
                 self.problems = (_mangled("ips", source, what),)
 
 
@@ -225,12 +213,6 @@ def _with_prefix(address: addresses.Address, length: str, written: str) -> str:
         first = error.problems[0]
         raise errors.InvalidInput.for_field("ips", first.code, first.message, written) from None
     return f"{address}/{interface.network.prefixlen}"
-
-
-def _looks_mangled(text: str) -> str:
-    if _NUMBER.fullmatch(text):
-        return "a number"
-    return "a date" if _DATE.fullmatch(text) else ""
 
 
 def _drop_unusable(
@@ -304,4 +286,7 @@ def decode_name(text: str) -> str:
 
 def is_true(text: str) -> bool:
     """Return True if a flag is set, as RVTools and users write it."""
-    return text.strip().lower() in ("true", "yes", "1", "x", "wahr", "vrai", "verdadero")
+    return text.strip().lower() in _TRUE
+
+
+_TRUE = {"true", "yes", "y", "1", "x", "wahr", "ja", "vrai", "oui", "verdadero", "sí", "はい"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from claims.core import macs
 from claims.core.vm_import import cells
-from pools.core import addresses, errors
+from pools.core import addresses, errors, spreadsheet_cells
 from pools.core.spreadsheet_cells import MAX_COLUMNS
 
 VNETWORK = "vNetwork"
@@ -29,6 +29,7 @@ _Names = dict[str, tuple[str, ...]]
 _VNETWORK_NAMES: _Names = {
     "vm": ("vm", "vnetworkvmname"),
     "template": ("template", "vnetworktemplate"),
+    "power": ("powerstate", "vnetworkpowerstate"),
     "placeholder": ("srmplaceholder", "vnetworksrmplaceholder"),
     "mac": ("macaddress", "vnetworkmacaddress"),
     "ip": ("ipv4address", "vnetworkip4address", "vnetworkipv4address"),
@@ -38,6 +39,7 @@ _VNETWORK_NAMES: _Names = {
 _VINFO_NAMES: _Names = {
     "vm": ("vm", "vinfovmname"),
     "template": ("template", "vinfotemplate"),
+    "power": ("powerstate", "vinfopowerstate"),
     "placeholder": ("srmplaceholder", "vinfosrmplaceholder"),
     "ip": ("primaryipaddress", "vinfoprimaryipaddress"),
     "network": ("network1", "vinfonetwork1"),
@@ -47,7 +49,11 @@ _OTHER_NAMES: _Names = {
         *("vm", "vmname", "virtualmachine", "virtualmachinename", "parent", "name"),
         *("virtuellemaschine", "machinevirtuelle", "nom", "仮想マシン", "仮想マシン名"),
     ),
-    "template": ("template", "istemplate"),
+    "template": ("template", "istemplate", "vorlage", "modèle", "modele", "テンプレート"),
+    "power": (
+        *("powerstate", "power", "state", "vmstate"),
+        *("energiestatus", "betriebszustand", "電源"),
+    ),
     "mac": (
         *("macaddress", "mac", "macaddresses", "macs", "macaddr", "hwaddress"),
         *("macadresse", "adressemac", "macアドレス"),
@@ -55,16 +61,18 @@ _OTHER_NAMES: _Names = {
     "ip": (
         *("ipaddress", "ipaddresses", "ip", "ips", "ipv4address", "ipv4addresses", "ipv4"),
         *("address", "addresses", "guestipaddress", "guestip", "primaryipaddress"),
-        *("ipadresse", "ipadressen", "adresseip", "adressesip", "ipアドレス"),
+        *("fixedips", "fixedipaddresses"),
+        *("ipadresse", "ipadressen", "ipv4adresse", "adresseip", "adressesip", "ipアドレス"),
     ),
-    "ip6": ("ipv6address", "ipv6addresses", "ipv6"),
+    "ip6": ("ipv6address", "ipv6addresses", "ipv6", "ipv6adresse"),
     "prefix": (
         *("prefixlength", "prefix", "prefixlen", "subnetmask", "netmask", "mask"),
         *("subnetzmaske", "netzmaske", "masque"),
     ),
-    # The last one is used in the export of entries.
+    # The last one of the first line is used in the export of entries; a switch is what Hyper-V has.
     "network": (
         *("networkname", "network", "portgroup", "portgroupname", "ippoolnetworkname"),
+        *("switchname", "switch"),
         *("netzwerk", "portgruppe", "réseau", "reseau", "groupedeports", "ネットワーク"),
     ),
     "namespace": ("namespace", "targetnamespace", "namensraum"),
@@ -75,6 +83,8 @@ _VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio
 _TEMPLATE_KEYS = {"vm", "macaddress", "ipaddresses"}
 _NO_SIGNS = re.compile(r"[\W_]+")
 _ARROWS = re.compile("->|=>|=")
+_LONGEST_LINE = 2000  # characters that are looked at
+_COMMENT = re.compile("#|sep=.?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,7 @@ class ColumnLayout:
     origin: int = -1
     template: int = -1
     placeholder: int = -1
+    power: int = -1
     width: int = 0
     names: tuple[str, ...] = field(default=(), compare=False)
 
@@ -114,7 +125,7 @@ class ColumnLayout:
     def used_columns(self) -> frozenset[int]:
         """The columns that are read."""
         roles = (self.vm, self.mac, self.ip, self.ip6, self.prefix, self.network, self.namespace)
-        flags = (self.note, self.origin, self.template, self.placeholder)
+        flags = (self.note, self.origin, self.template, self.placeholder, self.power)
         return frozenset(column for column in (*roles, *flags) if column >= 0)
 
     def join_addresses(self, row: Sequence[str]) -> Sequence[str]:
@@ -154,6 +165,27 @@ def recognise(header: Sequence[str]) -> ColumnLayout | None:
         width=width,
         names=tuple(str(cell) for cell in header[:MAX_COLUMNS]),
     )
+
+
+def find_header(first: Sequence[Sequence[str]], delimiter: str) -> tuple[int, ColumnLayout] | None:
+    """Return the place of the header among the first rows, from 1, and the layout; the place 0 for a list without one.
+
+    Without a delimiter each row is one cell: a line of values with blanks between them. Raises InvalidInput
+    `duplicate_header`.
+    """
+    for number, row in enumerate(first if delimiter else (), start=1):
+        if len(row) > 1 and (layout := recognise(row)) is not None:
+            return number, layout
+    row = next((row for row in first if any(row) and not is_comment(row)), [])
+    if not delimiter:
+        return (0, LOOSE) if is_list_line(row) else None
+    guessed = guess(row) if len(row) > 1 else None
+    return (0, guessed) if guessed is not None and len(guessed.used_columns) > 1 else None
+
+
+def is_comment(row: Sequence[str]) -> bool:
+    """Return True for `#TYPE` of PowerShell, `sep=` of Excel, and comments."""
+    return bool(row) and _COMMENT.match(row[0]) is not None
 
 
 def _kind(key_set: set[str]) -> tuple[str, _Names]:
@@ -202,7 +234,8 @@ def split_line(row: Sequence[str]) -> list[str]:
     A `#` begins a comment.
     """
     names, mac, ips = [], "", []
-    for part in cells.split_cell(_ARROWS.sub(" ", (row[0] if row else "").partition("#")[0])):
+    line = _ARROWS.sub(" ", (row[0] if row else "").partition("#")[0])
+    for part in spreadsheet_cells.split_words(line):
         if not mac and _is_mac(part):
             mac = part
         elif _has_addresses(part):
@@ -216,7 +249,7 @@ def split_line(row: Sequence[str]) -> list[str]:
 
 def is_list_line(row: Sequence[str]) -> bool:
     """Return True if the line has a MAC address or IP addresses."""
-    _, mac, ips = split_line(row)
+    _, mac, ips = split_line([cell[:_LONGEST_LINE] for cell in row])
     return bool(ips) or (bool(mac) and _is_mac(mac))
 
 

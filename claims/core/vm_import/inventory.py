@@ -88,7 +88,8 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
         interface = VMInterface(
             row, name, mac, ips.ips, network, namespace, "", note, problems, refused
         )
-        yield vm_interface.tell_address(interface, _word(vm.get("ipAddress")))
+        interface = vm_interface.tell_address(interface, _word(vm.get("ipAddress")))
+        yield vm_interface.tell_power(interface, _word(vm.get("powerState") or vm.get("status")))
 
 
 # MAC, addresses, network, note, problems of addresses that MTV does not preserve
@@ -112,7 +113,10 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
             ("index", _device(nic.get("deviceIndex"))),
         )
         nic_guests = [guest for key in keys if key[1] for guest in guests.pop(key, ())]
-        nic_guests, left_out = _prefer_origins(nic_guests)
+        left_out = vm_interface.less_lasting(_origins(nic_guests))
+        nic_guests = [
+            guest for guest, problem in zip(nic_guests, left_out, strict=True) if not problem
+        ]
         listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in nic_guests]
         listed += list(_own_addresses(nic))
         network = next(
@@ -122,43 +126,11 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
             mac,
             listed,
             network or _network(nic),
-            _origins(nic_guests),
-            (*left_out, *_lost(vm, nic_guests)),
+            vm_interface.origin_note(_origins(nic_guests)),
+            (*filter(None, left_out), *_lost(vm, nic_guests)),
         )
     for _ in guests:
         skipped.add("guest_only_interface", _word(vm.get("name")))
-
-
-# By vSphere's origin of an address: the first that an interface has is its address; `linklayer` is SLAAC's, `random` the
-# temporary one of RFC 8981.
-_ORIGINS = ("manual", "dhcp", "linklayer", "random")
-
-
-def _prefer_origins(guests: Sequence[Json]) -> tuple[list[Json], list[FieldProblem]]:
-    """Return the addresses of an interface without those of a less lasting origin than another of their family has."""
-    ranked = [(guest, _word(guest.get("ip")), _origin_rank(guest)) for guest in guests]
-    best: dict[bool, int] = {}
-    for _, ip, rank in ranked:
-        if rank is not None:
-            best[":" in ip] = min(best.get(":" in ip, rank), rank)
-    kept, left_out = [], []
-    for guest, ip, rank in ranked:
-        if rank is None or rank == (first := best[":" in ip]):
-            kept.append(guest)
-            continue
-        message = (
-            f"{ip} was left out: its origin is {_ORIGINS[rank]},"
-            f" and the interface has one of the origin {_ORIGINS[first]}"
-        )
-        left_out.append(problem("ips", "origin_set_aside", message, ip))
-    return kept, left_out
-
-
-def _origin_rank(guest: Json) -> int | None:
-    """Return the place of an address among the origins; None if it has none of them, or is link-local."""
-    origin = _word(guest.get("origin")).lower()
-    is_ranked = origin in _ORIGINS and not _is_link_local(_word(guest.get("ip")))
-    return _ORIGINS.index(origin) if is_ranked else None
 
 
 Key = tuple[str, str]
@@ -249,7 +221,7 @@ def _lost(vm: Json, guests: Sequence[Json]) -> Iterator[FieldProblem]:
         return
     for guest in guests:
         ip, origin = _word(guest.get("ip")), _word(guest.get("origin")).lower()[:32]
-        if ip and not _is_link_local(ip) and origin not in {"", "manual"}:
+        if ip and not vm_interface.is_link_local(ip) and origin not in {"", "manual"}:
             message = (
                 f"MTV does not preserve this address: its origin in the Windows guest is {origin}, and"
                 " only manual addresses are preserved"
@@ -263,19 +235,9 @@ def _is_windows(vm: Json) -> bool:
     return is_named or _word(vm.get("guestId")).lower().startswith("win")
 
 
-def _is_link_local(ip: str) -> bool:
-    return ip.lower().startswith(("fe80:", "169.254."))
-
-
-def _origins(guests: Sequence[Json]) -> str:
-    """Return vSphere's origins of the addresses (manual, dhcp, …) as a note."""
-    origins = dict.fromkeys(
-        _word(guest.get("origin"))[:32]
-        for guest in guests
-        if not _is_link_local(_word(guest.get("ip")))
-    )
-    origins.pop("", None)
-    return f"origin {', '.join(origins)}"[:500] if origins else ""
+def _origins(guests: Sequence[Json]) -> list[tuple[str, str]]:
+    """Return the addresses that the guest reports with their origins (manual, dhcp, …)."""
+    return [(_word(guest.get("ip")), _word(guest.get("origin"))) for guest in guests]
 
 
 def _with_prefix(ip: str, prefix: object) -> str:

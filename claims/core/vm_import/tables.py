@@ -23,11 +23,21 @@ def read(
     vcls).
     """
     table = _TableReader(layout, skipped, sheet)
+    if not layout.names:
+        rows = ((number, _list_row(layout, row)) for number, row in rows)
+    interfaces: Iterator[VMInterface] = (
+        row for numbered_row in rows for row in table.interfaces(*numbered_row)
+    )
     if layout.kind in (columns.POWERCLI, columns.TEMPLATE) and layout.mac >= 0:
-        return _merge_neighbours(
-            row for numbered_row in rows for row in table.interfaces(*numbered_row)
-        )
-    return (row for numbered_row in rows for row in table.interfaces(*numbered_row))
+        interfaces = _merge_neighbours(interfaces)
+    return map(vm_interface.settle_origins, interfaces)
+
+
+def _list_row(layout: ColumnLayout, row: Sequence[str]) -> Sequence[str]:
+    """Return a row of a list without header: a line in its columns, an empty one for a comment."""
+    if layout is columns.LOOSE:
+        return columns.split_line(row)
+    return () if columns.is_comment(row) else layout.join_addresses(row)
 
 
 def _merge_neighbours(rows: Iterable[VMInterface]) -> Iterator[VMInterface]:
@@ -55,6 +65,8 @@ def _same_interface(previous: VMInterface, other: VMInterface) -> bool:
 
 
 def _merge(previous: VMInterface, other: VMInterface) -> VMInterface:
+    origins = dict(zip(previous.ips, previous.origins, strict=False))
+    origins = dict(zip(other.ips, other.origins, strict=False)) | origins
     ips = tuple(dict.fromkeys((*previous.ips, *other.ips)))
     problems = dict.fromkeys((*previous.problems, *other.problems))
     if ips:
@@ -67,6 +79,7 @@ def _merge(previous: VMInterface, other: VMInterface) -> VMInterface:
         else f"{previous.note}, {other.note}".removeprefix(", "),
         problems=tuple(problems),
         refused=previous.refused or other.refused,
+        origins=tuple(origins.get(ip, "") for ip in ips) if origins else (),
     )
 
 
@@ -106,8 +119,7 @@ class _TableReader:
             if len(mac) > 17 and len(parts := cells.split_cell(mac)) > 1:
                 return self._several(number, row, parts[: cells.MAX_IN_A_CELL], extra)
         address_cells = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
-        prefixes = cells.split_cell(row[layout.prefix]) if layout.prefix >= 0 else ()
-        ips = cells.parse_addresses(*address_cells, prefixes=prefixes)
+        ips = cells.parse_addresses(*address_cells, prefixes=self._prefixes(row))
         network = row[layout.network] if layout.network >= 0 else ""
         return (self._interface(number, row, mac, ips, network, extra),)
 
@@ -150,12 +162,14 @@ class _TableReader:
             if layout.namespace >= 0
             else ""
         )
-        note = self._note(row, ips.ips, problems)
         wrong = cells.parse_mac(mac) if mac else ()
         refused = bool(wrong or problems or ips.unread)
-        all_problems = (*problems, *wrong, *ips.problems)
+        remarks: list[FieldProblem] = []
+        note = self._text("note", row[layout.note], remarks) if layout.note >= 0 else ""
+        refused = refused or any(remark.code != "too_long" for remark in remarks)
+        all_problems = (*problems, *wrong, *ips.problems, *remarks)
         all_problems, no_mac = vm_interface.add_missing_problems(mac, ips.ips, all_problems)
-        return VMInterface(
+        interface = VMInterface(
             number,
             vm,
             str(mac),
@@ -166,6 +180,12 @@ class _TableReader:
             note,
             all_problems,
             refused or no_mac,
+            self._origins(row, ips.ips),
+        )
+        return (
+            vm_interface.tell_power(interface, row[layout.power])
+            if layout.power >= 0
+            else interface
         )
 
     def _text(self, name: str, text: str, problems: list[FieldProblem]) -> str:
@@ -178,15 +198,20 @@ class _TableReader:
             return cells.decode_name(value)
         return value
 
-    def _note(self, row: Sequence[str], ips: Sequence[str], problems: list[FieldProblem]) -> str:
-        layout = self.layout
-        if layout.origin >= 0 and row[layout.origin]:
-            if not ips:
-                return ""  # the address was left out
-            return f"origin {row[layout.origin].strip()[:32]}"
-        if layout.note >= 0 and row[layout.note]:
-            return self._text("note", row[layout.note], problems)
-        return ""
+    def _prefixes(self, row: Sequence[str]) -> list[str]:
+        if self.layout.prefix < 0:
+            return []
+        return [
+            spreadsheet_cells.whole_number(part)
+            for part in cells.split_cell(row[self.layout.prefix])
+        ]
+
+    def _origins(self, row: Sequence[str], ips: Sequence[str]) -> tuple[str, ...]:
+        """Return the origin of each address; () if the file has none."""
+        origins = cells.split_cell(row[self.layout.origin]) if self.layout.origin >= 0 else []
+        if not origins:
+            return ()
+        return tuple(origins) if len(origins) == len(ips) else (", ".join(origins),) * len(ips)
 
     def _several(
         self, number: int, row: Sequence[str], macs: list[str], extra: tuple[FieldProblem, ...]
@@ -194,8 +219,7 @@ class _TableReader:
         """Yield the interfaces of a row with joined cells."""
         layout = self.layout
         texts = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
-        prefixes = cells.split_cell(row[layout.prefix]) if layout.prefix >= 0 else ()
-        shares = _shares(texts, prefixes, len(macs))
+        shares = _shares(texts, self._prefixes(row), len(macs))
         network = row[layout.network] if layout.network >= 0 else ""
         networks = _as_many(network, len(macs))
         for mac, ips, name in zip(macs, shares, networks, strict=True):

@@ -41,7 +41,7 @@ class VMInterface:
     `row` counts from 1: the row of a table including its header, or the position in a list of objects.
     `mac` is the string of the source. `ips` are strings, in canonical form if they are valid, with a
     prefix length if the file has one. If `refused`, the `problems` make the row unusable; otherwise
-    they are remarks.
+    they are remarks. `origins` are those of the addresses, in their order, if the file has them.
     """
 
     row: int
@@ -54,6 +54,7 @@ class VMInterface:
     note: str = ""
     problems: tuple[FieldProblem, ...] = ()
     refused: bool = False
+    origins: tuple[str, ...] = ()
 
 
 def problem(field: str, code: str, message: str, value: object = "") -> FieldProblem:
@@ -84,6 +85,95 @@ def tell_address(row: VMInterface, address: str) -> VMInterface:
     told = FieldProblem("ips", NO_ADDRESS.code, message, "")
     problems = tuple(told if problem == NO_ADDRESS else problem for problem in row.problems)
     return replace(row, problems=problems)
+
+
+# Of vSphere, oVirt, Hyper-V, Nutanix and OpenStack, and of people.
+_POWERED_OFF = {
+    *(
+        "poweredoff",
+        "off",
+        "down",
+        "shutoff",
+        "shutdown",
+        "stopped",
+        "suspended",
+        "saved",
+        "paused",
+    ),
+    *("ausgeschaltet", "aus", "éteint", "arrêté"),
+}
+
+
+def tell_power(row: VMInterface, state: str) -> VMInterface:
+    """Return the row of a VM that is powered off with a remark: it has no running addresses, but keeps its configured ones."""
+    state = state.strip()
+    if state.lower().replace(" ", "") not in _POWERED_OFF:
+        return row
+    message = f"the VM does not run ({state[:32]})"
+    message += (
+        ": it keeps the addresses that it had" if row.ips else ", so nothing reports its addresses"
+    )
+    return replace(row, problems=(*row.problems, problem("ips", "powered_off", message)))
+
+
+# By vSphere's origin of an address: the first that an interface has is its address; `linklayer` is SLAAC's, `random` the
+# temporary one of RFC 8981.
+_ORIGINS = ("manual", "dhcp", "linklayer", "random")
+
+
+def less_lasting(addresses: Sequence[tuple[str, str]]) -> list[FieldProblem | None]:
+    """Return for each (address, origin) of an interface why it is left out; None for the most lasting ones of each family."""
+    ranks = [_origin_rank(*pair) for pair in addresses]
+    best: dict[bool, int] = {}
+    for (ip, _), rank in zip(addresses, ranks, strict=True):
+        if rank is not None:
+            best[":" in ip] = min(best.get(":" in ip, rank), rank)
+    problems: list[FieldProblem | None] = []
+    for (ip, _), rank in zip(addresses, ranks, strict=True):
+        if rank is None or rank == (first := best[":" in ip]):
+            problems.append(None)
+            continue
+        message = (
+            f"{ip} was left out: its origin is {_ORIGINS[rank]},"
+            f" and the interface has one of the origin {_ORIGINS[first]}"
+        )
+        problems.append(problem("ips", "origin_set_aside", message, ip))
+    return problems
+
+
+def _origin_rank(ip: str, origin: str) -> int | None:
+    """Return the place of an address among the origins; None if it has none of them, or is link-local."""
+    is_ranked = origin.lower() in _ORIGINS and not is_link_local(ip)
+    return _ORIGINS.index(origin.lower()) if is_ranked else None
+
+
+def is_link_local(ip: str) -> bool:
+    return ip.lower().startswith(("fe80:", "169.254."))
+
+
+def origin_note(addresses: Sequence[tuple[str, str]]) -> str:
+    """Return the origins of an interface's (address, origin) as a note: `origin manual`, with the addresses if they differ."""
+    pairs = [(ip, origin[:32]) for ip, origin in addresses if origin and not is_link_local(ip)]
+    origins = dict.fromkeys(origin for _, origin in pairs)
+    if len(origins) > 1:
+        return f"origin {', '.join(f'{origin} ({ip})' for ip, origin in pairs)}"[:500]
+    return "".join(f"origin {origin}" for origin in origins)
+
+
+def settle_origins(row: VMInterface) -> VMInterface:
+    """Return the row without addresses of a less lasting origin than another one, and with the origins as its note."""
+    if not any(row.origins):
+        return row
+    plain = [ip.partition("/")[0] for ip in row.ips]
+    problems = less_lasting(list(zip(plain, row.origins, strict=True)))
+    kept = [index for index, left_out in enumerate(problems) if left_out is None]
+    return replace(
+        row,
+        ips=tuple(row.ips[index] for index in kept),
+        origins=tuple(row.origins[index] for index in kept),
+        note=origin_note([(plain[index], row.origins[index]) for index in kept]),
+        problems=(*row.problems, *filter(None, problems)),
+    )
 
 
 MAX_LENGTH = 63

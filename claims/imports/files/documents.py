@@ -10,7 +10,6 @@ from claims.core import ippool
 from claims.core.ipamclaims import ipamclaim
 from claims.core.vm_import import cells, inventory, manifests, vm_interface
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
-from claims.imports.files import texts as file_texts
 from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.platform import documents
@@ -18,6 +17,7 @@ from pools.platform.files import archives
 from pools.platform.files.archives import file_error
 from pools.platform.files.texts import Text
 
+MOST_ROWS = 100_000
 _MOST_ITEMS = 1000  # list items in which duplicate keys of entries are accepted
 _REPEATABLE = frozenset({ippool.ENTRIES})
 _REPEATABLE_IN_LISTS = _REPEATABLE | {
@@ -35,6 +35,10 @@ class ImportDocument:
     format: str
     rows: Callable[[Skipped], Iterator[VMInterface]]
     total: int | None = None
+
+
+def too_many_rows_error() -> errors.InvalidInput:
+    return file_error("too_many_rows", f"a file may have at most {MOST_ROWS:,} rows")
 
 
 def sniff(text: Text) -> str:
@@ -94,8 +98,8 @@ def _list_document(
 ) -> ImportDocument:
     if not isinstance(rows, list):
         raise file_error("wrong_type", "a list is expected", rows)
-    if len(rows) > file_texts.MOST_ROWS:
-        raise file_texts.too_many_rows_error()
+    if len(rows) > MOST_ROWS:
+        raise too_many_rows_error()
     items: list[object] = rows
     return ImportDocument(name, lambda skipped: read(items, skipped), len(items))
 

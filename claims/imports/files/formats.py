@@ -2,60 +2,51 @@
 
 The type of a file is detected by its content, never by its name. An unusable file raises InvalidInput with
 a code: when it is opened, or while its rows are read if a workbook or an archive shows the error only
-then. Errors of single rows are in their problems.
+then. Errors of single rows are in their problems. Beside it: the import template, a CSV.
 """
 
 from __future__ import annotations
 
+import csv
 import io
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from claims.core.vm_import import columns, tables, vm_interface
 from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface
-from claims.imports.files import documents, templates, texts
-from pools.core import errors
+from claims.imports.files import documents
+from pools.core import errors, spreadsheet_cells
+from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Row
-from pools.platform.files import archives, workbooks
+from pools.platform.files import archives, texts
+from pools.platform.files import tables as file_tables
 from pools.platform.files.archives import file_error
-from pools.platform.files.texts import decode
+from pools.platform.files.tables import Table, Tables
 from pools.platform.imports.lifecycle import Certainty, Recognition
 
-__all__ = [
-    "LARGEST",
-    "MOST_ROWS",
-    "FileReading",
-    "from_rows",
-    "from_text",
-    "open_file",
-    "recognise",
-    "template_csv",
-]
-
 LARGEST = archives.LARGEST
-MOST_ROWS = texts.MOST_ROWS
-MOST_INTERFACES = MOST_ROWS  # a row may have several interfaces
-template_csv = templates.template_csv
-
-_HEADER_WITHIN = 10  # non-blank rows that are searched for the header
-_HEADER_ROW = 1000  # last row that is searched
-_MOST_NAMED = 12  # columns that a note names
+MOST_ROWS = documents.MOST_ROWS
+_MOST_INTERFACES = MOST_ROWS  # a row may have several interfaces
+_MOST_LINES = 1_048_576  # of a text, including blank lines; the row limit of a sheet
 _FAMILIES = {
     columns.VNETWORK: "rvtools",
     columns.VINFO: "rvtools",
     columns.TEMPLATE: "template",
 }
-VINFO_ONLY = errors.FieldProblem(
+_VINFO_ONLY = FieldProblem(
     "file",
     "vinfo_only",
     "vInfo has no MAC addresses, so its rows cannot be imported: export the tab vNetwork",
 )
+_TEMPLATE_EXAMPLE = (
+    *("example-01", "00:50:56:00:00:01", "192.0.2.21/24, 2001:db8::21/64"),
+    *("vlan100-prod", "prod", "an example: delete this row"),
+)
 
 Source = Callable[[Skipped], Iterator[VMInterface]]
+_Tables = Sequence[Table[ColumnLayout]]
 
 
 @dataclass
@@ -70,7 +61,7 @@ class FileReading:
     format: str
     _source: Source
     total: int | None = None
-    notes: tuple[errors.FieldProblem, ...] = ()
+    notes: tuple[FieldProblem, ...] = ()
     layout: ColumnLayout | None = None  # of a table
     skipped: Skipped = field(default_factory=Skipped)
 
@@ -81,8 +72,8 @@ class FileReading:
         """
         self.skipped.clear()
         for count, row in enumerate(self._source(self.skipped)):
-            if count >= MOST_INTERFACES:
-                raise texts.too_many_rows_error()
+            if count >= _MOST_INTERFACES:
+                raise documents.too_many_rows_error()
             yield row
 
 
@@ -102,22 +93,23 @@ def open_file(
     """
     data = content if isinstance(content, bytes) else content.read(LARGEST + 1)
     archives.check_kind(data)
-    return (
-        _archive(data)
-        if data.startswith(archives.ZIP)
-        else _text(data, already_counted=already_counted)
+    if not data.startswith(archives.ZIP):
+        text = texts.decode(lambda: io.BytesIO(data))
+        if kind := documents.sniff(text):
+            document = documents.parse_document(text.read(), kind)
+            return FileReading(document.format, document.rows, document.total, text.notes)
+    return _reading(
+        file_tables.read_tables(data, columns.find_header), already_counted=already_counted
     )
 
 
 def from_text(text: str) -> FileReading:
     """Recognise a pasted text: a table, JSON, YAML, or lines of values separated by blanks."""
     try:
-        data = text.encode()
+        return open_file("", text.encode())
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair"
         raise file_error("encoding", message) from None
-    archives.check_kind(data)
-    return _text(data)
 
 
 def recognise(name: str, content: bytes) -> Recognition:
@@ -149,192 +141,121 @@ def from_rows(rows: Sequence[object]) -> FileReading:
     if not isinstance(rows, list | tuple):
         raise errors.InvalidInput.for_field("rows", "wrong_type", "a list is expected", rows)
     if len(rows) > MOST_ROWS:
-        raise texts.too_many_rows_error()
+        raise documents.too_many_rows_error()
     return FileReading("rows", lambda _: documents.from_rows(rows), len(rows))
 
 
-def _text(data: bytes, *, already_counted: bool = False) -> FileReading:
-    text = decode(lambda: io.BytesIO(data))
-    kind = documents.sniff(text)
-    if kind:
-        document = documents.parse_document(text.read(), kind)
-        return FileReading(document.format, document.rows, document.total, text.notes)
-    table = texts.detect_table(text)
-    if table is None:
-        raise _no_header_error()
-    total = None if already_counted else table.count()
-    return _reading([_SourceTable(table.layout, "", table.rows)], "csv", total, text.notes)
-
-
-def _no_header_error() -> errors.InvalidInput:
-    message = (
-        "no header row found: name the columns as in RVTools, PowerCLI or the template, for example "
-        "VM, MAC address, IP addresses"
-    )
-    return file_error("header", message)
-
-
-@dataclass(frozen=True)
-class _SourceTable:
-    """A sheet of a workbook, or a table of an archive."""
-
-    layout: ColumnLayout
-    sheet: str
-    rows: Callable[[], Iterator[Row]]
-    notes: tuple[errors.FieldProblem, ...] = ()
-
-
-def _reading(
-    source_tables: Sequence[_SourceTable],
-    container: str,
-    total: int | None = None,
-    notes: tuple[errors.FieldProblem, ...] = (),
-) -> FileReading:
-    """Return a reading of the tables with the most detailed layout; `container` is csv, xlsx or zip."""
-    if not source_tables:
-        raise _no_header_error()
-    rank = min(source_table.layout.rank for source_table in source_tables)
-    best = [source_table for source_table in source_tables if source_table.layout.rank == rank]
-    kind = best[0].layout.kind
-    for source_table in best:
-        notes += tuple(note for note in source_table.notes if note not in notes)
-    if unread := list(dict.fromkeys(name for table in best for name in table.layout.unread)):
-        more = f" and {len(unread) - _MOST_NAMED} more" if len(unread) > _MOST_NAMED else ""
-        message = f"columns that are not read: {', '.join(unread[:_MOST_NAMED])}{more}"
-        notes += (errors.FieldProblem("file", "ignored_columns", message),)
-    if kind == columns.VINFO:
-        notes += (VINFO_ONLY,)
-    others = [table for table in source_tables if table.layout.kind == columns.VINFO != kind]
+def _reading(result: Tables[ColumnLayout], *, already_counted: bool) -> FileReading:
+    """Return a reading of the tables with the most detailed layout."""
+    if not result.tables:
+        message = (
+            "no header row found: name the columns as in RVTools, PowerCLI or the template, for example "
+            "VM, MAC address, IP addresses"
+        )
+        raise file_error("header", message)
+    rank = min(table.layout.rank for table in result.tables)
+    best = [table for table in result.tables if table.layout.rank == rank]
+    vinfo = [t for t in result.tables if t.layout.kind == columns.VINFO and t.layout.rank > rank]
+    total: int | None = None
+    if best[0].declared is not None:
+        total = sum(table.declared or 0 for table in best) or None
+    elif not already_counted:
+        total = sum(map(_count, best))
     return FileReading(
-        _format(kind, container),
-        lambda skipped: _read_parts(best, others, skipped),
+        _format(best[0]),
+        lambda skipped: _read_rows(best, vinfo, skipped),
         total,
-        notes,
+        tuple(dict.fromkeys(_notes(result, best, vinfo))),
         best[0].layout,
     )
 
 
-def _format(kind: str, container: str) -> str:
+def _format(table: Table[ColumnLayout]) -> str:
+    kind = table.layout.kind
+    container = "xlsx" if table.declared is not None else "zip" if table.name else "csv"
     if kind == columns.TEMPLATE and container == "zip":
         return "template-csv"
     return f"{_FAMILIES[kind]}-{container}" if kind in _FAMILIES else kind
 
 
-def _read_parts(
-    source_tables: Iterable[_SourceTable], others: Iterable[_SourceTable], skipped: Skipped
-) -> Iterator[VMInterface]:
-    """Yield the interfaces of tables; one without an address is told the address that `others` have of its VM."""
-    rows_left = MOST_ROWS
-    vms = (vm for table in others for vm in tables.read(table.layout, table.rows(), Skipped()))
-    addresses = {vm.vm: vm.ips[0] for vm in vms if vm.ips}
+def _notes(result: Tables[ColumnLayout], best: _Tables, vinfo: _Tables) -> Iterator[FieldProblem]:
+    """Yield what was assumed of a file, and what of it is not read; of RVTools, which has dozens of other tabs, not these."""
+    yield from result.problems
+    for table in best:
+        yield from table.notes
+    if columns_ := list(dict.fromkeys(name for table in best for name in table.layout.unread)):
+        message = f"columns that are not read: {file_tables.list_names(columns_)}"
+        yield FieldProblem("file", "ignored_columns", message)
+    if best[0].layout.kind == columns.VINFO:
+        yield _VINFO_ONLY
+    others = [t.name for t in result.tables if t not in best and t not in vinfo]
+    if not vinfo and best[0].layout.kind not in (columns.VNETWORK, columns.VINFO):
+        others += result.unread
+    if others:
+        message = f"tables that are not read: {file_tables.list_names(others)}"
+        yield FieldProblem("file", "ignored_tables", message)
 
-    def limit_rows(rows: Iterator[Row]) -> Iterator[Row]:
-        nonlocal rows_left
+
+def _count(table: Table[ColumnLayout]) -> int:
+    """Return the number of non-blank rows of a text.
+
+    This reads the whole table, so that a syntax error is reported before the first row is used.
+    Raises InvalidInput csv_syntax, field_too_long, too_many_rows.
+    """
+    total = 0
+    for number, row in table.rows():
+        total += any(row)
+        if total > MOST_ROWS or number > _MOST_LINES:
+            raise documents.too_many_rows_error()
+    return total
+
+
+def _read_rows(best: _Tables, vinfo: _Tables, skipped: Skipped) -> Iterator[VMInterface]:
+    """Yield the interfaces of tables; one without an address is told the address that vInfo has of its VM.
+
+    A VM of which only vInfo has an address is a row, too, so that nobody gets it.
+    """
+    vms = [vm for table in vinfo for vm in _interfaces(table, _rows(table), Skipped())]
+    addresses = {vm.vm: vm.ips[0] for vm in vms if vm.ips}
+    names: set[str] = set()
+    left = MOST_ROWS
+
+    def limited(rows: Iterator[Row]) -> Iterator[Row]:
+        nonlocal left
         for row in rows:
-            rows_left -= any(row[1])
-            if rows_left < 0:
-                raise texts.too_many_rows_error()
+            left -= any(row[1])
+            if left < 0:
+                raise documents.too_many_rows_error()
             yield row
 
-    for source_table in source_tables:
-        rows = limit_rows(source_table.rows())
-        for row in tables.read(source_table.layout, rows, skipped, sheet=source_table.sheet):
+    for table in best:
+        for row in _interfaces(table, limited(_rows(table)), skipped):
+            names.add(row.vm)
             yield vm_interface.tell_address(row, addresses.get(row.vm, ""))
+    yield from (vm for vm in vms if vm.ips and vm.vm not in names)
 
 
-def _archive(data: bytes) -> FileReading:
-    with archives.open_archive(data) as archive:
-        names = archive.namelist()
-    if workbooks.is_workbook(names):
-        return _workbook(data)
-    if "mimetype" in names and any(name.endswith("content.xml") for name in names):
-        raise file_error("unsupported_file", "an OpenDocument file; save it as .xlsx or CSV")
-    return _tables(data)
+def _interfaces(
+    table: Table[ColumnLayout], rows: Iterator[Row], skipped: Skipped
+) -> Iterator[VMInterface]:
+    return tables.read(table.layout, rows, skipped, sheet=_sheet(table))
 
 
-def _workbook(data: bytes) -> FileReading:
-    book = workbooks.open_workbook(data)
-    parts, counts = [], []
-    for sheet in book.sheets:
-        header = _sheet_header(book.rows(sheet, None, last=_HEADER_ROW))
-        if header is not None:
-            number, layout = header
-            merged = book.merged_cells(sheet, number)
-            note = errors.FieldProblem("file", "merged_cells", f"{sheet}: {merged}")
-            rows = _rows_below_header(book, sheet, number, layout)
-            parts.append(_SourceTable(layout, sheet, rows, (note,) if merged else ()))
-            counts.append((layout.rank, (book.declared_rows[sheet] or number) - number))
-    reading = _reading(parts, "xlsx")
-    best = min(part.layout.rank for part in parts)
-    reading.total = max(sum(count for rank, count in counts if rank == best), 0) or None
-    return reading
+def _sheet(table: Table[ColumnLayout]) -> str:
+    """Return the name of a sheet; of a table in an archive the tab of RVTools that it is."""
+    if table.declared is not None:
+        return table.name
+    return table.layout.kind if table.name and table.layout.rank in (0, 3) else ""
 
 
-def _sheet_header(rows: Iterator[Row]) -> tuple[int, ColumnLayout] | None:
-    """Return the number of the header row (0 for a list without header) and the layout, or None."""
-    first = list(islice(rows, _HEADER_WITHIN))
-    for number, row in first:
-        layout = columns.recognise(row)
-        if layout is not None:
-            return number, layout
-    layout = columns.guess(first[0][1]) if first else None
-    return (0, layout) if layout is not None else None
+def _rows(table: Table[ColumnLayout]) -> Iterator[Row]:
+    return table.rows(table.layout.used_columns)
 
 
-def _rows_below_header(
-    book: workbooks.Workbook, sheet: str, header: int, layout: ColumnLayout
-) -> Callable[[], Iterator[Row]]:
-    return lambda: (row for row in book.rows(sheet, layout.used_columns) if row[0] > header)
-
-
-def _tables(data: bytes) -> FileReading:
-    """Return a reading of an archive of tables; each table is recognised by its content."""
-    tables_of_archive: list[tuple[texts.DelimitedTable, _SourceTable]] = []
-    problems: list[errors.FieldProblem] = []
-    with archives.open_archive(data) as archive:
-        # Stays open for reading the members later; it is in memory only.
-        source_archive = zipfile.ZipFile(io.BytesIO(data))
-        for member in archive.infolist():
-            if member.is_dir() or not member.file_size:
-                continue
-            with archive.open(member) as stream:
-                if stream.read(4).startswith(archives.ZIP):
-                    message = "an archive inside the archive; unpack it first"
-                    raise file_error("nested_archive", message)
-            try:
-                tables_of_archive += _member(source_archive, member)
-            except errors.InvalidInput as error:
-                problems += error.problems
-    if problems and not tables_of_archive:
-        raise errors.InvalidInput.all(problems[:1])
-    reading = _reading(
-        [source_table for _, source_table in tables_of_archive], "zip", notes=tuple(problems)
-    )
-    best = min(source_table.layout.rank for _, source_table in tables_of_archive)
-    with archives.translate_errors():
-        reading.total = sum(
-            table.count()
-            for table, source_table in tables_of_archive
-            if source_table.layout.rank == best
-        )
-    return reading
-
-
-def _member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo
-) -> list[tuple[texts.DelimitedTable, _SourceTable]]:
-    def source() -> IO[bytes]:
-        return archive.open(member)
-
-    with archives.translate_errors():
-        text = decode(source)
-        table = texts.detect_table(text)
-    if table is None:
-        return []
-
-    def rows() -> Iterator[Row]:
-        with archives.translate_errors():
-            yield from table.rows()
-
-    sheet = table.layout.kind if table.layout.rank in (0, 3) else ""
-    return [(table, _SourceTable(table.layout, sheet, rows, text.notes))]
+def template_csv() -> bytes:
+    """Return the template as CSV, in UTF-8 with a byte order mark for Excel."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    for row in (columns.TEMPLATE_HEADER, _TEMPLATE_EXAMPLE):
+        writer.writerow([spreadsheet_cells.escape(text) for text in row])
+    return stream.getvalue().encode("utf-8-sig")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -15,20 +14,9 @@ from pools.cluster_api import claims
 from pools.cluster_api.claims import ListedClaim
 from pools.core.cluster_api import contract
 from pools.models import Cluster, ObservedObject
-from pools.platform.admin import display, search_text
+from pools.platform.admin import display
 
 _SHOWN = 20
-_TEMPLATE = "cadastre/tables.html"
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table of templates/cadastre/tables.html."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[SafeString | str]]
-    more: str = ""
 
 
 def section_of_cluster(request: HttpRequest, cluster: Cluster) -> find.Section | None:
@@ -43,23 +31,28 @@ def section_of_cluster(request: HttpRequest, cluster: Cluster) -> find.Section |
     return _section(rows[:_SHOWN], more=all_objects if len(rows) > _SHOWN else "")
 
 
-def finder(request: HttpRequest, searched: search_text.SearchText) -> Iterator[find.Section]:
-    """Yield at most one section: the claims of the name that is searched for."""
-    is_name = searched.address is None and searched.network is None
-    if is_name and request.user.has_perm("pools.view_observedobject"):
-        rows = list(claims.find_claims(searched.text).select_related("cluster")[: find.MOST])
-        if rows:
-            yield _section(rows)
+def _objects(rows: list[ObservedObject], more: str) -> Iterable[find.Section]:
+    """Yield the section of claims of Cluster API, and that of other objects."""
+    shown = [row for row in rows if row.kind == contract.CLAIM_KIND and row.missed_at is None]
+    others = [row for row in rows if row not in shown]
+    if shown:
+        yield _section(shown, more=more)
+    if others:
+        yield find.row_table(gettext("Cluster objects"), others, more)
+
+
+TABLES: dict[type, find.Table] = {ObservedObject: _objects}
 
 
 def _section(rows: Iterable[ObservedObject], more: str = "") -> find.Section:
-    table = _Table(
-        title=gettext("Claims of Cluster API"),
-        head=(gettext("Claim"), gettext("Pool"), gettext("Address"), gettext("State")),
-        rows=[_cells(claim) for claim in claims.describe(rows)],
-        more=more,
+    return find.tables(
+        find.AdminTable(
+            gettext("Claims of Cluster API"),
+            (gettext("Claim"), gettext("Pool"), gettext("Address"), gettext("State")),
+            [_cells(claim) for claim in claims.describe(rows)],
+            more,
+        )
     )
-    return find.Section(_TEMPLATE, {"tables": [table]})
 
 
 def _cells(claim: ListedClaim) -> Sequence[SafeString | str]:

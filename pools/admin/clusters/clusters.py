@@ -7,10 +7,10 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
@@ -21,7 +21,7 @@ from pools.clusters import fleet
 from pools.core import blocks, errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
-from pools.platform import database, events
+from pools.platform import database, events, search_text
 from pools.platform.admin import (
     attributes,
     bulk_edit,
@@ -30,7 +30,6 @@ from pools.platform.admin import (
     filters,
     lists,
     pages,
-    search_text,
 )
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -160,26 +159,32 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
 
 
-def _delete(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            clusters.remove(cluster, author=pages.author(request))
-            return pages.done(
-                request,
-                gettext("Cluster %(cluster)s was deleted.") % {"cluster": cluster.name},
-                "admin:pools_cluster_changelist",
-            )
-    pools = list(Pool.objects.filter(cluster=cluster))
+def _delete(request: HttpRequest, cluster: Cluster) -> HttpResponseBase:
+    pools = list(Pool.objects.filter(cluster=cluster).order_by("name"))
     families = usage.usage_by_pool(pools)
     used = sum(counts.used for by_family in families.values() for counts in by_family.values())
-    return pages.page(
+    names = ", ".join(pool.name for pool in pools) or gettext("none")
+    effects = [
+        gettext("Pools that are deleted: %(pools)s.") % {"pools": names},
+        gettext("No block is in use. The history is kept."),
+    ]
+    if used:
+        text = ngettext(
+            "%(number)s block is held or in cooldown in the pools %(pools)s. Release it first.",
+            "%(number)s blocks are held or in cooldown in the pools %(pools)s. Release them first.",
+            used,
+        )
+        effects = [text % {"number": display.digits(used), "pools": names}]
+    holders = reverse("admin:pools_block_changelist", query={"cluster": cluster.pk})
+    return pages.deletion(
         request,
-        "cluster_delete.html",
         cluster,
+        lambda: clusters.remove(cluster, author=pages.author(request)),
         title=gettext("Delete cluster %(cluster)s?") % {"cluster": cluster.name},
-        pools=pools,
-        names=", ".join(pool.name for pool in pools),
-        used=used,
+        deleted=gettext("Cluster %(cluster)s was deleted.") % {"cluster": cluster.name},
+        refusal=bool(used),
+        effects=effects,
+        links=[(holders, gettext("Show holders"))] if used else (),
     )
 
 
@@ -324,7 +329,6 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
         columns.timestamp("created_at", _("created"), ordering="created_at"),
     )
     list_filter = (filters.custom(_("state"), "state", _state_choices, _by_state),)
-    search_fields = ("name", "description")
     search_help_text = _("Name")
     exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
     ordering = ("name",)

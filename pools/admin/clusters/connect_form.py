@@ -79,7 +79,7 @@ class ConnectForm(TermsForm):
         label=_("Kubeconfig"),
         required=False,
         strip=False,
-        widget=fields.lines(8, autocomplete="off"),
+        widget=fields.lines(8, autocomplete="off", **{"data-secret": ""}),
         help_text=_(
             "Must contain the server, its certificate authority, and a token or a "
             "client certificate (kubectl config view --raw --flatten). exec "

@@ -210,12 +210,28 @@ def disconnect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
             % {"cluster": cluster},
             cluster,
         )
-    return pages.page(
+    summary = fleet.summary(row)
+    counts = {"objects": summary.objects, "findings": summary.findings, "drift": summary.drift}
+    return pages.confirmation(
         request,
-        "disconnect.html",
         cluster,
         title=gettext("Disconnect %(cluster)s?") % {"cluster": cluster},
-        summary=fleet.summary(row),
+        button=gettext("Disconnect"),
+        effects=[
+            gettext(
+                "The credentials for %(server)s are deleted. Cadastre stops reading from and writing to this cluster."
+            )
+            % {"server": row.server},
+            gettext(
+                "Observed data is deleted: objects %(objects)s, findings %(findings)s, differences %(drift)s."
+            )
+            % {name: display.digits(count) for name, count in counts.items()},
+            gettext(
+                "Pools, blocks and the history of %(cluster)s are kept. Observed data is read again after the next"
+                " connection."
+            )
+            % {"cluster": cluster},
+        ],
     )
 
 

@@ -250,7 +250,6 @@ class DriftAdmin(lists.ListAdmin[Drift]):
         "cluster.name", "kind", "namespace", "name", "path", "desired", "observed", "managers",
         "conflict", "since", "ignored_at", "ignored_reason",
     )  # fmt: skip
-    search_fields = ("name", "path")
     search_help_text = _("Object or field")
     ordering = ("cluster_id", "kind", "namespace", "name", "path")
     list_select_related = ("cluster", "ignored_by")

@@ -1,16 +1,20 @@
-"""What forms of several rooms share: fields for a cluster and an address space, and the warning of overlaps."""
+"""What forms of several rooms share: fields for a cluster, an address space and an environment, and the
+warning of overlaps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from pools.core import addresses
-from pools.models import AddressSpace, Cluster
+from pools.models import AddressSpace, Cluster, Environment
 from pools.platform.admin import filters, related
+from pools.platform.admin import forms as fields
 from pools.register import overlaps
 
 CLUSTERS = related.RelatedRows(lambda _request: Cluster.objects.all(), ("name",))
@@ -41,6 +45,34 @@ def cluster_filter(lookup: str = "cluster_id") -> type[filters.ChoiceFilter]:
     return related.by_key(_("cluster"), "cluster", CLUSTERS, lookup)
 
 
+def _suggest(name: str) -> related.Suggest:
+    """Return the function that suggests the values of a column of the environments."""
+
+    def suggest(_request: HttpRequest, text: str) -> list[str]:
+        rows = Environment.objects.filter(**{f"{name}__icontains": text}).exclude(**{name: ""})
+        return list(
+            rows.order_by(name).values_list(name, flat=True).distinct()[: related.SUGGESTIONS]
+        )
+
+    return suggest
+
+
+_ORGS = related.offer_names("organizations", "pools.view_environment", _suggest("org"))
+_ENVS = related.offer_names("environments", "pools.view_environment", _suggest("env"))
+
+
+def org_field() -> fields.ParsedField:
+    """An organization; a list of those that are there suggests its name."""
+    widget = related.name_widget(_ORGS)
+    return fields.identifier_field(label=_("Organization"), required=False, widget=widget)
+
+
+def env_field(**options: Any) -> fields.ParsedField:
+    """An environment of an organization, as `org_field`."""
+    widget = related.name_widget(_ENVS)
+    return fields.identifier_field(label=_("Environment"), widget=widget, **options)
+
+
 OVERLAPS_TICK = "accept_overlaps"
 _MOST_OVERLAPS = 20  # lines of the warning
 
@@ -60,3 +92,16 @@ def overlaps_accepted(
     shown: Any = form
     shown.overlaps, shown.overlaps_accepted = found[:_MOST_OVERLAPS], OVERLAPS_TICK in form.data
     return not found or shown.overlaps_accepted
+
+
+def tenant_filters(*columns: str) -> tuple[type[related.NamesFilter], ...]:
+    """Return the filters of rows by `org` and `env`; with `columns` only by these."""
+
+    def names(column: str) -> Callable[[HttpRequest, int], list[str]]:
+        rows = Environment.objects.exclude(**{column: ""}).order_by(column)
+        return lambda _request, most: list(rows.values_list(column, flat=True).distinct()[:most])
+
+    titles = {"org": _("organization"), "env": _("environment")}
+    return tuple(
+        related.by_names(titles[column], column, names(column)) for column in columns or titles
+    )

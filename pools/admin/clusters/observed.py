@@ -22,7 +22,7 @@ from pools.core.cilium import ciliumnode
 from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.observed import ROLE_LABELS, Severity
 from pools.observed import handlers
-from pools.platform.admin import columns, display, filters, lists, pages, search_text
+from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
@@ -115,7 +115,6 @@ class ObjectAdmin(lists.ListAdmin[ObservedObject]):
         "problem",
         "changed_at",
     )
-    search_fields = ("name",)
     search_help_text = _("Name of the object")
     ordering = ("cluster_id", "kind", "namespace", "name", "id")
     list_select_related = ("cluster",)
@@ -140,7 +139,6 @@ class FindingAdmin(lists.ListAdmin[Finding]):
     )
     list_filter = (cluster_filter(), filters.by_value(_("severity"), "severity", Severity))
     exported = ("cluster.name", "kind", "code", "subject", "severity", "message", "since")
-    search_fields = ("subject", "message")
     search_help_text = _("Subject or message")
     ordering = ("-since", "-id")
     list_select_related = ("cluster",)
@@ -155,13 +153,6 @@ class FindingAdmin(lists.ListAdmin[Finding]):
 MOST_OTHERS = 100
 NAD_KIND = "NetworkAttachmentDefinition"  # its handler is that of VM networks
 _KINDS = [*(handler.kind for handler in handlers.ALL), ciliumnode.KIND, NAD_KIND]
-
-
-def _search(rows: QuerySet[ObservedCIDR], text: str) -> QuerySet[ObservedCIDR]:
-    searched = search_text.parse(text)
-    if searched.network is not None:
-        return rows.filter(cidr__net_overlaps=str(searched.network))
-    return rows.filter(Q(name__icontains=searched.text) | Q(namespace=searched.text))
 
 
 def _cidr_page(request: HttpRequest, row: ObservedCIDR) -> HttpResponse:
@@ -200,9 +191,7 @@ class ObservedCIDRAdmin(lists.ListAdmin[ObservedCIDR]):
         filters.by_value(_("kind"), "kind", lambda _request: [(kind, kind) for kind in _KINDS]),
     )
     exported = ("id", "cidr", "role", "kind", "namespace", "name", "space", "detail")
-    search_fields = ("name",)
     search_help_text = _("Name of the object, address or CIDR")
-    search = staticmethod(_search)
     ordering = ("cidr", "id")
     list_select_related = ("space__cluster",)
     list_before_template = "cadastre/observed_cidrs_intro.html"

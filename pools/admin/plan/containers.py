@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -25,7 +25,6 @@ from pools.platform.admin import (
     filters,
     lists,
     pages,
-    search_text,
 )
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -141,13 +140,6 @@ def _page(request: HttpRequest, container: Container) -> HttpResponse:
     )
 
 
-def _search(rows: QuerySet[Container], text: str) -> QuerySet[Container]:
-    searched = search_text.parse(text)
-    if searched.network is not None:
-        return rows.filter(cidr__net_overlaps=str(searched.network))
-    return rows.filter(Q(name__icontains=searched.text) | Q(description__icontains=searched.text))
-
-
 def _space_choices(_request: HttpRequest) -> Iterable[tuple[int, str]]:
     used = Container.objects.exclude(space=None).values("space")
     for space in AddressSpace.objects.filter(pk__in=used).select_related("cluster"):
@@ -189,9 +181,7 @@ class ContainerAdmin(attributes.AttributedList[Container]):
         filters.by_id(_("cluster or network"), "space", _space_choices, "space_id"),
     )
     exported = ("id", "space", "cidr", "name", "description", "created_at")
-    search_fields = ("name",)
     search_help_text = _("Name, address or CIDR")
-    search = staticmethod(_search)
     ordering = ("cidr", "id")
     list_select_related = ("space__cluster",)
     list_before_template = "cadastre/containers_intro.html"

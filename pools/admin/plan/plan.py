@@ -16,8 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, overlaps
 from pools.models import Container
+from pools.platform import search_text
 from pools.platform.admin import forms as fields
-from pools.platform.admin import lists, pages, search_text
+from pools.platform.admin import lists, pages
 from pools.register.plan import free_space, tree
 
 FLEET = _("Fleet")

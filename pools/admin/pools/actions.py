@@ -7,23 +7,26 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as form_fields
+from pools.admin.pools import block_actions
 from pools.admin.pools import form as pool_form
-from pools.admin.pools import page
 from pools.core import dns_names, errors
 from pools.core.cilium.podippool import CidrEntry
 from pools.core.holders import MOST_BLOCKS
-from pools.models import AllocationRequest, Pool, PoolCIDR
+from pools.models import AllocationRequest, Block, Pool, PoolCIDR
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
 from pools.register import dns, overlaps, pool_cidrs, pools, previews, usage
 from pools.register.allocator import allocation, requests
 
+_SHOWN = 12  # blocks of a pool that cannot be deleted
 KINDS = ("instance", "node", "env", "vm")
 KEPT = ("kind", "org", "env", "family")  # fields that *Allocate another* has again
 _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env", "vm": "vm"}
@@ -110,39 +113,78 @@ def _form_page(
 
 
 def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -> HttpResponse:
-    return pages.page(
+    return pages.confirmation(
         request,
-        "pool_confirm.html",
         pool,
         title=gettext("Change pool %(pool)s?") % {"pool": pool.name},
+        button=gettext("Save"),
+        details="cadastre/preview.html",
         preview=preview,
-        posted_values=pages.posted_values(request),
     )
 
 
-def delete(request: HttpRequest, pool: Pool) -> HttpResponse:
+def delete(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     pages.require(request, "pools.delete_pool")
-    if request.method == "POST":
-        with pages.errors_as_messages(request):
-            pools.delete(pool.pk, author=pages.author(request))
-            return pages.done(
-                request,
-                gettext("Pool %(pool)s was deleted.") % {"pool": pool.name},
-                "admin:pools_pool_changelist",
-            )
-    families = usage.pool_usage(pool)
-    holders = [block for cidr in _cidrs(pool) for block in pool_cidrs.blocks_in_use(cidr)[:12]]
-    return pages.page(
+    counts = usage.usage_by_pool([pool])[pool.pk].values()
+    held, cooling = (sum(getattr(c, name) for c in counts) for name in ("held", "cooling"))
+    blocks = [block for cidr in _cidrs(pool) for block in pool_cidrs.blocks_in_use(cidr)[:_SHOWN]]
+    return pages.deletion(
         request,
-        "pool_delete.html",
         pool,
+        lambda: pools.delete(pool.pk, author=pages.author(request)),
         title=gettext("Delete pool %(pool)s?") % {"pool": pool.name},
-        cidrs=_cidrs(pool),
-        families=families,
-        holders=holders[:12],
-        **page.cooldown_context(request, pool, families),
-        waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
+        deleted=gettext("Pool %(pool)s was deleted.") % {"pool": pool.name},
+        refusal=bool(held or cooling),
+        effects=_blocking_uses(pool, held, cooling) or _deletion_effects(pool),
+        details="cadastre/block_rows.html" if blocks else "",
+        blocks=blocks[:_SHOWN],
+        links=_end_cooldown_link(request, pool) if cooling and not held else (),
     )
+
+
+def _blocking_uses(pool: Pool, held: int, cooling: int) -> list[str]:
+    """Return why a pool cannot be deleted; [] if nothing is in the way."""
+    texts = []
+    if held:
+        text = ngettext(
+            "%(number)s block is held. Release it, or reserve all CIDRs of the pool: it drains.",
+            "%(number)s blocks are held. Release them, or reserve all CIDRs of the pool: it drains.",
+            held,
+        )
+        texts.append(text % {"number": display.digits(held)})
+    if cooling:
+        text = ngettext(
+            "%(number)s block is in cooldown, until %(until)s. Wait until it ends, or end it.",
+            "%(number)s blocks are in cooldown, the last one until %(until)s. Wait until then, or end it.",
+            cooling,
+        )
+        _count, until = pool_cidrs.cooldown_left(Block.objects.filter(pool=pool))
+        shown = date_format(timezone.localtime(until), "Y-m-d H:i") if until else ""
+        texts.append(text % {"number": display.digits(cooling), "until": shown})
+    return texts
+
+
+def _deletion_effects(pool: Pool) -> list[str]:
+    cidrs = [str(cidr.cidr) for cidr in _cidrs(pool)]
+    effects = []
+    if cidrs:
+        text = gettext("CIDRs that are removed, with their reserved ranges: %(cidrs)s.")
+        effects.append(text % {"cidrs": ", ".join(cidrs)})
+    waiting = AllocationRequest.objects.filter(pool=pool, state="pending").count()
+    if waiting:
+        text = ngettext(
+            "%(number)s pending request is removed.",
+            "%(number)s pending requests are removed.",
+            waiting,
+        )
+        effects.append(text % {"number": display.digits(waiting)})
+    return [*effects, gettext("No block is in use. The history is kept.")]
+
+
+def _end_cooldown_link(request: HttpRequest, pool: Pool) -> list[tuple[str, str]]:
+    """Return the link to the page that ends the cooldowns of a pool, for those who may end them."""
+    url = block_actions.end_cooldown_url(request, pool)
+    return [(url, gettext("End cooldown"))] if url else []
 
 
 def _cidrs(pool: Pool) -> list[PoolCIDR]:
@@ -160,8 +202,8 @@ class AllocateForm(forms.Form):
         help_text=_("node, instance, env, vm, or a custom type."),
     )
     id = fields.identifier_field(label=_("Holder ID"))
-    org = fields.identifier_field(label=_("Organization"), required=False)
-    env = fields.identifier_field(label=_("Environment"), required=False)
+    org = form_fields.org_field()
+    env = form_fields.env_field(required=False)
     family = forms.ChoiceField(label=_("IP family"), required=False, widget=fields.select())
     count = forms.IntegerField(
         label=_("How many"),
@@ -326,20 +368,27 @@ def _cidr_of(pool: Pool, span: Any) -> PoolCIDR:
 def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponse:
     pages.require(request, "pools.change_pool")
     reserved = pool.reserved_ranges.filter(pk=range_id).first()
-    if request.method == "POST" and reserved is not None:
+    if reserved is None:
+        raise Http404(gettext("This range is no longer reserved."))
+    if request.method == "POST":
         with pages.errors_as_messages(request):
             pools.unreserve(range_id, author=pages.author(request))
             messages.success(
                 request, gettext("%(range)s is no longer reserved.") % {"range": reserved}
             )
         return HttpResponseRedirect(display.url_of(pool))
-    return pages.page(
+    effects = [
+        gettext("Free blocks in this range can be allocated again. Holders keep their blocks.")
+    ]
+    if reserved.reason:
+        text = gettext("Reason of the reservation: %(reason)s")
+        effects.append(text % {"reason": reserved.reason})
+    return pages.confirmation(
         request,
-        "range_delete.html",
         pool,
-        title=gettext("Remove this reserved range?"),
-        reserved=reserved,
-        status=200 if reserved else 404,
+        title=gettext("Remove the reserved range %(range)s?") % {"range": reserved},
+        effects=effects,
+        button=gettext("Remove"),
     )
 
 

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
@@ -73,8 +73,9 @@ def release(request: HttpRequest) -> HttpResponse:
         for pool_id in pools:
             tasks.nudge(pool_id)
         return HttpResponseRedirect(_return_url(request, chosen))
-    title = gettext("Release these blocks?") if len(chosen) > 1 else gettext("Release this block?")
-    return _page(request, form, chosen, title=title, button=gettext("Release"))
+    text = ngettext("Release %(number)s block?", "Release %(number)s blocks?", len(chosen))
+    effect = gettext("Another holder can get the addresses after the cooldown of the pool.")
+    return _page(request, form, chosen, text, effect, button=gettext("Release"))
 
 
 def end_cooldown(request: HttpRequest) -> HttpResponse:
@@ -93,13 +94,16 @@ def end_cooldown(request: HttpRequest) -> HttpResponse:
         for pool_id in {block.pool_id for block in chosen}:
             tasks.nudge(pool_id)
         return HttpResponseRedirect(_return_url(request, chosen))
-    return _page(
-        request,
-        form,
-        chosen,
-        title=gettext("End the cooldown now?"),
-        button=gettext("End cooldown"),
+    text = ngettext(
+        "End the cooldown of %(number)s block?",
+        "End the cooldown of %(number)s blocks?",
+        len(chosen),
     )
+    effect = gettext(
+        "Another holder can get the addresses immediately, while caches and firewalls may still refer to"
+        " the last holder."
+    )
+    return _page(request, form, chosen, text, effect, button=gettext("End cooldown"))
 
 
 def end_cooldown_url(request: HttpRequest, pool: Pool) -> str:
@@ -154,7 +158,13 @@ def _return_url(request: HttpRequest, chosen: list[Block]) -> str:
 
 
 def _page(
-    request: HttpRequest, form: forms.Form, chosen: list[Block], *, title: str, button: str
+    request: HttpRequest,
+    form: forms.Form,
+    chosen: list[Block],
+    text: str,
+    effect: str,
+    *,
+    button: str,
 ) -> HttpResponse:
     if not chosen:
         messages.warning(
@@ -162,9 +172,31 @@ def _page(
             str(errors.NotFound(gettext("None of the selected blocks is in the required state."))),
         )
         return HttpResponseRedirect(lists.list_url(request, "admin:pools_block_changelist"))
-    return pages.page(
-        request, "release.html", Block, title=title, form=form, chosen=chosen, button=button
+    return pages.confirmation(
+        request,
+        Block,
+        title=text % {"number": display.digits(len(chosen))},
+        button=button,
+        effects=[effect],
+        back=_return_url(request, chosen),
+        form=form,
+        values=[pair for block in chosen for pair in shown_values(block.pk, block)],
+        details="cadastre/block_rows.html",
+        blocks=chosen,
+        with_pool=True,
     )
+
+
+def shown_values(block_id: int, holder: Any) -> list[tuple[str, object]]:
+    """Return the fields by which a page that asks names a block and its holder, as `_shown_holder` reads them."""
+    parts = {
+        "kind": holder.holder_kind,
+        "id": holder.holder_id,
+        "uid": holder.holder_uid,
+        "org": holder.org,
+    }
+    values = [(f"holder-{part}-{block_id}", value) for part, value in parts.items()]
+    return [("id", block_id), *values]
 
 
 class DNSNameForm(row_forms.RowForm):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import F, Func, QuerySet
+from django.db.models import F, Func, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.admin.pools import page, usage_bars
+from pools.admin.pools import blocks, page, usage_bars
 from pools.models import PoolCIDR
 from pools.platform import events
 from pools.platform.admin import (
@@ -23,9 +23,10 @@ from pools.platform.admin import (
     bulk_edit,
     columns,
     display,
+    filters,
     lists,
     pages,
-    search_text,
+    related,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -76,13 +77,6 @@ def edit(request: HttpRequest, cidr: PoolCIDR) -> HttpResponse:
     )
 
 
-def _search(rows: QuerySet[PoolCIDR], text: str) -> QuerySet[PoolCIDR]:
-    searched = search_text.parse(text)
-    if searched.network is not None:
-        return rows.filter(cidr__net_overlaps=str(searched.network))
-    return rows.filter(pool__name__icontains=searched.text)
-
-
 def _linked(cidr: Any) -> SafeString:
     """Return the CIDR as a link to its map, and a mark if it overlaps another."""
     url = f"{display.url_of(cidr.pool)}?map={cidr.cidr}#map"
@@ -115,12 +109,21 @@ class PoolCIDRAdmin(attributes.AttributedList[PoolCIDR]):
         Column("tags", _("tags"), lambda cidr: attributes.show_tags(cidr.tags)),
     )
     more_columns = (columns.timestamp("created_at", _("created"), ordering="created_at"),)
-    list_filter = (cluster_fields.cluster_filter("pool__cluster_id"),)
+    list_filter = (
+        cluster_fields.cluster_filter("pool__cluster_id"),
+        related.by_key(_("pool"), "pool", blocks.POOLS, "pool_id"),
+        filters.by_condition(
+            _("state"),
+            "state",
+            {
+                "pending": (_("pending"), ~Q(pending="")),
+                "orphaned": (_("orphaned"), Q(orphaned_at__isnull=False)),
+            },
+        ),
+    )
     list_before_template = "cadastre/cidrs_intro.html"
     exported = ("id", "pool.cluster.name", "pool.name", "cidr", "pending", "created_at")
-    search_fields = ("pool__name",)
     search_help_text = _("Address, CIDR or name of a pool")
-    search = staticmethod(_search)
     ordering = ("cidr", "id")
     list_select_related = ("pool__cluster",)
     list_pages = (BULK.page(),)

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.html import format_html
@@ -15,7 +15,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_field, cluster_filter
+from pools.admin.clusters.field import (
+    cluster_field,
+    cluster_filter,
+    env_field,
+    org_field,
+    tenant_filters,
+)
 from pools.admin.pools import pools
 from pools.models import Environment
 from pools.models.blocks import LIVE
@@ -30,8 +36,8 @@ MOST = 50  # blocks on the page of an environment
 
 class EnvironmentForm(forms.Form):
     cluster = cluster_field()
-    org = fields.identifier_field(label=_("Organization"), required=False)
-    env = fields.identifier_field(label=_("Environment"))
+    org = org_field()
+    env = env_field()
     description = fields.description_field()
 
 
@@ -132,16 +138,16 @@ def _blocks(environment: Environment) -> SafeString:
 @admin.register(Environment)
 class EnvironmentAdmin(lists.ListAdmin[Environment]):
     list_display = (
-        columns.link("env", _("environment")),
+        columns.link("env", _("environment"), ordering="env"),
         "org",
         "description",
-        columns.related("cluster", _("cluster")),
+        columns.related("cluster", _("cluster"), ordering="cluster__name"),
         Column(
             "state",
             _("state"),
             lambda row: display.state("degraded" if row.degraded_since else "ok"),
         ),
-        columns.timestamp("degraded_since", _("since")),
+        columns.timestamp("degraded_since", _("since"), ordering="degraded_since"),
         Column("reason", _("reason"), _reason),
         Column("blocks", _("blocks"), _blocks),
     )
@@ -155,19 +161,13 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
             },
         ),
         cluster_filter(),
+        *tenant_filters("org"),
     )
     exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message", "description")
-    search_fields = ("env", "org", "description")
     search_help_text = _("Environment or organization")
     ordering = (F("degraded_since").desc(nulls_last=True), "org", "env", "id")
     sortable_by = ("org",)
     list_select_related = ("cluster",)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Environment], search_term: str
-    ) -> tuple[QuerySet[Environment], bool]:
-        """Find `acme/shop`, as pages and events write an environment of an organization."""
-        return super().get_search_results(request, queryset, search_term.replace("/", " "))
 
     list_before_template = "cadastre/environments_intro.html"
     actions = (pools.ENVIRONMENT_CHANGES.action(),)

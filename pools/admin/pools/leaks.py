@@ -14,8 +14,8 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
-from pools.admin.pools import blocks
-from pools.models import Block, Leak, ReferenceFeed
+from pools.admin.pools import block_actions, blocks
+from pools.models import Leak, ReferenceFeed
 from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -90,18 +90,43 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     if not chosen:
         messages.warning(request, gettext("None of the selected blocks is leaked any more."))
         return HttpResponseRedirect(lists.list_url(request, "admin:pools_leak_changelist"))
-    return pages.page(
+    text = ngettext("Reclaim %(number)s block?", "Reclaim %(number)s blocks?", len(chosen))
+    return pages.confirmation(
         request,
-        "leak_reclaim.html",
         Leak,
-        title=gettext("Reclaim these blocks?")
-        if len(chosen) > 1
-        else gettext("Reclaim this block?"),
+        title=text % {"number": display.digits(len(chosen))},
+        button=gettext("Reclaim"),
+        effects=_reclaim_effects(chosen),
+        back=lists.list_url(request, "admin:pools_leak_changelist"),
         form=form,
-        chosen=chosen,
-        holders=len({(leak.holder_kind, leak.holder_id) for leak in chosen}),
-        clusters=sorted({leak.cluster.name for leak in chosen}),
+        values=[pair for leak in chosen for pair in _shown_values(leak)],
+        details="cadastre/leak_rows.html",
+        leaks=chosen,
     )
+
+
+def _reclaim_effects(leaks: Sequence[Leak]) -> list[str]:
+    holders = len({(leak.holder_kind, leak.holder_id) for leak in leaks})
+    text = ngettext(
+        "%(number)s holder in %(clusters)s loses its addresses, even if it still exists; others can get"
+        " them after the cooldown.",
+        "%(number)s holders in %(clusters)s lose their addresses, even if they still exist; others can get"
+        " them after the cooldown.",
+        holders,
+    )
+    clusters = sorted({leak.cluster.name for leak in leaks})
+    return [
+        text % {"number": display.digits(holders), "clusters": ", ".join(clusters)},
+        gettext(
+            "A block is skipped if its holder was observed again or if it changed since this page was loaded."
+        ),
+        gettext("Reclaiming one address of an IPAMClaim releases all its addresses."),
+    ]
+
+
+def _shown_values(leak: Leak) -> list[tuple[str, object]]:
+    since = f"holder-since-{leak.block_id}", leak.allocated_at.isoformat()
+    return [*block_actions.shown_values(leak.block_id, leak), since]
 
 
 def _select_leaks(rows: QuerySet[Leak]) -> list[Leak]:
@@ -198,13 +223,7 @@ class LeakAdmin(lists.ListAdmin[Leak]):
         "holder_uid", "org", "env", "allocated_at", "missed_at", "observed_at", "observations",
         "confirmed_at", "source",
     )  # fmt: skip
-    search_fields = ("holder_id",)
     search_help_text = _("Holder, address or CIDR")
-    search = staticmethod(
-        lambda rows, text: rows.filter(
-            block__in=blocks.filter_blocks(Block.objects.filter(state="held"), text)
-        )
-    )
     ordering = ("id",)
     list_select_related = ("block__pool__cluster", "cluster")
     actions = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import BigIntegerField, F, Func, IntegerField, QuerySet, Value
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -29,7 +31,6 @@ from pools.platform.admin import (
     filters,
     large_tables,
     lists,
-    search_text,
 )
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages as admin_pages
@@ -98,6 +99,49 @@ class PoolList(large_tables.BoundedList):
         rows = super().get_queryset(*arguments, **options)
         return rows.prefetch_related("cidrs")
 
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Pool]) -> list[Any]:
+        """Order by what is computed of a pool: its utilization, free blocks, forecast and state."""
+        order = super().get_ordering(request, queryset)
+        return [_computed_order(queryset, name) or name for name in order]
+
+
+def _computed_order(rows: QuerySet[Pool], name: Any) -> Any:
+    """Return the order of the pools by a computed column; None for another one."""
+    column = str(name).removeprefix("-")
+    if column not in _SORT_KEYS:
+        return None
+    shown = list(rows.select_related(None).only(*usage.FIELDS))
+    _prepare(shown)
+    shown.sort(key=lambda pool: (_SORT_KEYS[column](pool), pool.pk), reverse=str(name) != column)
+    ids = Value([pool.pk for pool in shown], output_field=ArrayField(BigIntegerField()))
+    return Func(ids, F("pk"), function="array_position", output_field=IntegerField())
+
+
+def _prepare(rows: list[Any]) -> None:
+    """Add to pools what their columns show."""
+    families = usage.usage_by_pool(rows)
+    stored = forecasts.stored_forecasts(pool.pk for pool in rows)
+    drained = orphans.draining_pools(families)
+    for pool in rows:
+        pool.shown_forecasts = stored.get(pool.pk, {})
+        pool.shown_usage = families[pool.pk]
+        pool.shown_state = page.pool_state(families[pool.pk], draining=pool.pk in drained)
+
+
+def _forecast_day(pool: Any) -> date:
+    days = [forecast.day for forecast in pool.shown_forecasts.values() if forecast.day]
+    return min(days, default=date.max)
+
+
+_SORT_KEYS: dict[str, Callable[[Any], Any]] = {
+    "utilization": lambda pool: max(
+        (counts.ratio for counts in pool.shown_usage.values()), default=0
+    ),
+    "free": lambda pool: min((counts.free for counts in pool.shown_usage.values()), default=0),
+    "forecast": _forecast_day,
+    "state": lambda pool: pool.shown_state,
+}
+
 
 def _by_state(_request: HttpRequest, rows: QuerySet[Pool], state: str) -> QuerySet[Pool]:
     families = usage.usage_by_pool(rows.select_related(None).only(*usage.FIELDS))
@@ -123,13 +167,6 @@ def _state_choices(_request: HttpRequest) -> list[tuple[str, str]]:
     ]
 
 
-def _search(rows: QuerySet[Pool], text: str) -> QuerySet[Pool]:
-    searched = search_text.parse(text)
-    if searched.network is not None:
-        return rows.filter(cidrs__cidr__net_overlaps=str(searched.network)).distinct()
-    return rows.filter(Q(name__icontains=searched.text) | Q(description__icontains=searched.text))
-
-
 def _free(pool: Any) -> SafeString:
     return display.stack(
         [
@@ -152,12 +189,15 @@ class PoolAdmin(attributes.AttributedList[Pool]):
                 [display.address(row.cidr) for row in pool.cidrs.all()], most=CIDRS_SHOWN
             ),
         ),
-        usage_bars.column(),
-        Column("free", _("free"), _free),
+        usage_bars.column(ordering="utilization"),
+        Column("free", _("free"), _free, ordering="free"),
         Column(
-            "forecast", _("forecast"), lambda pool: usage_bars.forecast_lines(pool.shown_forecasts)
+            "forecast",
+            _("forecast"),
+            lambda pool: usage_bars.forecast_lines(pool.shown_forecasts),
+            ordering="forecast",
         ),
-        Column("state", _("state"), lambda pool: display.state(pool.shown_state)),
+        Column("state", _("state"), lambda pool: display.state(pool.shown_state), ordering="state"),
     )
     more_columns = (
         columns.text("description", _("description"), ordering="description"),
@@ -172,9 +212,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
         filters.custom(_("state"), "state", _state_choices, _by_state),
     )
     exported = ("id", "cluster.name", "name", "category", "cooldown_seconds", "description")
-    search_fields = ("name",)
     search_help_text = _("Name, address or CIDR")
-    search = staticmethod(_search)
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/pools_intro.html"
     list_select_related = ("cluster", "space")
@@ -201,13 +239,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
         }
 
     def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
-        families = usage.usage_by_pool(rows)
-        stored = forecasts.stored_forecasts(pool.pk for pool in rows)
-        drained = orphans.draining_pools(families)
-        for pool in rows:
-            pool.shown_forecasts = stored.get(pool.pk, {})
-            pool.shown_usage = families[pool.pk]
-            pool.shown_state = page.pool_state(families[pool.pk], draining=pool.pk in drained)
+        _prepare(rows)
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """Export one row per pool and IP family, with its counts."""

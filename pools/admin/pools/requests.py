@@ -9,12 +9,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.admin.clusters.field import cluster_filter
-from pools.admin.pools import block_actions
+from pools.admin.clusters.field import cluster_filter, tenant_filters
+from pools.admin.pools import block_actions, blocks
 from pools.models import AllocationRequest, Block
 from pools.models.blocks import LIVE
 from pools.models.requests import RequestState
-from pools.platform.admin import columns, display, filters, lists, pages
+from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register.allocator import requests
@@ -51,23 +51,25 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
             _("holder"),
             lambda row: display.row_link(row, f"{row.holder_kind} {row.holder_id}"),
         ),
-        columns.state("state", _("state")),
-        columns.related("pool", _("pool")),
+        columns.state("state", _("state"), ordering="state"),
+        columns.related("pool", _("pool"), ordering="pool__name"),
         "org",
         "env",
-        columns.timestamp("created_at", _("waiting since")),
+        columns.timestamp("created_at", _("waiting since"), ordering="created_at"),
         Column("next_try_at", _("next attempt"), _next_try),
         "last_error",
     )
     list_filter = (
         filters.by_value(_("state"), "state", RequestState),
         cluster_filter("pool__cluster_id"),
+        related.by_key(_("pool"), "pool", blocks.POOLS, "pool_id"),
+        *tenant_filters(),
     )
+    sortable_by = ("org", "env")
     exported = (
         "id", "pool.cluster.name", "pool.name", "holder_kind", "holder_id", "org", "env", "state",
         "attempts", "created_at", "next_try_at", "ended_at", "last_error",
     )  # fmt: skip
-    search_fields = ("holder_id", "env", "org")
     search_help_text = _("Holder, environment or organization")
     ordering = ("-id",)
     list_select_related = ("pool__cluster",)

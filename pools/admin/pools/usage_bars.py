@@ -70,9 +70,9 @@ def bars(families: Mapping[int, usage.Usage]) -> SafeString:
     )
 
 
-def column() -> Column:
+def column(*, ordering: str | None = None) -> Column:
     """The column of a list whose rows have a pool's usage as `shown_usage`."""
-    return Column("utilization", _("utilization"), _stacked)
+    return Column("utilization", _("utilization"), _stacked, ordering=ordering)
 
 
 def _stacked(row: Any) -> SafeString:

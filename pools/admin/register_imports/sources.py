@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -194,12 +193,6 @@ def _delete(request: HttpRequest, source: NetBoxSource) -> HttpResponseBase:
     )
 
 
-def _search(rows: QuerySet[NetBoxSource], text: str) -> QuerySet[NetBoxSource]:
-    if "\0" in text:
-        return rows.none()
-    return rows.filter(Q(name__icontains=text) | Q(url__icontains=text))
-
-
 @admin.register(NetBoxSource)
 class NetBoxSourceAdmin(lists.ListAdmin[NetBoxSource]):
     list_display = (
@@ -211,9 +204,7 @@ class NetBoxSourceAdmin(lists.ListAdmin[NetBoxSource]):
     )
     list_filter = (cluster_fields.cluster_filter(),)
     exported = ("id", "name", "url", "cluster.name", "every_minutes", "next_run_at", "created_at")
-    search_fields = ("name",)
     search_help_text = _("Name or URL")
-    search = staticmethod(_search)
     ordering = ("name",)
     list_select_related = ("cluster",)
     list_before_template = "cadastre/netbox_sources_intro.html"

@@ -13,7 +13,7 @@ from pools.api.imports import kinds
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster, RegisterImport
 from pools.models.imports import RegisterTarget
-from pools.platform import documents, events
+from pools.platform import documents, events, search
 from pools.platform.rest import attributes, fields, filters, parsing, views
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import drafts
@@ -183,7 +183,7 @@ class RegisterImportKind(kinds.ImportKind):
     row_filters = {
         "target": filters.choice(*RegisterTarget.values, field_name="values__target"),
         "q": filters.Filter(
-            select=drafts.IMPORTS.search, help_text="A part of an address, holder or description."
+            select=search.matching, help_text="A part of an address, holder or description."
         ),
     }
     takes_several_files = True

@@ -7,12 +7,12 @@ spreadsheets, in English, German and French. docs/how-to/bring-your-register.md 
 from __future__ import annotations
 
 import re
-import string
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pools.core.register_import import attributes
+from pools.core.spreadsheet_cells import DECORATION
 
 PREFIX, ADDRESS, RANGE = KINDS = ("prefix", "address", "range")
 
@@ -31,7 +31,7 @@ _NAMES = {
         "préfixe, réseau, reseau, sous réseau, sous reseau, adresse réseau, adresse reseau"
     ),
     "mask": (
-        "mask, netmask, subnet mask, network mask, prefix length, prefixlen, cidr mask, "
+        "mask, netmask, subnet mask, network mask, prefix length, prefixlen, mask length, cidr mask, "
         "bitmask, netzmaske, subnetzmaske, maske, masque, masque réseau, masque de sous réseau"
     ),
     "address": (
@@ -48,12 +48,12 @@ _NAMES = {
     ),
     "status": "status, status name, ip state, state, ip status, tag, zustand, statut, état, etat",
     "role": "role, rolle, rôle",
-    "vrf": "vrf, vrf name, network view, namespace name",
+    "vrf": "vrf, vrf name, network view, namespace name, parent namespace name",
     "tenant": (
         "tenant, tenant name, customer, organization, organisation, org, company, department, kunde, "
         "mandant, firma, abteilung, client, entreprise, société"
     ),
-    "site": "site, location, scope, scope name, section, standort, geltungsbereich, emplacement, lieu",
+    "site": "site, location, location name, scope, scope name, section, standort, geltungsbereich, emplacement, lieu",
     "cluster": "cluster",
     "dns_name": (
         "dns name, hostname, fqdn, host name, dns, host, server, server name, rechnername, "
@@ -105,8 +105,6 @@ _PHPIPAM = set(
 )
 # Of a range, but beside a prefix or an address rather a time.
 _VAGUE = {"start", "end", "from", "to", "von", "bis", "début", "fin"}
-# Around a text: blanks, and the bullets and lines of a tree, as NetBox 3 exports it.
-_DECORATION = string.whitespace + "\xa0●•◦○▪└├─│"
 _CLEAN = re.compile(r"(?:[^\w()]|_)+")
 _PLACE = re.compile(r"(?=.*[.:])[0-9a-fA-F.:]+(?:/[0-9.]+)?")
 
@@ -125,6 +123,12 @@ class Layout:
     ignored: Mapping[str, int] = field(default_factory=dict)
     is_list: bool = False
     width: int = 0
+    names: Sequence[str] = ()  # of the columns, as the header has them
+
+    @property
+    def used_columns(self) -> frozenset[int]:
+        """The columns that are read."""
+        return frozenset(column for numbers in self.columns.values() for column in numbers)
 
     def has_more(self, cells: Sequence[str]) -> bool:
         return any(map(str.strip, cells[self.width :]))
@@ -133,14 +137,29 @@ class Layout:
         """Return the texts of a row by field, without the empty ones."""
         texts: dict[str, str] = {}
         for name, numbers in self.columns.items():
-            found = [
-                text for n in numbers if n < len(cells) and (text := cells[n].strip(_DECORATION))
-            ]
-            if len(found) > 1 and name in {PREFIX, ADDRESS}:
-                found = _places(found)
-            if found:
-                texts[name] = found[0]
+            by_column = self._texts(cells, numbers)
+            if len(by_column) > 1 and name in {PREFIX, ADDRESS}:
+                texts[name] = _join_places(name, list(by_column.values()))
+            elif by_column:
+                texts[name] = next(iter(by_column.values()))
         return texts
+
+    def unlike(self, cells: Sequence[str]) -> list[str]:
+        """Return the names of columns with another text than the one that is read for their field."""
+        several = {name: numbers for name, numbers in self.columns.items() if len(numbers) > 1}
+        values = self.values(cells) if several else {}
+        return [
+            self.names[column].strip()
+            for name, numbers in several.items()
+            for column, text in self._texts(cells, numbers).items()
+            if text.lower() not in values.get(name, "").lower()
+        ]
+
+    @staticmethod
+    def _texts(cells: Sequence[str], numbers: Sequence[int]) -> dict[int, str]:
+        """Return the texts of columns that have one."""
+        texts = {n: cells[n].strip(DECORATION) for n in numbers if n < len(cells)}
+        return {column: text for column, text in texts.items() if text}
 
     def with_custom_fields(self, names: Mapping[str, str]) -> Layout:
         """Return the layout that also reads columns named as a custom field, by its name or its label (`names`)."""
@@ -152,15 +171,15 @@ class Layout:
         return replace(self, columns={**added, **self.columns}, ignored=others) if read else self
 
 
-def _places(texts: Sequence[str]) -> list[str]:
-    """Return the first address or prefix of each family in one text, if columns of the field have any; else the texts.
+def _join_places(field: str, texts: Sequence[str]) -> str:
+    """Return the addresses, or the first prefix of each family, in one text, if columns of the field have any.
 
     Clouds have a column for each family, and a column *Subnet* of names beside that of prefixes.
     """
-    by_family: dict[bool, str] = {}
+    places: dict[object, str] = {}
     for text in filter(_PLACE.fullmatch, texts):
-        by_family.setdefault(":" in text, text)
-    return [", ".join(by_family.values())] if by_family else [*texts]
+        places.setdefault(text.partition("/")[0] if field == ADDRESS else ":" in text, text)
+    return ", ".join(places.values()) or texts[0]
 
 
 def clean(name: str) -> str:
@@ -186,12 +205,17 @@ def recognise(header: Sequence[str]) -> Layout | None:
         elif name and name not in _COMPUTED:
             ignored[header[column].strip()] = column
     columns = {field: [column for _, column in sorted(pairs)] for field, pairs in ranked.items()}
+    if {"host", "mask length"} <= set(names) and ADDRESS not in columns:  # of Nautobot's addresses
+        columns[ADDRESS] = [names.index("host")]
+        columns["dns_name"] = [n for n in columns["dns_name"] if n not in columns[ADDRESS]]
     kind = _kind(columns)
     if kind is None:
         return None
     register = _format(names)
     _settle_names(columns, kind, register)
-    return Layout(kind, register, {**columns, **custom_fields}, ignored, width=len(header))
+    return Layout(
+        kind, register, {**columns, **custom_fields}, ignored, width=len(header), names=header
+    )
 
 
 def _kind(columns: Mapping[str, Sequence[int]]) -> str | None:

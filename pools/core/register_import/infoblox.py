@@ -71,7 +71,7 @@ def read_header(header: Sequence[str]) -> tuple[str, Layout | None]:
         for column, name in enumerate(names)
         if name.startswith("ea-") and column not in read
     }
-    return object_type, Layout(kind, "infoblox", columns, ignored, width=len(header))
+    return object_type, Layout(kind, "infoblox", columns, ignored, width=len(header), names=header)
 
 
 def read_object(object_type: str, layout: Layout, cells: Sequence[str]) -> list[dict[str, str]]:

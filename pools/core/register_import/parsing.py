@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, ip_network
 
-from pools.core import addresses, errors, holders
+from pools.core import addresses, errors, holders, spreadsheet_cells
 from pools.core.addresses import Address, InputSource, Network
 from pools.core.errors import FieldProblem
 from pools.core.register_import import attributes
@@ -31,9 +31,6 @@ _YES = {"1", "yes", "true", "y", "x"}
 _RD = re.compile(r" \([^()\s]+:[^()\s]+\)$")  # NetBox's table writes a VRF as `name (rd)`
 _BLANKS = re.compile(r"\s+")
 _ODD_BLANK = re.compile(r"[^\S ]")
-# Soft hyphens, marks of width, direction and byte order, which come with texts of web pages.
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_MASK_BEHIND = re.compile(r"(?<=[0-9])\s+(?=(?:255|0)\.)")  # 10.0.0.0 255.255.255.0
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 # IPv4 addresses that any host may have, with or without a prefix length.
 _PLAIN_IPV4 = re.compile(
@@ -79,15 +76,18 @@ class ParsedRow:
     description: str = ""
     details: dict[str, str] = field(default_factory=dict)
     problems: list[FieldProblem] = field(default_factory=list)
+    remarks: list[FieldProblem] = field(default_factory=list)  # of a row that they do not refuse
 
 
 def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
     """Parse the texts of a row of this kind (columns.KINDS); line breaks in them become blanks."""
-    values = {name: _read_text(name, text) for name, text in values.items()}
+    texts = values
+    values = {name: _read_text(name, text) for name, text in texts.items()}
     row = ParsedRow(
         vrf=values.get("vrf", "")[:LONGEST_NAME],  # a longer one refuses the row
         cluster=values.get("cluster", ""),
         site=values.get("site", ""),
+        remarks=_remarks(texts, values),
     )
     status = values.get("status", "")
     for parse in (_parse_place, _parse_texts):
@@ -107,6 +107,7 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
     else:
         row.target = RESERVED
     if not row.problems:
+        values["vlan"] = spreadsheet_cells.whole_number(values.get("vlan", ""))
         row.details = {name: text for name in DETAILS if (text := values.get(name, ""))}
         row.details |= {
             name: text
@@ -120,10 +121,19 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
     return row
 
 
+def _remarks(texts: Mapping[str, str], values: Mapping[str, str]) -> list[FieldProblem]:
+    """Return a remark for each text of which only the beginning is read."""
+    return [
+        FieldProblem(name, "cut", f"longer than {len(value)} characters: the rest is not read")
+        for name, value in values.items()
+        if value.endswith("…") and len(texts[name]) > len(value)
+    ]
+
+
 def _read_text(name: str, text: str) -> str:
     """Return a text in one line without invisible characters, a choice or a VRF as NetBox's API names it, and a note cut to its longest."""
     if not text.isprintable():
-        text = _INVISIBLE.sub("", text)
+        text = spreadsheet_cells.INVISIBLE.sub("", text)
         text = _BLANKS.sub(lambda blanks: " " if _ODD_BLANK.search(blanks[0]) else blanks[0], text)
     if name == "tags":
         return attributes.read_tags(text)
@@ -151,11 +161,12 @@ def _is_yes(text: str) -> bool:
 
 
 def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
-    place = _MASK_BEHIND.sub("/", values.get(kind, ""))
+    place = spreadsheet_cells.join_mask(values.get(kind, ""))
     if kind == PREFIX:
+        _refuse_damage(place, "prefix")
         address, slash, length = place.partition("/")
         text = f"{address.rstrip(' ')}{slash}{length.lstrip(' ')}"
-        mask = values.get("mask", "").removeprefix("/")
+        mask = spreadsheet_cells.whole_number(values.get("mask", "")).removeprefix("/")
         row.cidr = addresses.parse_cidr(
             f"{text}/{mask}" if mask and "/" not in text else text,
             field="prefix",
@@ -176,11 +187,21 @@ def _address(text: str, name: str) -> Address:
     """Return the address of a text with or without prefix length, which is not needed."""
     if match := _PLAIN_IPV4.fullmatch(text):  # a third of the time of the full parser
         return IPv4Address(match[1])
+    _refuse_damage(text, name)
     if "/" in text:
         return addresses.parse_interface(text, field=name, source=InputSource.TEXT).ip
     address = addresses.parse_address(text, field=name, source=InputSource.TEXT)
     addresses.parse_interface(f"{address}/{address.max_prefixlen}", field=name)  # its purpose
     return address
+
+
+def _refuse_damage(text: str, name: str) -> None:
+    """Raise InvalidInput if a spreadsheet left something else where an address or a prefix was."""
+    code, message = spreadsheet_cells.find_damage(text)
+    if what := spreadsheet_cells.looks_mangled(text):
+        code, message = "spreadsheet_mangled", spreadsheet_cells.MANGLED.format(what=what)
+    if code:
+        raise errors.InvalidInput.for_field(name, code, message, text)
 
 
 def find_spans(kind: str, values: Mapping[str, str]) -> list[tuple[int, int, int]]:
@@ -210,7 +231,7 @@ _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
 def _find_networks(text: str, mask: str = "", *, whole: bool = False) -> list[Network]:
     """Return each address in a text, or each prefix if `whole`."""
     networks = []
-    for written in _ANY_ADDRESS.findall(_MASK_BEHIND.sub("/", text)):
+    for written in _ANY_ADDRESS.findall(spreadsheet_cells.join_mask(text)):
         head, _slash, length = "".join(written.split()).partition("/")
         length = length or mask.removeprefix("/")
         head = _ADDRESS_AND_PORT.sub(r"\1", head)
@@ -228,6 +249,8 @@ def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
         if attributes.is_attribute(name) or name.startswith(attributes.REFERENCE):
             continue  # what has no place here refuses no row
+        if (damage := spreadsheet_cells.find_damage(text))[0] == "spreadsheet_error" or text == "=":
+            raise errors.InvalidInput.for_field(name, *damage, text)
         longest = LONGEST.get(name, LONGEST_NAME)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):
             holders.parse_description(text, field=name, max_length=longest)
@@ -247,7 +270,7 @@ def _parse_prefix_name(row: ParsedRow, name: str) -> None:
     try:
         row.pool_name = holders.parse_name(name)
     except errors.InvalidInput:
-        row.description = row.description or name[: LONGEST["description"]]
+        row.description = row.description or name
 
 
 def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> None:

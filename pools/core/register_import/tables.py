@@ -9,8 +9,9 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, ip_address, ip_network
+from ipaddress import IPv4Address, ip_address, ip_network, summarize_address_range
 
+from pools.core import spreadsheet_cells
 from pools.core.addresses import Address
 from pools.core.register_import import columns
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
@@ -21,7 +22,8 @@ NO_HOSTS = "lines with a text and no address, such as *No hosts*"
 _ADDRESS = r"[0-9a-fA-F.:]+"
 _RANGE_SIGNS = ("–", "...", "..")  # noqa: RUF001  # beside the hyphen
 _ONE_ADDRESS = re.compile(_ADDRESS)
-_BETWEEN = re.compile(r"[,;|\s]+(?:\([^()]*\))?|\([^()]*\)")  # with a remark: 10.0.0.1 (management)
+_REMARK = re.compile(r"\([^()]*\)")  # 10.0.0.1 (management)
+_WILDCARD = re.compile(r"((?:[0-9]{1,3}\.){1,3})[*xX](?:\.[*xX])*")  # 10.0.1.* or 10.0.x.x
 _HEADING = re.compile(rf"({_ADDRESS}/[0-9]+)(?: -(?: (.*))?)?")
 _VLAN = re.compile("vlan: ([0-9]+)")
 _VLAN_BEHIND = re.compile(r"([0-9]+)(?: - .*)?\)")  # the text of `(vlan: `
@@ -60,10 +62,10 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
 
 def split_row(row: Row) -> list[Row]:
     """Return a row for each address or prefix of one whose cell has several: `10.0.0.1, 10.0.0.2 (management)`."""
-    parts = [part for part in _BETWEEN.split(row.texts.get(row.kind, "")) if part]
+    parts = spreadsheet_cells.split_values(_REMARK.sub(" ", row.texts.get(row.kind, "")))
     if not parts or not all(map(_is_one_of_several, parts)):
         return [row]
-    return [Row(row.kind, {**row.texts, row.kind: part}) for part in parts]
+    return [Row(row.kind, {**row.texts, row.kind: part}) for part in dict.fromkeys(parts)]
 
 
 def _is_one_of_several(text: str) -> bool:
@@ -120,17 +122,19 @@ def take_prefix(layout: Layout, row: Row) -> Row | None:
     return Row(PREFIX, {"prefix": text, "heading": "yes", **_place(texts)})
 
 
-def take_gateway(layout: Layout, row: Row) -> Row | None:
-    """Return the gateway that a spreadsheet names beside a prefix or an address as a row of its own; None if it names none."""
+def take_gateways(row: Row) -> list[Row]:
+    """Return the gateways that a table names beside a prefix or an address as rows of their own."""
     texts = row.texts
-    gateway = texts.get("gateway", "").partition(" ")[0].partition("/")[0]
-    if layout.format != "spreadsheet" or not _is_address(gateway):
-        return None
-    if gateway == texts.get("address", "").partition("/")[0]:
-        texts["gateway"] = "yes"
-        return None
+    parts = spreadsheet_cells.split_values(_REMARK.sub(" ", texts.get("gateway", "")))
+    gateways = [gateway for part in parts if _is_address(gateway := part.partition("/")[0])]
+    if not gateways:
+        return []
     del texts["gateway"]
-    return Row(ADDRESS, {"address": gateway, "gateway": "yes", **_place(texts)})
+    address = texts.get("address", "").partition("/")[0]
+    if address in gateways:
+        texts["gateway"] = "yes"
+        gateways.remove(address)
+    return [Row(ADDRESS, {"address": ip, "gateway": "yes", **_place(texts)}) for ip in gateways]
 
 
 def _place(texts: dict[str, str]) -> dict[str, str]:
@@ -189,6 +193,8 @@ def _classify(layout: Layout, texts: dict[str, str]) -> Row:
     text = texts.get(kind, "")
     if kind == RANGE:
         return Row(kind, texts)
+    if kind == PREFIX and (prefix := _read_wide_prefix(text)):
+        return Row(kind, {**texts, kind: prefix})
     if ends := _read_range(text):
         del texts[kind]
         return Row(RANGE, {**texts, "first": ends[0], "last": ends[1]})
@@ -201,6 +207,23 @@ def _classify(layout: Layout, texts: dict[str, str]) -> Row:
         texts["address"] = texts.pop(kind)
         return Row(ADDRESS, texts)
     return Row(kind, texts)
+
+
+def _read_wide_prefix(text: str) -> str:
+    """Return the prefix that is written as 10.0.1.*, or as 10.0.1.0-10.0.1.255; "" for other texts.
+
+    A range is a prefix if it is an IPv4 network of at least a /24: no range for hosts has its first and its last address.
+    """
+    if match := _WILDCARD.fullmatch(text):
+        octets = match[1].rstrip(".").split(".")
+        return f"{'.'.join([*octets, *['0'] * (4 - len(octets))])}/{8 * len(octets)}"
+    ends = _read_range(text)
+    if ends and all("." in end and _is_address(end) for end in ends):
+        first, last = map(IPv4Address, ends)
+        networks = [*summarize_address_range(first, last)] if first <= last else []
+        if len(networks) == 1 and networks[0].prefixlen <= 24:
+            return str(networks[0])
+    return ""
 
 
 def _is_network(text: str) -> bool:

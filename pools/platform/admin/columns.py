@@ -85,8 +85,8 @@ def state(path: str, title: StrOrPromise, *, ordering: str | Expression | None =
     return _attribute(path, title, display.state, ordering)
 
 
-def number(path: str, title: StrOrPromise) -> Column:
-    return _attribute(path, title, display.number, None)
+def number(path: str, title: StrOrPromise, *, ordering: str | None = None) -> Column:
+    return _attribute(path, title, display.number, ordering)
 
 
 def link(path: str, title: StrOrPromise, *, ordering: str | None = None) -> Column:
@@ -108,6 +108,7 @@ def related(
     )
 
 
-def holder() -> Column:
+def holder(*, ordering: str | None = None) -> Column:
     """The holder of a block, an event or a request, as a link to its search results."""
-    return Column("holder", _("holder"), lambda row: display.holder(row.holder_kind, row.holder_id))
+    cell = lambda row: display.holder(row.holder_kind, row.holder_id)  # noqa: E731
+    return Column("holder", _("holder"), cell, ordering=ordering)

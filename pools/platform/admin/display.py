@@ -210,6 +210,16 @@ def timestamp(moment: datetime | None) -> SafeString:
     return _time(moment, relative((timezone.now() - moment).total_seconds()))
 
 
+def exact_time(moment: datetime | None) -> SafeString:
+    """A point in time as `2026-11-19 14:02:10 CET` in the zone of the page, with `3 hours ago` on hover."""
+    if moment is None:
+        return DASH
+    age = relative((timezone.now() - moment).total_seconds())
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), age, _exact(moment)
+    )
+
+
 def next_time(moment: datetime | None) -> SafeString:
     """When something happens next: as `timestamp`, or `due` once that is past."""
     if moment is None or moment > timezone.now():
@@ -221,9 +231,13 @@ def _time(moment: datetime, text: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
-        formats.date_format(timezone.localtime(moment), "Y-m-d H:i:s T"),  # no text: a format
+        _exact(moment),
         text,
     )
+
+
+def _exact(moment: datetime) -> str:
+    return formats.date_format(timezone.localtime(moment), "Y-m-d H:i:s T")  # no text: a format
 
 
 def relative(seconds: float) -> str:

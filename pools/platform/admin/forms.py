@@ -7,11 +7,13 @@ from functools import partial
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold import widgets
 
-from pools.core import addresses, errors, holders
+from pools.core import addresses, errors, holders, periods
+from pools.platform import database
 
 _TEXT = addresses.InputSource.TEXT
 _parse_range = partial(addresses.parse_range, source=_TEXT)
@@ -172,6 +174,41 @@ class LinesField(forms.CharField):
         if line_errors:
             raise forms.ValidationError(line_errors)
         return tuple(values)
+
+
+class PeriodField(forms.CharField):
+    """A point in time, a day, a month or a span until now, as people write it; empty becomes None.
+
+    Its value may come from the picker of `period.html`, too.
+    """
+
+    def __init__(self) -> None:
+        widget = _PeriodInput(
+            attrs={
+                "class": "cad-input cad-input-time",
+                "placeholder": _("2026-11-19 14:02, yesterday, last week, 7 d"),
+                "autocomplete": "off",
+                "list": "periods",
+            }
+        )
+        super().__init__(label=_("Time"), required=False, widget=widget)
+
+    def clean(self, value: Any) -> periods.Period | None:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            return periods.parse_period(text, timezone.localtime(database.now()))
+        except errors.InvalidInput as error:
+            raise forms.ValidationError(
+                [_validation_error(problem) for problem in error.problems]
+            ) from None
+
+
+class _PeriodInput(forms.TextInput):
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        """Return what was typed, else what was picked where no script copies it to the field."""
+        return super().value_from_datadict(data, files, name) or data.get(f"{name}_picked")
 
 
 class RangesField(LinesField):

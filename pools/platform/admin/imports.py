@@ -17,7 +17,7 @@ from django_stubs_ext import StrOrPromise
 from pools.core import errors
 from pools.models.imports import Import, RowStatus
 from pools.models.imports import ImportStatus as Status
-from pools.platform import database
+from pools.platform import database, search
 from pools.platform.admin import display, import_texts, lists, pages, row_forms
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Imports
@@ -210,7 +210,7 @@ class ImportPages(ABC, Generic[Row]):
         if status in RowStatus.values:
             rows = rows.filter(status=status)
         if text:
-            rows = self.kind.search(rows, text)
+            rows = search.matching(rows, text)
         rows = rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")
         with database.in_parallel():
             found = list(rows[: PER_PAGE + 1])

@@ -1,4 +1,4 @@
-"""Lists of large tables: they are paged through up to a number of rows, and never counted as a whole."""
+"""Lists of tables with many rows: their filters as text, and an estimated count of a table as a whole."""
 
 from __future__ import annotations
 
@@ -10,75 +10,39 @@ from django.db import connection, models
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-from pools.platform import database
 from pools.platform.admin import export
 
 if TYPE_CHECKING:
     from pools.platform.admin.lists import ListAdmin
 
-REACH = 10_000  # rows that can be paged through; a search reaches the others
+EXACT = 100_000  # rows; a larger table without a filter is estimated
 
 
-def search_first(rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
-    """Return the rows of a search, which are found by one pass over the table before they are sorted.
-
-    Searching in an order, PostgreSQL would rather read the whole index of that order. More than REACH rows
-    are so frequent that this is quick: they are left to it.
-    """
-    with database.in_parallel():
-        ids = list(rows.order_by().values_list("pk", flat=True)[: REACH + 1])
-    return rows if len(ids) > REACH else rows.filter(pk__in=ids)
-
-
-class BoundedPaginator(paginator.Paginator[Any]):
-    """Counts up to REACH rows; `more` is True if there are more, which only a search reaches.
-
-    An exact count over a million rows costs more than the page itself, and so does a page far
-    from the start.
-    """
-
-    @cached_property
-    def first_rows(self) -> list[Any]:
-        """The rows of the first page, and one more if there is a second page."""
-        rows: Any = self.object_list
-        return list(rows[: self.per_page + 1])
+class EstimatedPaginator(paginator.Paginator[Any]):
+    """Counts the rows, but for those of a large table without a filter: PostgreSQL knows about how many there are."""
 
     @cached_property
     def count(self) -> int:
-        return min(self._counted, REACH)
+        rows: Any = self.object_list
+        return self.estimate or int(rows.count())
 
     @cached_property
-    def _counted(self) -> int:
-        if len(self.first_rows) <= self.per_page:  # a search without results reads the table once
-            return len(self.first_rows)
+    def estimate(self) -> int:
+        """The number of rows of a large table at the last ANALYZE or VACUUM; 0 where they are counted."""
         rows: Any = self.object_list
-        return int(rows.order_by().values("pk")[: REACH + 1].count())
-
-    @property
-    def more(self) -> bool:
-        return self._counted > REACH
+        estimate = 0 if rows.query.has_filters() else estimated_rows(rows.model)
+        return estimate if estimate > EXACT else 0
 
 
 class BoundedList(ChangeList):
-    """A list that knows whether it has more rows than can be paged through."""
+    """A list that prepares the rows of its page, and ignores an order that it does not offer."""
 
     most_exported = export.MOST
-    queryset: Any
     model_admin: ListAdmin[Any]
-
-    def get_queryset(
-        self, request: HttpRequest, exclude_parameters: Any = None
-    ) -> models.QuerySet[Any]:
-        rows = super().get_queryset(request, exclude_parameters)
-        return search_first(rows) if self.query else rows
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        paginator = self.paginator
-        if self.page_num == 1 and not self.show_all and isinstance(paginator, BoundedPaginator):
-            rows = paginator.first_rows[: self.list_per_page]
-        else:
-            rows = list(self.result_list)
+        rows = list(self.result_list)
         self.model_admin.prepare_rows(request, rows)
         self.result_list = rows
 
@@ -97,13 +61,12 @@ class BoundedList(ChangeList):
         ]
 
     @property
-    def beyond(self) -> bool:
-        paginator: Any = self.paginator
-        return bool(paginator.more)
+    def is_estimated(self) -> bool:
+        return bool(getattr(self.paginator, "estimate", 0))
 
 
 def estimated_rows(model: type[models.Model]) -> int:
-    """Return the number of rows of a table according to the last ANALYZE or VACUUM."""
+    """Return the number of rows of a table according to the last ANALYZE or VACUUM; 0 for a view."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s::regclass",  # no text: SQL

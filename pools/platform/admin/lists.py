@@ -1,7 +1,7 @@
 """The base class of the admin's lists: what a list shows and which pages it has is data.
 
 A list names its columns (`columns`), filters (`filters`), actions (`action`) and pages (`Page`).
-Its paginator does not count a large table (`large_tables`).
+Its paginator estimates a large table (`large_tables`).
 
 The table is our own (`table`): unfold's has 700 characters of classes in each cell and makes the headings anew for
 each row.
@@ -39,6 +39,7 @@ from unfold import admin as unfold
 from unfold.contrib.filters.forms import DropdownForm
 from unfold.templatetags import unfold_list
 
+from pools.platform import search
 from pools.platform.admin import display, export, large_tables, pages, preferences
 from pools.platform.admin.columns import Column
 
@@ -141,7 +142,7 @@ class ListAdmin(Base[Row]):
     list_fullwidth = True
     show_full_result_count = False
     show_facets = False  # type: ignore[assignment]  # facets count every choice
-    paginator = large_tables.BoundedPaginator
+    paginator = large_tables.EstimatedPaginator
     changelist: ClassVar[type[large_tables.BoundedList]] = large_tables.BoundedList
     actions: Sequence[Any] = ()
     # Columns that users may choose, beside those of `list_display`.
@@ -154,8 +155,6 @@ class ListAdmin(Base[Row]):
     exported: ClassVar[Sequence[str]] = ()
     missing: ClassVar[StrOrPromise] = ""  # the message of a 404
     empty_text: ClassVar[StrOrPromise] = ""  # of a list without rows; else that there are none
-    # Returns the rows that match a text, if it is not what Django finds in `search_fields`.
-    search: Callable[[models.QuerySet[Any], str], models.QuerySet[Any]] | None = None
 
     # --- the list ---------------------------------------------------------------------------------
 
@@ -206,13 +205,14 @@ class ListAdmin(Base[Row]):
             if isinstance(column, Column) or column in self.sortable_by
         ]
 
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        """Return the searched columns, by which Django knows that the list has a search."""
+        return search.COLUMNS[self.model].texts if self.model in search.COLUMNS else ()
+
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Row], search_term: str
     ) -> tuple[models.QuerySet[Row], bool]:
-        text = search_term.strip()
-        if self.search is None or not text:
-            return super().get_search_results(request, queryset, search_term)
-        return self.search(queryset, text), False
+        return search.matching(queryset, search_term) if search_term else queryset, False
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """Export the rows of the list, with its filters, search and order."""
@@ -317,6 +317,9 @@ class ListAdmin(Base[Row]):
         page = self._serve_named("delete", request, object_id)
         return page or super().delete_view(request, object_id, *arguments, **options)
 
+    def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+        return pages.django_deletion(request, context)
+
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
@@ -339,6 +342,7 @@ class ListAdmin(Base[Row]):
         return False
 
 
+_PLACES = ("cad-first", "cad-second", "cad-third")  # the columns that a narrow row shows
 _headings: Callable[[Any], Iterable[dict[str, Any]]] = unfold_list.result_headers
 
 
@@ -371,10 +375,12 @@ def _kind(column: Any) -> str:
 
 def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, str, Any]]) -> Iterator[ListCell]:
     empty = model_admin.get_empty_value_display()
+    places = iter(_PLACES)
     for column, kind, heading in columns:
         if column == "action_checkbox":
             yield _checkbox(row)
             continue
+        place = next(places, "")
         field, _attribute, value = lookup_field(column, row, model_admin)
         if field is None or field.auto_created:
             text = display_for_value(value, empty)
@@ -382,7 +388,7 @@ def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, str, Any]]) -> I
             text = getattr(row, field.name) or empty
         else:
             text = display_for_field(value, field, empty)
-        yield ListCell(kind, heading, text)
+        yield ListCell(f"{kind} {place}".rstrip(), heading, text)
 
 
 def _checkbox(row: Any) -> ListCell:

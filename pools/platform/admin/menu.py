@@ -48,6 +48,14 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     ]
 
 
+def permitted_pages(request: HttpRequest) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield the pages of the menu and its tabs that the user may open, each after its item."""
+    for group in _groups():
+        for item in group["items"]:
+            for page in _permitted(item["pages"], request):
+                yield item, page
+
+
 def tabs(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the pages of the item that a page is one of (unfold: TABS)."""
     item, page = _place(request.path)

@@ -86,7 +86,9 @@ def _subject(about: type[Model] | Model | None) -> dict[str, Any]:
     if about._meta.proxy and table is not None:  # its list is that of its table
         original = copy(about)
         original.__class__ = table
-    return {"opts": original._meta, "original": original, "row": about, name: about}
+    # Under the name `user` templates have whoever reads the page.
+    named = {} if name == "user" else {name: about}
+    return {"opts": original._meta, "original": original, "row": about, **named}
 
 
 def done(request: HttpRequest, message: str, to: Model | str) -> HttpResponseRedirect:
@@ -100,19 +102,25 @@ def confirmation(
     row: Any,
     *,
     title: str,
-    effects: Sequence[str],
     button: str,
+    effects: Sequence[str] = (),
     action: str = "",
     back: str = "",
+    form: forms.Form | None = None,
+    values: Sequence[tuple[str, object]] | None = None,
+    **context: Any,
 ) -> TemplateResponse:
     """Return the page that asks before a dangerous action on a row, or on rows of a model.
 
-    With `action` it posts this value to the page of the row, otherwise to itself. Of a request that was posted
-    it posts all values again, so that the view knows by `is_confirmed` that the user was asked. `back` is the
-    page that *Cancel* leads to, by default that of the row.
+    With `action` it posts this value to the page of the row, otherwise to itself. It posts `values`, too: by
+    default all values of a request that was posted, so that the view knows by `is_confirmed` that the user was
+    asked. `form` has what the user may say about it, and `details` is a template that shows more than `effects`.
+    Without a button the page says why the action is impossible. `back` is the page that *Cancel* leads to, by
+    default that of the row.
     """
-    context: dict[str, Any] = {"effects": effects, "button": button, "action": action, "back": back}
-    context["posted_values"] = posted_values(request)
+    context |= {"effects": effects, "button": button, "action": action, "form": form}
+    context["back"] = back or display.url_of(row)
+    context["posted_values"] = posted_values(request) if values is None else values
     return page(request, "confirm.html", row, title=title, **context)
 
 
@@ -138,21 +146,47 @@ def deletion(
     *,
     title: str,
     deleted: str,
-    template: str = "confirm.html",
+    button: str = "",
+    refusal: bool = False,
     back: str = "",
     **context: Any,
 ) -> HttpResponseBase:
     """Return the page that asks before a row is deleted; by POST, delete it and return to its list.
 
-    A refusal is a message on the page of the row, or on `back`, where *Cancel* leads, too.
+    A refusal of the service is a message on the page of the row, or on `back`, where *Cancel* leads, too. With
+    `refusal` it is known before: the page says why, and has no button.
     """
     if request.method == "POST":
         with errors_as_messages(request):
             delete()
             return done(request, deleted, _list_url(row))
         return redirect(back or display.url_of(row))
-    context = {"button": gettext("Delete"), "back": back, **context}
-    return page(request, template, row, title=title, **context)
+    button = "" if refusal else button or gettext("Delete")
+    return confirmation(request, row, title=title, button=button, back=back, **context)
+
+
+def django_deletion(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
+    """Return the page by which Django's own `delete_view` asks, with the numbers of rows that go with the row.
+
+    Their names are not shown: that of a session is the cookie of its browser.
+    """
+    row = context["object"]
+    effects = [
+        f"{capitalize(str(name))}: {display.digits(count)}"
+        for name, count in context["model_count"]
+    ]
+    reasons = [*map(str, context["protected"]), *map(str, context["perms_lacking"])]
+    if reasons:
+        text = gettext("It cannot be deleted, because these objects belong to it: %(objects)s.")
+        effects = [text % {"objects": ", ".join(reasons)}]
+    return confirmation(
+        request,
+        row,
+        title=gettext("Delete %(name)s?") % {"name": row},
+        button="" if reasons else gettext("Delete"),
+        effects=effects,
+        values=[("post", "yes")],
+    )
 
 
 def _list_url(about: type[Model] | Model) -> str:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext
 from unfold.contrib.filters.forms import SearchForm
 
 from pools.core import errors
-from pools.platform.admin import filters, lists, pages, preferences, search_text
+from pools.platform import search_text
+from pools.platform.admin import filters, lists, pages, preferences
 from pools.platform.admin import forms as fields
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class RelatedRows:
 
     def suggest(self, rows: QuerySet[Any], text: str) -> list[str]:
         """Return names of rows that contain each part of a text; the parts end at blanks and slashes."""
-        parts = text.replace("/", " ").replace("\0", " ").split()
+        parts = text.replace("/", " ").split()
         conditions = [
             reduce(or_, (Q(**{f"{name}__icontains": part}) for name in self.names))
             for part in parts
@@ -201,32 +202,42 @@ def names_view(request: HttpRequest, list_name: str, parameter: str) -> HttpResp
     raise Http404(gettext("There is no such filter."))
 
 
-_offered: dict[str, tuple[str, RelatedRows]] = {}
+Suggest = Callable[[HttpRequest, str], list[str]]
+_offered: dict[str, RelatedRows] = {}
+_suggested: dict[str, tuple[str, Suggest]] = {}
 
 
 def offer(name: str, permission: str, related: RelatedRows) -> str:
     """Let users with a permission read the names of rows at `admin:names`; return the name of the offer."""
-    _offered[name] = permission, related
+    _offered[name] = related
+    return offer_names(
+        name, permission, lambda request, text: related.suggest(related.rows(request), text)
+    )
+
+
+def offer_names(name: str, permission: str, suggest: Suggest) -> str:
+    """As `offer`, for names that are no rows: `suggest` returns those that contain a text."""
+    _suggested[name] = permission, suggest
     return name
 
 
 def offered_view(request: HttpRequest, offered: str) -> HttpResponse:
     """Return the names that a field of a form offers for `q`, as JSON: `{"names": […]}`."""
-    if offered not in _offered:
+    if offered not in _suggested:
         raise Http404(gettext("There are no such names."))
-    permission, related = _offered[offered]
+    permission, suggest = _suggested[offered]
     pages.require(request, permission)
-    return _names(request, partial(related.suggest, related.rows(request)))
+    return _names(request, partial(suggest, request))
 
 
 def _names(request: HttpRequest, suggest: Callable[[str], list[str]]) -> HttpResponse:
-    text = request.GET.get("q", "")[: search_text.LONGEST]
-    return JsonResponse({"names": suggest(text)})
+    text = request.GET.get("q", "")[: search_text.LONGEST].replace("\0", " ")
+    return JsonResponse({"names": suggest(text)[:SUGGESTIONS]})
 
 
-def name_widget(offered: str, *, placeholder: str) -> forms.Widget:
+def name_widget(offered: str, *, placeholder: str = "") -> forms.Widget:
     """Return a text field that suggests the names of an offer."""
-    url = reverse("admin:names", args=[offered])
+    url: Any = reverse_lazy("admin:names", args=[offered])  # forms are made before the URLs
     return fields.text(placeholder=placeholder, **_suggested_from(url))
 
 
@@ -243,7 +254,7 @@ class RelatedField(forms.ModelChoiceField[Any]):
 
     @property
     def _related(self) -> RelatedRows:
-        return _offered[self._offered][1]
+        return _offered[self._offered]
 
     @property
     def _rows(self) -> QuerySet[Any]:

@@ -17,7 +17,6 @@ from pools.core import errors
 from pools.platform.files.archives import file_error
 
 CHUNK = 1 << 16
-DELIMITERS = (",", ";", "\t")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 

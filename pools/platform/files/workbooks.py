@@ -25,7 +25,7 @@ from pools.platform.files.archives import file_error
 LAST_ROW = 1_048_576
 LONGEST_CELL = 131_072  # characters, as for CSV; the limit of Excel is 32,767
 _ESCAPED = re.compile("_x(0009|000[aAdD])_")
-_CHUNK, _LONGEST_TAG, _MOST_NAMED = 1 << 20, 100, 12
+_CHUNK, _LONGEST_TAG = 1 << 20, 100
 _MERGED = re.compile(rb'mergeCell ref="([A-Z]+([0-9]+):[A-Z]+([0-9]+))"')
 _LARGEST_WHOLE = 10**15
 _Sheet = Any  # openpyxl's ReadOnlyWorksheet
@@ -69,12 +69,12 @@ class Workbook:
                 if any(texts):
                     yield number, texts
 
-    def merged_cells(self, name: str, header: int) -> str:
-        """Return which cells below the header are merged over several rows, as a sentence; "" without any.
+    def merged_cells(self, name: str, header: int) -> list[str]:
+        """Return which cells below the header are merged over several rows, such as `A2:A4`.
 
         Only the first of merged cells has the value, and openpyxl does not say so of a sheet that it reads row by row.
         """
-        found: list[bytes] = []
+        refs: list[str] = []
         end = b""
         with (
             zipfile.ZipFile(io.BytesIO(self._content)) as archive,
@@ -83,14 +83,10 @@ class Workbook:
             while chunk := stream.read(_CHUNK):
                 for match in _MERGED.finditer(end + chunk):
                     first, last = int(match[2]), int(match[3])
-                    if header < first < last and match[1] not in found:
-                        found.append(match[1])
+                    if header < first < last and match[1].decode() not in refs:
+                        refs.append(match[1].decode())
                 end = chunk[-_LONGEST_TAG:]
-        listed = ", ".join(ref.decode() for ref in found[:_MOST_NAMED])
-        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-        return (
-            f"merged cells, of which only the first has the value: {listed}{more}" if found else ""
-        )
+        return refs
 
     def _computed(self, name: str, width: int | None) -> Iterator[tuple[int, tuple[object, ...]]]:
         """Yield each row with the values that its formulas had when the workbook was saved."""

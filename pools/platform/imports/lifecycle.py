@@ -120,10 +120,6 @@ class Imports(ABC, Generic[Row]):
         """Raise NotAllowed if the user may not change the import."""
 
     @abstractmethod
-    def search(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
-        """Return the rows of imports that contain a text."""
-
-    @abstractmethod
     def read(self, row: Row) -> Any:
         """Return what was uploaded, for `store`. Raises IpamError."""
 

@@ -135,8 +135,8 @@ def _end(row: Import, *fields: str, **changes: object) -> None:
 
 # Of rows of any status; what else a row in conflict or an invalid one says decides its status.
 _WARNINGS = frozenset({"repeated_row", "reserved_subnet", "no_nad", "kept_address", "left_out"})
-# What a change is, a name as MTV changes it, a prefix length that the file does not have, and the part of a prefix.
-_NOTES = ("differs", "vm_name_changed", "prefix_added", "part")
+# What a change is, a name as MTV changes it, a prefix length that the file does not have, and that a VM is powered off.
+_NOTES = ("differs", "vm_name_changed", "prefix_added", "powered_off")
 _WRITTEN = (RowStatus.NEW, RowStatus.CHANGED)
 
 

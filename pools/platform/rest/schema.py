@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.urls import reverse
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent, force_instance
@@ -141,7 +142,7 @@ class _Token(OpenApiAuthenticationExtension):
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
-        text = "Create a token under Access > Tokens."
+        text = f"[Create a token]({reverse('admin:knox_authtoken_create')}) for yourself."
         return {"type": "http", "scheme": "bearer", "description": text}
 
 

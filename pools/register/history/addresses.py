@@ -9,14 +9,13 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from pools.core import addresses, block_fields, errors, holders
+from pools.core import addresses, block_fields, errors, holders, periods
 from pools.models import AddressSpace, BlockEvent, ClusterEvent, Pool, PoolEvent
 from pools.models.blocks import LIVE
 from pools.platform import database
 from pools.sql import statements
 
 MOST = 1000  # events of one address
-AHEAD = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
@@ -45,20 +44,30 @@ class Tenure:
         }
         return {**self.__dict__, **times}
 
-    def covers(self, moment: datetime) -> bool:
-        """Return True if the tenure covers the moment (`since` included, `until` excluded)."""
-        return self.since <= moment and (self.until is None or moment < self.until)
+    def covers(self, moment: datetime, start: datetime | None = None) -> bool:
+        """Return True if the tenure covers the moment, or any moment from `start` to it.
+
+        `since` is included, `until` is not.
+        """
+        return self.since <= moment and (self.until is None or (start or moment) < self.until)
 
 
 def find_holders(
-    address: addresses.Address, *, cluster_id: int | None = None, at: datetime | None = None
+    address: addresses.Address,
+    *,
+    cluster_id: int | None = None,
+    at: datetime | None = None,
+    start: datetime | None = None,
 ) -> tuple[list[Tenure], list[Tenure]]:
-    """Return (tenures now or at the time, all tenures newest first) in all address spaces.
+    """Return (tenures now, at a time, or from `start` to it; all tenures newest first) in all address spaces.
 
     The cluster may have been deleted (`find_former_cluster`).
     """
     rows = _address_events(address, cluster_id)
     instant = at or database.now()
+    if start is not None:
+        tenures = _tenures(rows)
+        return [tenure for tenure in tenures if tenure.covers(instant, start)], tenures
     # An expression, so that the planner does not use the index of times and read all earlier events.
     events = rows.alias(time=F("pgh_created_at") + timedelta(0)).filter(time__lte=instant)
     last = events.order_by("space_id", "cidr", "-pgh_id")
@@ -69,11 +78,11 @@ def find_holders(
 def parse_past_time(value: str, field: str = "") -> datetime:
     """Parse a time in the past from an RFC 3339 string.
 
-    Up to AHEAD in the future is accepted, because clocks differ. Raises InvalidInput `time`,
+    Up to `periods.AHEAD` in the future is accepted, because clocks differ. Raises InvalidInput `time`,
     `future_time`.
     """
     moment = holders.parse_timestamp(value, field=field)
-    if moment > database.now() + AHEAD:
+    if moment > database.now() + periods.AHEAD:
         message = "the time must not be in the future"
         raise errors.InvalidInput.for_field(field, "future_time", message, value)
     return moment

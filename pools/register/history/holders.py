@@ -35,10 +35,14 @@ def find_tenures(
     uid: str = "",
     cluster_id: int | None = None,
     moment: datetime | None = None,
+    start: datetime | None = None,
     below: int | None = None,
     limit: int = 100,
 ) -> TenurePage:
-    """Return the tenures of a holder, its uid, or both; with `moment` only those that covered it."""
+    """Return the tenures of a holder, its uid, or both.
+
+    With `moment` only those that covered it, with `start` those that covered any moment from that to `moment`.
+    """
     if not holder:
         return _find_by_uid(kind, uid, cluster_id, moment, below, limit)
     rows = BlockEvent.objects.filter(holder_id=holder).exclude(state="available")
@@ -55,7 +59,9 @@ def find_tenures(
         page = rows if below is None else rows.filter(pgh_id__lt=below)
         events = list(page.order_by("-pgh_id")[: limit + 1])
         page_tenures = addresses.build_tenures(events[:limit])
-        tenures += [tenure for tenure in page_tenures if moment is None or tenure.covers(moment)]
+        tenures += [
+            tenure for tenure in page_tenures if moment is None or tenure.covers(moment, start)
+        ]
         below = events[limit - 1].pgh_id if len(events) > limit else None
         if moment is None or below is None or len(tenures) >= limit:
             return TenurePage(tenures, below)

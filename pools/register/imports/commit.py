@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from django.db.models import F, Max
+from django.db.models import F
 
 from pools.core import blocks
 from pools.core.addresses import LONGEST_PREFIX, AddressRange
@@ -86,23 +86,11 @@ def _write_grown_ranges(register_import: RegisterImport, step: Step) -> dict[str
 
 
 def _lock_pools(register_import: RegisterImport) -> None:
-    rows = register_import.rows.order_by()
-    cidrs = rows.values_list("values__pool_cidr_id", flat=True).distinct()
-    ids = {*PoolCIDR.objects.filter(pk__in=filter(None, cidrs)).values_list("pool_id", flat=True)}
-    parts = rows.filter(values__target=POOL, values__details__has_key="part_of")
-    ids |= {pool.pk for pool in _existing_pools(parts).values()}
+    cidrs = register_import.rows.order_by().values_list("values__pool_cidr_id", flat=True)
+    existing = PoolCIDR.objects.filter(pk__in=filter(None, cidrs.distinct()))
+    ids = {*existing.values_list("pool_id", flat=True)}
     for pool_id in sorted(ids):
         window.lock(pool_id)
-
-
-def _existing_pools(parts: Iterable[RegisterRow]) -> dict[tuple[int, str], Pool]:
-    """Return the pools that the register has for parts of prefixes, by cluster and name."""
-    names = {(part.cluster_id, part.pool_name) for part in parts}
-    pools = Pool.objects.filter(
-        cluster__in={cluster for cluster, _ in names}, name__in={name for _, name in names}
-    )
-    by_name = {(pool.cluster_id, pool.name): pool for pool in pools}
-    return {key: pool for key, pool in by_name.items() if key in names}
 
 
 def write_rows(register_import: RegisterImport, step: Step) -> None:
@@ -173,27 +161,17 @@ def _create_pools(
 ) -> dict[int, PoolCIDR]:
     """Create the pools of the rows with their CIDRs, and return the CIDRs by the number of their row.
 
-    Rows that name the same pool become CIDRs of one pool; parts of a prefix join the one that it has already.
+    Rows that name the same pool become CIDRs of one pool.
     """
     by_name: dict[tuple[int, str], list[RegisterRow]] = defaultdict(list)
     for row in rows:
         by_name[row.cluster_id, row.pool_name].append(row)
-    pools = _existing_pools(row for row in rows if _is_part(row))
-    joined = Pool.objects.filter(pk__in=[pool.pk for pool in pools.values()])
-    joined.update(version=F("version") + 1)
-    lasts = PoolCIDR.objects.filter(pool__in=pools.values()).order_by().values_list("pool_id")
-    positions = {pk: last + 1 for pk, last in lasts.annotate(Max("position"))}
-    created = {
-        key: _new_pool(register_import, same, spaces)
-        for key, same in by_name.items()
-        if key not in pools
-    }
-    Pool.objects.bulk_create(created.values())
-    pools |= created
+    pools = {key: _new_pool(register_import, same, spaces) for key, same in by_name.items()}
+    Pool.objects.bulk_create(pools.values())
     cidrs = {}
     for key, same in by_name.items():
         pool = pools[key]
-        for position, row in enumerate(same, start=positions.get(pool.pk, 0)):
+        for position, row in enumerate(same):
             cidr = PoolCIDR(pool=pool, space_id=pool.space_id, cidr=row.cidr, position=position)
             attributes.follow(cidr, {}, row.details, definitions[POOL])
             cidrs[row.number] = cidr
@@ -208,7 +186,7 @@ def _new_pool(
 ) -> Pool:
     first = rows[0]
     versions = {row.first.version for row in rows}
-    usable = all("is_pool" in row.details or _is_part(row) for row in rows)
+    usable = all("is_pool" in row.details for row in rows)
     return Pool(
         cluster_id=first.cluster_id,
         space=spaces[first.cluster_id, first.space_name],
@@ -256,11 +234,6 @@ def _reserve(rows: Sequence[RegisterRow], cidrs: dict[int, PoolCIDR]) -> None:
             touched = window.layout(cidr).span_touching(AddressRange(row.first, row.last))
             if touched is not None:
                 window.remove_free_span(cidr, touched)
-
-
-def _is_part(row: RegisterRow) -> bool:
-    """Return True for a part of a prefix that has others inside."""
-    return "part_of" in row.details
 
 
 def _index_in(cidr: PoolCIDR, row: RegisterRow) -> int:

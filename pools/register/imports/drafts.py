@@ -9,8 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
-
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes
 from pools.models import RegisterImport, RegisterRow
@@ -58,16 +56,6 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
     take_back = staticmethod(undo.take_back)
     check_not_in_use = staticmethod(undo.check_not_in_use)
 
-    def search(self, rows: QuerySet[RegisterRow], text: str) -> QuerySet[RegisterRow]:
-        """Return the rows that have the text in their source, their holder or their organization."""
-        if "\0" in text:
-            return rows.none()
-        return rows.filter(
-            Q(texts__icontains=text)
-            | Q(values__holder_id__icontains=text)
-            | Q(values__org__icontains=text)
-        )
-
     def read(self, row: RegisterImport) -> files.Reading:
         source = row.netbox_source
         reading = sources.read(source) if source is not None else _new_reading()
@@ -114,8 +102,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         for line in (rows[number] for number in numbers):
             if import_rows.follows(line):
                 raise errors.ImportState(
-                    "The row follows from other rows: from the prefix around it and the addresses directly in that"
-                    " one, or from a row that is left out. Correct these."
+                    "The row follows from a row that is left out. Correct that one."
                 )
             # Another value does not refer to the objects of the source.
             other = [name for name, text in texts.items() if text != line.texts.get(name, "")]

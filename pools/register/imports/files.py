@@ -8,19 +8,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from itertools import islice
 
-from pools.core import errors, spreadsheet_cells
-from pools.core.register_import import columns, infoblox, tables
+from pools.core import spreadsheet_cells
+from pools.core.register_import import columns, infoblox, netbox_objects, tables
 from pools.core.register_import.columns import Layout
-from pools.platform.files import archives, texts, workbooks
+from pools.core.spreadsheet_cells import Row
+from pools.platform import documents
+from pools.platform.files import archives, texts
+from pools.platform.files import tables as file_tables
 from pools.platform.files.archives import file_error
+from pools.platform.files.tables import Table, Tables
 from pools.platform.imports.lifecycle import Certainty, Recognition
 
 LARGEST = archives.LARGEST
 MOST_ROWS = 200_000
-_HEADER_WITHIN = 20  # records that are searched for the header
-_MOST_NAMED = 12  # columns that a note names
+_UNLIKE = "cells of the column {}, because another column of the same field counts"
 MORE_CELLS = (
     "ends of rows with more cells than the header: a text with the separator in it needs quotes"
 )
@@ -56,138 +58,107 @@ class Reading:
 
 def read_file(name: str, content: bytes, reading: Reading) -> None:
     """Add the rows of a file to the reading. Raises InvalidInput for a file that is no table of a register."""
-    archives.check_kind(content)
     before = len(reading.rows)
-    if content.startswith(archives.ZIP):
-        _read_workbook(name, content, reading)
-    else:
-        _read_text(name, content, reading)
+    if objects := _read_objects(content):
+        _add_netbox_objects(name, objects, reading)
+        return
+    result = _read_tables(content)
+    several = len(result.tables) + len(result.unread) > 1
+    for problem in result.problems:
+        reading.note(problem.code, problem.message)
+    for table in result.tables:
+        for note in table.notes:
+            reading.note(note.code, f"{name}: {note.message}" if table.name else note.message)
+        _read_rows(f"{name}: {table.name}" if several else name, table, reading)
+    for unread in result.unread:
+        message = f"the table {unread} has no column of prefixes or addresses, and is not read"
+        reading.note("left_out", f"{name}: {message}")
     if len(reading.rows) == before:
         message = "the file has a header and no rows below it"
         reading.note("no_rows", f"{name}: {message}" if name else message)
 
 
+def _read_objects(content: bytes) -> list[object]:
+    """Return the objects of a JSON file: of one page of NetBox's REST API or several, or a list; [] for another file."""
+    archives.check_kind(content)
+    if content.startswith(archives.ZIP):
+        return []
+    text = texts.decode(lambda: io.BytesIO(content))
+    with text.open() as stream:
+        if stream.read(1024).lstrip()[:1] not in {"{", "["}:
+            return []
+    data = documents.load_json_value(text.read(), limit=archives.LARGEST)
+    objects: list[object] = []
+    for page in data if isinstance(data, list) else [data]:
+        results = page.get("results") if isinstance(page, dict) else None
+        objects += results if isinstance(results, list) else [page]
+    if not any(map(netbox_objects.read_object, objects)):
+        message = "expected prefixes, ranges or addresses as NetBox's REST API answers them"
+        raise file_error("unsupported_document", message)
+    return objects
+
+
+def _add_netbox_objects(name: str, objects: Sequence[object], reading: Reading) -> None:
+    reading.format = reading.format or "netbox-api"
+    unread = 0
+    for number, item in enumerate(objects, start=1):
+        if found := netbox_objects.read_object(item):
+            _add(reading, SourceRow(number, *found, name))
+        unread += not found
+    if unread:
+        reading.note(
+            "left_out",
+            f"{name}: not read: {unread} objects that are no prefixes, ranges or addresses",
+        )
+
+
+def _read_tables(content: bytes) -> Tables[Layout]:
+    result = file_tables.read_tables(content, _find_header)
+    if not result.tables:
+        raise file_error(
+            "header",
+            "no header row found: name the columns as NetBox, phpIPAM or Infoblox do, or for example "
+            "prefix, description, tenant; or address, holder, description",
+        )
+    return result
+
+
 def recognise(name: str, content: bytes) -> Recognition:  # noqa: ARG001  # not trusted
     """Return what a file is read as, and by which columns. Raises InvalidInput if it is no table of a register."""
-    archives.check_kind(content)
-    tables_of_file = _heads(content)
-    if not tables_of_file:
-        raise _no_header_error()
-    header, layout = max(tables_of_file, key=lambda table: _certainty(*table))
-    used = sorted({column for numbers in layout.columns.values() for column in numbers})
-    evidence = f"the columns {', '.join(header[column] for column in used if column < len(header))}"
+    if _read_objects(content):
+        return Recognition("netbox-api", Certainty.PRODUCT, "the objects in it")
+    table = max(_read_tables(content).tables, key=_certainty)
+    layout = table.layout
+    header = table.above[-1][1] if table.above else ()
+    evidence = f"the columns {', '.join(header[column] for column in sorted(layout.used_columns) if column < len(header))}"
     if layout.format == "infoblox":
         evidence = "rows that begin with header-"
     elif layout.is_list:
         evidence = "lines that begin with prefixes or addresses"
-    return Recognition(layout.format, _certainty(header, layout), evidence)
+    return Recognition(layout.format, _certainty(table), evidence)
 
 
-def _heads(content: bytes) -> list[tuple[Sequence[str], Layout]]:
-    """Return the header, or the first row of a list, and the layout of each table of a file."""
-    if not content.startswith(archives.ZIP):
-        first, header, layout, _delimiter = _find_table(texts.decode(lambda: io.BytesIO(content)))
-        return [(first[max(header - 1, 0)], layout)]
-    heads: list[tuple[Sequence[str], Layout]] = []
-    book = _open_workbook(content)
-    for sheet in book.sheets:
-        first = [list(row) for _, row in islice(book.rows(sheet, None), _HEADER_WITHIN)]
-        if found := _find_header(first):
-            heads.append((first[max(found[0] - 1, 0)], found[1]))
-    return heads
-
-
-def _certainty(header: Sequence[str], layout: Layout) -> Certainty:
+def _certainty(table: Table[Layout]) -> Certainty:
     """A sheet may also be one of VMs, but not a list of networks."""
+    layout = table.layout
     if layout.format == "infoblox":
         return Certainty.PRODUCT
     if layout.is_list and layout.kind == columns.PREFIX:
         with contextlib.suppress(ValueError):
-            ip_network(header[0].strip())
+            ip_network(next((row for _, row in table.rows() if any(row)), ("",))[0].strip())
             return Certainty.TABLE
     return Certainty.COLUMNS if layout.format == "spreadsheet" else Certainty.TABLE
 
 
-def _read_text(name: str, content: bytes, reading: Reading) -> None:
-    text = texts.decode(lambda: io.BytesIO(content))
-    for note in text.notes:
-        reading.note(note.code, note.message)
-    _first, header, layout, delimiter = _find_table(text)
-    with text.open() as stream:
-        records = enumerate(texts.read_records(stream, delimiter), start=1)
-        above = list(islice(records, header))
-        _read_records(name, records, layout, reading, above)
-
-
-def _find_table(text: texts.Text) -> tuple[list[list[str]], int, Layout, str]:
-    """Return the first records, how many are above the rows, the layout and the delimiter. Raises InvalidInput."""
-    best: tuple[list[list[str]], int, Layout, str] | None = None
-    problem: errors.InvalidInput | None = None
-    for delimiter in texts.DELIMITERS:
-        try:
-            with text.open() as stream:
-                first = list(islice(texts.read_records(stream, delimiter), _HEADER_WITHIN))
-        except errors.InvalidInput as error:
-            problem = problem or error
-            continue
-        found = _find_header(first)
-        if found is not None and (best is None or len(found[1].columns) > len(best[2].columns)):
-            best = (first, *found, delimiter)
-    if best is None:
-        raise problem or _no_header_error()
-    return best
-
-
-def _open_workbook(content: bytes) -> workbooks.Workbook:
-    with archives.open_archive(content) as archive:
-        if not workbooks.is_workbook(archive.namelist()):
-            raise file_error("unsupported_file", "a ZIP archive; unpack it first")
-    return workbooks.open_workbook(content)
-
-
-def _read_workbook(name: str, content: bytes, reading: Reading) -> None:
-    book = _open_workbook(content)
-    sheets = 0
-    for sheet in book.sheets:
-        first = [
-            (number, list(row)) for number, row in islice(book.rows(sheet, None), _HEADER_WITHIN)
-        ]
-        found = _find_header([row for _, row in first])
-        place = f"{name}: {sheet}" if len(book.sheets) > 1 else name
-        if found is None:
-            if first:
-                message = (
-                    f"the sheet {sheet} has no column of prefixes or addresses, and is not read"
-                )
-                reading.note("left_out", f"{name}: {message}")
-            continue
-        sheets += 1
-        header, layout = found
-        rows = ((number, list(row)) for number, row in book.rows(sheet, None))
-        above = list(islice(rows, header))
-        _read_records(place, rows, layout, reading, above)
-        if merged := book.merged_cells(sheet, header):
-            reading.note("merged_cells", f"{place}: {merged}")
-    if not sheets:
-        raise _no_header_error()
-
-
-def _no_header_error() -> errors.InvalidInput:
-    return file_error(
-        "header",
-        "no header row found: name the columns as NetBox, phpIPAM or Infoblox do, or for example "
-        "prefix, description, tenant; or address, holder, description",
-    )
-
-
-def _find_header(first: Sequence[Sequence[str]]) -> tuple[int, Layout] | None:
+def _find_header(first: Sequence[Sequence[str]], delimiter: str) -> tuple[int, Layout] | None:
     """Return the number of records up to the header, 0 for a list without one, and the layout; None if there is none."""
+    if delimiter == file_tables.LINES:
+        return None
     best: tuple[int, Layout] | None = None  # of one column, which may be a title above the header
     for number, record in enumerate(first, start=1):
         if infoblox.is_header(record):
-            return number - 1, Layout(
-                "", "infoblox", dict.fromkeys(map(str, range(len(record))), ())
-            )
+            every = {str(column): (column,) for column in range(len(record))}
+            return number - 1, Layout("", "infoblox", every)
         layout = columns.recognise(record)
         if layout is not None and len(layout.columns) > 1:
             return number, layout
@@ -209,22 +180,17 @@ def _find_list(first: Sequence[Sequence[str]]) -> Layout | None:
     return None
 
 
-def _read_records(
-    name: str,
-    records: Iterator[tuple[int, Sequence[str]]],
-    layout: Layout,
-    reading: Reading,
-    above: Sequence[tuple[int, Sequence[str]]],
-) -> None:
+def _read_rows(name: str, table: Table[Layout], reading: Reading) -> None:
+    layout = table.layout
     reading.format = reading.format or layout.format
     left_out: Counter[str] = Counter()
     if layout.format == "infoblox":
-        _read_infoblox(name, records, reading, left_out)
+        _read_infoblox(name, table.rows(), reading, left_out)
     else:
         if layout.kind == columns.ADDRESS:
-            for line, row in tables.read_headings([(line, _plain(cells)) for line, cells in above]):
+            for line, row in tables.read_headings([(n, _plain(cells)) for n, cells in table.above]):
                 _add(reading, SourceRow(line, row.kind, row.texts, name))
-        _read_table(name, records, layout, reading, left_out)
+        _read_table(name, table.rows(), layout, reading, left_out)
     for what, count in (+left_out).items():
         reading.note(
             "left_out", f"{name}: not read: {count} {what}" if name else f"not read: {count} {what}"
@@ -233,7 +199,7 @@ def _read_records(
 
 def _read_table(
     name: str,
-    records: Iterator[tuple[int, Sequence[str]]],
+    records: Iterator[Row],
     layout: Layout,
     reading: Reading,
     left_out: Counter[str],
@@ -248,15 +214,17 @@ def _read_table(
         row = tables.read_row(layout, cells)
         if row.left_out:
             left_out[row.left_out] += 1
-        elif other := tables.starts_table(layout, cells, row):
+            continue
+        if other := tables.starts_table(layout, cells, row):
             layout = _with_custom_fields(other, name, reading)
-        else:
-            for other_row in (tables.take_prefix(layout, row), tables.take_gateway(layout, row)):
-                if other_row and (key := frozenset(other_row.texts.items())) not in seen:
-                    seen.add(key)
-                    _add(reading, SourceRow(line, other_row.kind, other_row.texts, name))
-            for part in tables.split_row(row):
-                _add(reading, SourceRow(line, part.kind, part.texts, name))
+            continue
+        left_out.update(map(_UNLIKE.format, layout.unlike(cells)))
+        for other_row in (tables.take_prefix(layout, row), *tables.take_gateways(row)):
+            if other_row and (key := frozenset(other_row.texts.items())) not in seen:
+                seen.add(key)
+                _add(reading, SourceRow(line, other_row.kind, other_row.texts, name))
+        for part in tables.split_row(row):
+            _add(reading, SourceRow(line, part.kind, part.texts, name))
 
 
 def _plain(cells: Sequence[str]) -> list[str]:
@@ -267,11 +235,9 @@ def _with_custom_fields(layout: Layout, name: str, reading: Reading) -> Layout:
     """Return the layout with columns of custom fields, and note the columns that are not read."""
     layout = layout.with_custom_fields(reading.custom_fields)
     if layout.ignored:
-        listed = ", ".join(list(layout.ignored)[:_MOST_NAMED])
-        more = len(layout.ignored) - _MOST_NAMED
-        suffix = f" and {more} more" if more > 0 else ""
         where = f"{name}: " if name else ""
-        reading.note("ignored_columns", f"{where}columns that are not read: {listed}{suffix}")
+        listed = file_tables.list_names(list(layout.ignored))
+        reading.note("ignored_columns", f"{where}columns that are not read: {listed}")
     return layout
 
 
@@ -283,7 +249,7 @@ def _add(reading: Reading, row: SourceRow) -> None:
 
 def _read_infoblox(
     name: str,
-    records: Iterator[tuple[int, Sequence[str]]],
+    records: Iterator[Row],
     reading: Reading,
     left_out: Counter[str],
 ) -> None:
@@ -306,6 +272,7 @@ def _read_infoblox(
             left_out[f"rows of the type {object_type or '(none)'}"] += 1
             continue
         left_out[MORE_CELLS] += layout.has_more(cells)
+        left_out.update(map(_UNLIKE.format, layout.unlike(cells)))
         if not _add_objects(
             name, line, infoblox.read_object(object_type, layout, cells), layout, hosts, reading
         ):

@@ -16,21 +16,18 @@ Space = tuple[int, str, int]  # cluster id, name of the address space, IP family
 class Place:
     """A prefix of an import, or a CIDR of the register, as a span of addresses.
 
-    `part` is True for a part of a prefix with other prefixes inside, `divided` for such a prefix. `in_use` is True if
-    users hold blocks in a part that the register has. A prefix that is `left_out` of the import is no pool, and what is
-    around it is one neither.
+    `was_pool` is True for a prefix that would be a pool without the prefixes inside it. A prefix that is `left_out` of the
+    import is no pool, and what is around it is one neither.
     """
 
     first: int
     last: int
     row: RegisterRow | None = None
     cidr: PoolCIDR | None = None
-    part: bool = False
-    in_use: bool = False
     parent: Place | None = None
     left_out: bool = False
     has_children: bool = False
-    divided: bool = False
+    was_pool: bool = False
 
     @property
     def span(self) -> tuple[int, int]:
@@ -76,17 +73,6 @@ class Level:
         around = self.innermost(first)
         inside = self.places[bisect_right(self.firsts, first) : bisect_right(self.firsts, last)]
         return [place for place in (around, *inside) if place is not None and place.is_pool]
-
-    def gap(self, around: Place, number: int) -> tuple[int, int]:
-        """Return the first and the last address of the free space in a place around an address in it."""
-        index = bisect_right(self.firsts, number)
-        low, high = around.first, around.last
-        if index < len(self.places):
-            high = min(high, self.firsts[index] - 1)
-        place: Place | None = self.places[index - 1]
-        while place is not None and place is not around:
-            low, place = place.last + 1, place.parent
-        return low, high
 
 
 def edges(place: Place, version: int) -> tuple[int, ...]:

@@ -95,7 +95,7 @@ def interpret(row: RegisterRow, destinations: Destinations) -> None:
         setattr(row, name, getattr(parsed, name))
     if row.kind == "prefix" and row.first is not None:
         row.pool_name = parsed.pool_name or default_pool_name(str(row.cidr), row.space_name)
-    row.problems = [_reason(problem) for problem in problems]
+    row.problems = [_reason(problem) for problem in (*problems, *parsed.remarks)]
     row.verdict = "invalid" if problems else ""
 
 
@@ -154,8 +154,8 @@ def reread(rows: Iterable[RegisterRow], register_import: RegisterImport) -> list
 
 
 def follows(row: RegisterRow) -> bool:
-    """Return True for a row that follows from others of the import (parts.py, left_out.py)."""
-    return "part_of" in row.texts or "left_out" in row.texts
+    """Return True for a row that follows from others of the import (left_out.py)."""
+    return "left_out" in row.texts
 
 
 def _place(row: RegisterRow) -> tuple[Any, ...]:

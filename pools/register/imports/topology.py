@@ -2,9 +2,8 @@
 
 A prefix with the status container, or with another prefix or a registered CIDR inside, becomes a container, and one
 that the register has as a container stays one; every other one becomes a pool. A prefix inside a registered CIDR is in
-conflict. Addresses directly in a prefix that became a container by what is inside get a pool of the parts of it that
-hold them (pools/register/imports/parts.py). All rows of an import are looked at together, with the CIDRs that the
-register has already: it is arithmetic on sorted spans, in memory.
+conflict, and so is an address directly in a container, because no pool has it. All rows of an import are looked at
+together, with the CIDRs that the register has already: it is arithmetic on sorted spans, in memory.
 """
 
 from __future__ import annotations
@@ -16,12 +15,9 @@ from typing import Any
 
 from pools.core.addresses import LONGEST_PREFIX
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
-from pools.models import Container, PoolCIDR, RegisterImport, RegisterRecord, RegisterRow
-from pools.models.imports import RegisterTarget
-from pools.platform import database
-from pools.register.imports import left_out, parts
+from pools.models import Container, PoolCIDR, RegisterImport, RegisterRow
+from pools.register.imports import left_out
 from pools.register.imports.places import Level, Place, Space, edge_name, edges, judge
-from pools.sql import statements
 
 AMBIGUOUS = "ambiguous_cluster"
 AMBIGUOUS_VRF = "ambiguous_vrf"
@@ -47,7 +43,7 @@ def resolve(
     """Set target, pool and the problems of position of all rows that could be parsed and are not skipped.
 
     An address that its own cluster has no prefix for is looked for in the others. Returns the rows that follow from
-    those of `register_import`: parts, and ranges that withhold what rows that are left out have in use.
+    those of `register_import`: ranges that withhold what rows that are left out have in use.
     """
     prefixes, others, in_use = _sort_rows(rows)
     spaces = {*prefixes, *map(_space, others), *(use.space for use in in_use)}
@@ -57,25 +53,21 @@ def resolve(
     containers = _registered_containers(spaces)
     levels = {space: _build(places, containers[space]) for space, places in prefixes.items()}
     located = [(row, _level_of(row, levels, clusters)) for row in others]
-    added: list[RegisterRow] = []
-    number = max((row.number for row in rows), default=0) + 1
-    if register_import is not None:
-        added = parts.divide(located, levels.values(), number)
-        located += [(row, levels[_space(row)]) for row in added if row.kind != "prefix"]
     seen: dict[tuple[Any, ...], RegisterRow] = {}
     for row, level in located:
         _locate(row, level)
         if row.target == HELD:
             _refuse_duplicate(seen, (*_space(row), row.first), row)
     _compare_ranges([row for row, _ in located if row.target == RESERVED and not row.verdict])
-    if register_import is not None:
-        inside = (row for level in levels.values() for row in level.inside)
-        bad = (row for row, _ in located if row.verdict in _BAD)
-        in_use += [use for row in (*inside, *bad) for use in left_out.uses(row)]
-        in_use = [place for use in in_use for place in _in_clusters(use, levels, clusters)]
-        in_use += left_out.of_other_holders(located, register_import)
-        added += left_out.withhold(in_use, levels, located, number + len(added))
-    return added
+    if register_import is None:
+        return []
+    inside = (row for level in levels.values() for row in level.inside)
+    bad = (row for row, _ in located if row.verdict in _BAD)
+    in_use += [use for row in (*inside, *bad) for use in left_out.uses(row)]
+    in_use = [place for use in in_use for place in _in_clusters(use, levels, clusters)]
+    in_use += left_out.of_other_holders(located, register_import)
+    number = max((row.number for row in rows), default=0) + 1
+    return left_out.withhold(in_use, levels, located, number)
 
 
 def _sort_rows(
@@ -88,9 +80,8 @@ def _sort_rows(
     for row in rows:
         is_left_out = left_out.is_left_out(row)
         if row.kind == "prefix":
-            part = "part_of" in row.details
             for version, first, last in left_out.spans(row):
-                place = Place(first, last, row, part=part, left_out=is_left_out)
+                place = Place(first, last, row, left_out=is_left_out)
                 prefixes[_space(row, version)].append(place)
         elif is_left_out:
             in_use += left_out.uses(row)
@@ -145,7 +136,7 @@ def _level_of(row: RegisterRow, levels: Mapping[Space, Level], clusters: Cluster
     options = {row.cluster_id: own}
     options |= {pk: levels[pk, *space] for pk in clusters.others if (pk, *space) in levels}
     places = {pk: level.innermost(int(row.first)) for pk, level in options.items()}
-    for kind in ("is_pool", "divided"):
+    for kind in ("is_pool", "was_pool"):
         found = [pk for pk, place in places.items() if place is not None and getattr(place, kind)]
         if not found:
             continue
@@ -184,20 +175,12 @@ def _space(row: RegisterRow, version: int = 0) -> Space:
 def _registered(spaces: Iterable[Space]) -> Iterator[tuple[Space, Place]]:
     """Yield the CIDRs that the pools of these address spaces have."""
     clusters = _clusters(spaces)
-    records = RegisterRecord.objects.filter(
-        space__cluster__in=clusters, target=RegisterTarget.POOL, details__has_key="part_of"
-    )
-    part_spans = {*records.values_list("space_id", "first", "last")}
     cidrs = PoolCIDR.objects.filter(space__cluster__in=clusters).select_related("pool", "space")
-    rows = database.rows(_PARTS_OF_USERS, {"clusters": sorted(clusters)}) if part_spans else []
-    of_users = {pk for (pk,) in rows}
     for cidr in cidrs:
         space = (cidr.space.cluster_id, cidr.space.name, cidr.cidr.version)
         if space in spaces:
             first, last = cidr.cidr.network_address, cidr.cidr.broadcast_address
-            is_part = (cidr.space_id, first, last) in part_spans
-            in_use = cidr.pk in of_users
-            yield space, Place(int(first), int(last), cidr=cidr, part=is_part, in_use=in_use)
+            yield space, Place(int(first), int(last), cidr=cidr)
 
 
 def _clusters(spaces: Iterable[Space]) -> set[int]:
@@ -212,9 +195,6 @@ def _registered_containers(spaces: Iterable[Space]) -> dict[Space, set[tuple[int
         span = int(cidr.network_address), int(cidr.broadcast_address)
         containers[cluster, name, cidr.version].add(span)
     return containers
-
-
-_PARTS_OF_USERS = statements.read("pools/parts_of_users")
 
 
 def _build(places: list[Place], containers: Collection[tuple[int, int]]) -> Level:
@@ -277,7 +257,6 @@ def _meet_equal(around: Place, place: Place) -> None:
         judge(place.row, verdict, "duplicate_in_file", message)
     else:
         around.row = place.row
-        around.part = place.part
 
 
 def _row_inside(around: Place, place: Place) -> RegisterRow | None:
@@ -298,7 +277,7 @@ def _sort_into_level(places: Iterable[Place], containers: Collection[tuple[int, 
         row = place.row
         if row is not None and not place.left_out:
             has_parts = place.has_children or (place.first, place.last) in containers
-            place.divided = has_parts and row.target != CONTAINER and place.cidr is None
+            place.was_pool = has_parts and row.target != CONTAINER and place.cidr is None
             is_container = has_parts or row.target == CONTAINER
             row.target = CONTAINER if is_container and place.cidr is None else row.target or POOL
             row.pool_cidr_id = place.cidr.pk if place.cidr else None
@@ -316,13 +295,13 @@ def _locate(row: RegisterRow, level: Level) -> None:
     elif place.left_out and place.row is not None:
         row.pool_row = place.row.number  # which refuses the row, as one of a prefix in conflict
     elif not place.is_pool:
-        if place.divided and row.target == HELD:
+        if place.was_pool and row.target == HELD:
             _check_edges(row, place)
         message = (
-            f"{_span(row)} lies in the network container {place.name}, and no prefix inside it has it:"
-            " add such a prefix, or give the container the status active"
+            f"{_span(row)} lies in the network container {place.name} beside the prefixes inside it, and no pool"
+            " has it: add the prefix of its subnet to the source, or to a file, and import again"
         )
-        judge(row, "invalid", "in_container", message)
+        judge(row, "conflict", "in_container", message)
     elif int(row.last) > place.last:
         message = f"the range does not lie in one prefix: {place.name} ends before {row.last}"
         judge(row, "invalid", "range_outside_cidr", message)
@@ -353,28 +332,18 @@ def _check_pool(row: RegisterRow, leaf: Place) -> None:
         judge(row, "conflict", "mask_size", message)
 
 
-def _check_edges(row: RegisterRow, leaf: Place) -> None:
+def _check_edges(row: RegisterRow, place: Place) -> None:
     """Refuse what no host can have: network and broadcast address, and IPv6's subnet-router anycast address."""
-    place = leaf
-    if leaf.part:  # has the edges of the prefix that it is a part of
-        if leaf.parent is None:
-            return
-        place = leaf.parent
-    pool = leaf.cidr.pool if leaf.cidr and not leaf.part else None
+    pool = place.cidr.pool if place.cidr else None
     allowed = place.row is not None and pool is None and "is_pool" in place.row.details
     number = int(row.first)
     if allowed or number not in edges(place, row.first.version):
         return
-    if number == place.first and not (pool and pool.allow_first_ip):
-        message = (
-            f"{row.first} is the {edge_name(place, number, row.first.version)} of {place.name}"
-        )
-        judge(row, "invalid", "network_address", message)
-    elif number == place.last and not (pool and pool.allow_last_ip):
-        message = (
-            f"{row.first} is the {edge_name(place, number, row.first.version)} of {place.name}"
-        )
-        judge(row, "invalid", "broadcast_address", message)
+    is_first = number == place.first
+    if not (pool and (pool.allow_first_ip if is_first else pool.allow_last_ip)):
+        code = "network_address" if is_first else "broadcast_address"
+        name = edge_name(place, number, row.first.version)
+        judge(row, "invalid", code, f"{row.first} is the {name} of {place.name}")
 
 
 # NetBox's roles of addresses that several interfaces have.

@@ -1,15 +1,12 @@
 -- Return held addresses: address with the length of its CIDR, vrf, organization, holder, description, details, no attributes.
 -- $1 cluster bigint
-SELECT host(b.cidr) || '/' || masklen(COALESCE((p.details ->> 'part_of')::cidr, c.cidr)), s.name, b.org, b.holder_id,
+SELECT host(b.cidr) || '/' || masklen(c.cidr), s.name, b.org, b.holder_id,
     COALESCE(d.description, ''), COALESCE(d.details, '{}')::text, NULL
 FROM pools_block b
 JOIN pools_addressspace s ON s.id = b.space_id
 JOIN pools_poolcidr c ON c.pool_id = b.pool_id AND b.cidr <<= c.cidr
 LEFT JOIN pools_registerrecord d ON d.space_id = b.space_id AND d.target = 'address'
     AND d.first = host(b.cidr)::inet AND d.last = host(b.cidr)::inet AND d.holder_id = b.holder_id
--- The prefix around a part of it.
-LEFT JOIN pools_registerrecord p ON p.space_id = c.space_id AND p.target = 'pool' AND p.details ? 'part_of'
-    AND p.first = host(network(c.cidr))::inet AND p.last = host(broadcast(c.cidr))::inet
 WHERE b.state = 'held' AND masklen(b.cidr) = CASE family(b.cidr) WHEN 4 THEN 32 ELSE 128 END
   AND ($1::bigint IS NULL OR s.cluster_id = $1)
 ORDER BY s.cluster_id, s.name, b.cidr

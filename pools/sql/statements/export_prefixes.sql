@@ -16,6 +16,5 @@ FROM (SELECT c.space_id, c.cidr, 'container' AS target, 'container' AS status, f
 JOIN pools_addressspace s ON s.id = o.space_id
 LEFT JOIN pools_registerrecord d ON d.space_id = o.space_id AND d.target = o.target
     AND d.first = host(network(o.cidr))::inet AND d.last = host(broadcast(o.cidr))::inet
--- A part of a prefix that has others inside is none for NetBox.
-WHERE ($1::bigint IS NULL OR s.cluster_id = $1) AND NOT COALESCE(d.details ? 'part_of', false)
+WHERE ($1::bigint IS NULL OR s.cluster_id = $1)
 ORDER BY s.cluster_id, s.name, o.cidr

@@ -45,12 +45,7 @@ WITH r AS (
     LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
     LEFT JOIN pools_pool cp ON cp.id = c.pool_id
     LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
-    -- A part of a prefix joins the pool that has other parts of it.
-    LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name AND (
-        r.details ? 'part_of' AND p.space_id = r.space_id AND p.category = 'vm'
-        AND p.allow_first_ip AND p.allow_last_ip AND p.orphaned_at IS NULL
-        AND CASE family(r.cidr) WHEN 4 THEN p.mask_size_v4 = 32 ELSE p.mask_size_v6 = 128 END
-    ) IS NOT TRUE
+    LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name
     LEFT JOIN LATERAL (
         SELECT name, cidr FROM ipam_observed_elsewhere(r.cluster_id, r.pool_name, r.cidr)
         WHERE r.space_name = '' AND c.id IS NULL) other ON other.name IS NOT NULL

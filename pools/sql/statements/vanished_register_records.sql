@@ -14,7 +14,7 @@ SELECT d.id, d.target, CASE d.target
                       WHERE c.space_id = d.space_id AND c.cidr = inet_merge(d.first, d.last))
     ELSE (SELECT o.id FROM pools_container o WHERE o.space_id = d.space_id AND o.cidr = inet_merge(d.first, d.last))
     END,
-    d.details ?| ARRAY['part_of', 'left_out'] OR d.target = 'reserved' AND d.external_id IS NOT NULL AND EXISTS (
+    d.details ? 'left_out' OR d.target = 'reserved' AND d.external_id IS NOT NULL AND EXISTS (
         SELECT FROM pools_register_row x WHERE x.source_import_id = $1 AND x.kind = 'range'
             AND x.first IS NOT NULL AND x.texts ->> 'external_id' = d.external_id::text)
 FROM pools_registerrecord d

@@ -38,8 +38,8 @@ def test_vnetwork_is_found_whatever_its_name(names: tuple[str, str]) -> None:
     }
     reading = formats.open_file("x", corpus.to_zip(members))
     result = list(reading.rows())
-    assert (reading.format, reading.total, len(result)) == ("rvtools-zip", 3, 3)
-    assert {item.sheet for item in result} == {"vNetwork"}
+    assert (reading.format, reading.total) == ("rvtools-zip", 3)
+    assert [item.sheet for item in result] == ["vNetwork"] * 3 + ["vInfo"]
 
 
 def test_several_vcenters_in_one_archive() -> None:

@@ -63,6 +63,7 @@ def test_rvtools() -> None:
     assert [(item.row, item.vm, item.ips, item.sheet) for item in result] == [
         (2, "web-00001", ("10.0.0.1",), "vNetwork"),
         (5, "web-00003", ("10.0.0.3",), "vNetwork"),
+        (2, "a", ("10.9.9.9",), "vInfo"),
     ]
     assert reading.skipped == {"template": 1}
 

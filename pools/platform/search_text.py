@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_network
-from typing import Any
+from ipaddress import IPv6Network, ip_interface, ip_network
 
-from django.db.models import F, Func, Q, QuerySet, TextField
 from django.utils.translation import gettext as _
 
 from pools.core import addresses, errors
@@ -16,12 +14,21 @@ from pools.core import addresses, errors
 LONGEST = 253
 _GROUPS = re.compile(r"(?:[0-9a-f]{1,4}:){1,7}[0-9a-f]{0,4}", re.IGNORECASE)
 _OCTETS = re.compile(r"\d{1,3}(?:\.\d{1,3}){0,2}\.?")
-_PART = re.compile(
-    r"\d{0,3}(?:\.\d{1,3}){1,3}\.?|[0-9a-f]{0,4}(?:::?[0-9a-f]{1,4})+:{0,2}|[0-9a-f]{4,32}"
-)
-# Returns a hint, "" for a valid text, or None for a text that it does not recognize. Recognizers come
-# before CIDRs, because a MAC address may look like an address.
-Recognizer = Callable[[str], str | None]
+# Where unicast addresses are; an IPv6 address elsewhere, `::beef`, is a part of one.
+_UNICAST = [IPv6Network(text) for text in ("2000::/3", "fc00::/7", "fe80::/10")]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the register spells a text that is no address, or what is wrong with the text."""
+
+    texts: tuple[str, ...] = ()
+    hint: str = ""
+
+
+# Returns None for a text that it does not recognize. Recognizers come before CIDRs, because a MAC
+# address may look like an address.
+Recognizer = Callable[[str], Spelling | None]
 RECOGNIZERS: list[Recognizer] = []  # filled by pools.extension
 
 
@@ -32,6 +39,8 @@ class SearchText:
     text: str
     network: addresses.Network | None = None
     hint: str = ""  # what is wrong with a text that looks like an address
+    spellings: tuple[str, ...] = ()  # other texts that mean the same: MACs as they are stored
+    is_part: bool = False  # of addresses: `10.20.5`, whose network is 10.20.5.0/24, or `::beef`
 
     @property
     def address(self) -> addresses.Address | None:
@@ -41,25 +50,11 @@ class SearchText:
         return self.network.network_address
 
     @property
-    def part(self) -> str:
-        """The text as it may stand inside of an address: `20.3.7`, `::beef`; "" for another text."""
-        text = self.text.lower()
-        is_ipv4 = self.address is not None and self.address.version == 4
-        return text if len(text) > 2 and not is_ipv4 and _PART.fullmatch(text) else ""
-
-
-def address_text(column: str) -> Func:
-    """Return the text of an address, in which `part` is looked for; no index serves this."""
-    return Func(F(column), function="host", output_field=TextField())
-
-
-def containing(rows: QuerySet[Any], part: str, names: Q | None = None) -> QuerySet[Any]:
-    """Return the rows whose CIDR contains a part of an address, or that fulfil the other condition."""
-    texts = rows.alias(address_text=address_text("cidr"))
-    # The family first: it costs less than the text.
-    contains = Q(cidr__family=4 if "." in part else 6) & Q(address_text__contains=part)
-    found: QuerySet[Any] = texts.filter(contains | (names or Q()))
-    return found
+    def interface(self) -> addresses.Address | None:
+        """The address in a text such as `10.0.0.5/24`, else the single address."""
+        if self.network is None or not self.hint or "/" not in self.text:
+            return self.address
+        return ip_interface(self.text).ip
 
 
 def parse(text: str) -> SearchText:
@@ -67,13 +62,15 @@ def parse(text: str) -> SearchText:
     cleaned = "".join(char for char in text.strip()[:LONGEST] if char.isprintable())
     try:
         address = addresses.parse_address(cleaned, source=addresses.InputSource.TEXT)
-        return SearchText(cleaned, ip_network(address))
+        network = ip_network(address)
+        is_part = isinstance(network, IPv6Network) and not any(map(network.subnet_of, _UNICAST))
+        return SearchText(cleaned, network, is_part=is_part)
     except errors.InvalidInput as error:
         hint = error.message if _looks_like_address(cleaned) else ""
     for recognize in RECOGNIZERS:
-        recognized = recognize(cleaned)
-        if recognized is not None:
-            return SearchText(cleaned, hint=recognized)
+        spelling = recognize(cleaned)
+        if spelling is not None:
+            return SearchText(cleaned, hint=spelling.hint, spellings=spelling.texts)
     try:
         network = addresses.parse_cidr(cleaned, source=addresses.InputSource.TEXT, allow_short=True)
         return SearchText(cleaned, network)
@@ -85,7 +82,7 @@ def parse(text: str) -> SearchText:
         if "/" in cleaned and _looks_like_address(cleaned):
             hint = error.message
     part = _parse_octets(cleaned) or _parse_groups(cleaned)
-    return SearchText(cleaned, part) if part else _parse_range(cleaned, hint)
+    return SearchText(cleaned, part, is_part=True) if part else _parse_range(cleaned, hint)
 
 
 def _parse_range(text: str, hint: str) -> SearchText:

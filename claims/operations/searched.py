@@ -1,0 +1,93 @@
+"""What a search looks for in the tables of VM networks (`pools.platform.search`)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Model, Q
+
+from claims.core import macs
+from claims.models import (
+    NAD,
+    ClusterOwner,
+    Decision,
+    Entry,
+    EntryEvent,
+    IPAMClaim,
+    IPAMClaimEvent,
+    IPPool,
+    Membership,
+    Network,
+    VMRow,
+    Wave,
+    WaveVM,
+    Workload,
+)
+from claims.operations import history
+from pools.core import errors
+from pools.platform import search
+from pools.platform.search import Searched
+from pools.platform.search_text import SearchText, Spelling
+
+_KEYS = {"network_id": Network}
+
+# In the order in which Find and the palette show them.
+COLUMNS: dict[type[Model], Searched] = {
+    Network: Searched(
+        ("cluster__name", "name", "namespace", "object_name", "kind", "topology", "description"),
+        arrays=("subnets", "default_gateways"),
+    ),
+    IPPool: Searched(("cluster__name", "name", "note"), keys=_KEYS),
+    Entry: Searched(
+        ("namespace", "vm", "mac", "note"),
+        arrays=("ips",),
+        keys={"ippool_id": IPPool, "ippool__network_id": Network},
+    ),
+    IPAMClaim: Searched(
+        ("namespace", "name", "vm", "mac", "owner_pod", "note"),
+        arrays=("ips", "ips_requested"),
+        keys=_KEYS,
+    ),
+    Workload: Searched(("namespace", "name", "mac", "node", "pods"), arrays=("ips",), keys=_KEYS),
+    NAD: Searched(("namespace", "name")),
+    Wave: Searched(("cluster__name", "name", "note"), parts={WaveVM: "wave_id"}),
+    WaveVM: Searched(("namespace", "vm", "source_vm")),
+    Decision: Searched(("cluster__name", "namespace", "name", "vm", "network", "code", "message")),
+    Membership: Searched(("cluster__name", "user__username", "group__name", "namespaces", "role")),
+    ClusterOwner: Searched(
+        ("connection__cluster__name", "subject", "namespace", "role", "binding")
+    ),
+    VMRow: Searched(
+        json=(
+            *("texts__namespace", "texts__vm", "texts__mac", "texts__port_group", "texts__note"),
+            *("texts__ips", "values__namespace", "values__vm", "values__mac"),
+        ),
+        json_cidrs=("values__ips",),
+    ),
+}
+
+
+def read_mac(text: str) -> Spelling | None:
+    """Return how the register spells a MAC address or a part of one, in any notation; None for another text."""
+    try:
+        return Spelling((macs.parse_mac(text, lenient=True),))
+    except errors.InvalidInput as error:
+        if error.code != "mac_syntax":
+            return Spelling(hint=error.message)
+    spellings = macs.spellings_of_part(text)
+    return Spelling(tuple(spellings)) if spellings else None
+
+
+def search_events(searched: SearchText) -> Iterator[int]:
+    """Yield the ids of the newest events of a MAC, an address, a VM (`namespace/name` or `name`) or a claim."""
+    query = history.vm_query(searched.text)
+    with contextlib.suppress(errors.InvalidInput):
+        query |= Q(mac=macs.parse_mac(searched.text, lenient=True))
+    if searched.network is not None:
+        ips = history.address_strings(searched.network)
+        query |= Q(ips__overlap=ips) if ips else Q()
+    for model, extra_query in ((EntryEvent, Q()), (IPAMClaimEvent, Q(name=searched.text))):
+        rows: Any = model.objects.filter(query | extra_query).order_by("-pgh_id")
+        yield from rows.values_list("pgh_id", flat=True)[: search.MOST]
