@@ -11,3 +11,14 @@ function applyTheme() {
 
 applyTheme();
 systemIsDark.addEventListener("change", applyTheme);
+
+// Swagger UI leaves out levels of headings, and has parts outside of any landmark.
+function nameParts() {
+  document.querySelectorAll("h3.opblock-tag").forEach((tag) => tag.setAttribute("aria-level", "2"));
+  document.querySelectorAll(".swagger-ui h4").forEach((title) => title.setAttribute("aria-level", "3"));
+  document.querySelectorAll(".information-container").forEach((part) => {
+    part.setAttribute("role", "region");
+    part.setAttribute("aria-label", document.title);
+  });
+}
+new MutationObserver(nameParts).observe(document, { childList: true, subtree: true });
