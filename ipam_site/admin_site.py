@@ -55,6 +55,9 @@ MENU = [
         {
             **_list(_("Alerts"), "notifications", "pools.alert", "reference/alerts"),
             "badge": "pools.admin.alerts.count",
+            "below": [
+                _list(_("Silences"), "notifications_off", "pools.silence", "reference/alerts")
+            ],
         },
         _list(_("Events"), "list_alt", "pools.event", "reference/history-and-audit"),
     ),

@@ -186,4 +186,4 @@ class AlertAdmin(lists.ListAdmin[Alert]):
     )
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        return scheduler_context()
+        return {**scheduler_context(), "has_email": bool(settings.EMAIL_HOST)}
