@@ -36,6 +36,9 @@ _STATES: dict[str, tuple[str, StrOrPromise]] = {
     "cancelled": ("✕", gettext_lazy("cancelled")),
     "created": ("+", gettext_lazy("created")),
     "changed": ("~", gettext_lazy("changed")),
+    "gained": ("+", gettext_lazy("gained")),
+    "lost": ("−", gettext_lazy("lost")),  # noqa: RUF001  # the minus sign
+    "moved": ("→", gettext_lazy("moved")),
     "unchanged": ("=", gettext_lazy("unchanged")),
     "refused": ("✕", gettext_lazy("refused")),
     "succeeded": ("●", gettext_lazy("succeeded")),

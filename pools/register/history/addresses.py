@@ -200,9 +200,14 @@ def _create_tenure(
         pool=names.pools.get(event.pool_id, ""),
         block=str(event.cidr),
         state=event.state,
-        holder={"kind": event.holder_kind, "id": event.holder_id, "uid": event.holder_uid},
+        holder=holder_of(event),
         org=event.org,
         env=event.env,
         since=since,
         until=until,
     )
+
+
+def holder_of(event: Any) -> dict[str, str]:
+    """Return the holder of a block after an event, as {kind, id, uid}."""
+    return {"kind": event.holder_kind, "id": event.holder_id, "uid": event.holder_uid}
