@@ -16,9 +16,10 @@ systemIsDark.addEventListener("change", applyTheme);
 function nameParts() {
   document.querySelectorAll("h3.opblock-tag").forEach((tag) => tag.setAttribute("aria-level", "2"));
   document.querySelectorAll(".swagger-ui h4").forEach((title) => title.setAttribute("aria-level", "3"));
-  document.querySelectorAll(".information-container").forEach((part) => {
-    part.setAttribute("role", "region");
-    part.setAttribute("aria-label", document.title);
-  });
+  for (const [selector, name] of [[".information-container", document.title], ["section.filter", "Filter"]]) {
+    const part = document.querySelector(selector);
+    part?.setAttribute("role", "region");
+    part?.setAttribute("aria-label", name);
+  }
 }
 new MutationObserver(nameParts).observe(document, { childList: true, subtree: true });

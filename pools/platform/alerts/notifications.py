@@ -8,6 +8,7 @@ only and follows no redirect, so that a name that leads elsewhere by then ends i
 from __future__ import annotations
 
 import json
+import logging
 import smtplib
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -42,6 +43,8 @@ _ASSET = apprise.AppriseAsset(
     app_id="Cadastre", app_desc="Cadastre", app_url="", image_url_mask="", image_url_logo="",
     http_redirects=False, secure_logging=True, allow_templates=False,
 )  # fmt: skip
+# Apprise logs a URL that it cannot read, with its secrets.
+logging.getLogger("apprise").disabled = True
 
 
 def scheme(url: str) -> str:
