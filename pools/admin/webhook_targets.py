@@ -55,6 +55,7 @@ class TargetForm(row_forms.RowForm):
         label=_("From level"),
         choices=[*reversed(Level.choices)],
         initial=Level.WARNING,
+        required=False,
         widget=fields.select(),
         help_text=_("Alerts of this level and of more severe ones."),
     )
@@ -102,6 +103,9 @@ class TargetForm(row_forms.RowForm):
     enabled = forms.BooleanField(
         label=_("Enabled"), required=False, initial=True, widget=fields.tick()
     )
+
+    def clean_least_level(self) -> str:
+        return self.cleaned_data["least_level"] or Level.WARNING
 
     def values(self) -> dict[str, Any]:
         return {**self.cleaned_data, "ca": self.cleaned_data["ca"] or ""}
