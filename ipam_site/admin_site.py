@@ -144,6 +144,7 @@ MENU = [
             _list(_("Drift"), "pools.drift", "how-to/connect-a-cluster"),
             _OVERLAPS,
             _list(_("Requests"), "pools.allocationrequest", "reference/allocation"),
+            _list(_("Silences"), "pools.silence", "reference/alerts"),
             _list(_("Webhook decisions"), "claims.decision", "how-to/vm-webhooks"),
             badge="pools.admin.alerts.count",
         ),

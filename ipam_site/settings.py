@@ -363,6 +363,17 @@ if env.text("SCRIPT_NAME") or parse.urlsplit(IPAM_URL).path.strip("/"):
         "Cadastre is served at the root of a host name of its own, not below a path: unset SCRIPT_NAME, and set"
         " IPAM_URL without a path (docs/how-to/deploy.md)"
     )
+# The mail server for alerts: smtp://user:password@host:587, which begins TLS, smtps://host:465, or plain smtp+plain://host.
+_mail = parse.urlsplit(env.secret("EMAIL_URL"))
+if _mail.scheme not in {"", "smtp", "smtps", "smtp+plain"}:
+    raise exceptions.ImproperlyConfigured("EMAIL_URL must begin with smtp, smtps or smtp+plain")
+EMAIL_HOST = _mail.hostname or ""
+EMAIL_PORT = _mail.port or {"smtps": 465, "smtp": 587}.get(_mail.scheme, 25)
+EMAIL_HOST_USER = parse.unquote(_mail.username or "")
+EMAIL_HOST_PASSWORD = parse.unquote(_mail.password or "")
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.scheme == "smtp", _mail.scheme == "smtps"
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env.text("IPAM_EMAIL_FROM", "cadastre@localhost")
 # Allow receivers of webhooks on this machine, for tests and laptops.
 IPAM_ALLOW_LOOPBACK_NETBOX = env.boolean("IPAM_ALLOW_LOOPBACK_NETBOX", False)
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)

@@ -5,6 +5,7 @@ from pools.admin import (
     api_tokens,
     custom_fields,
     events,
+    silences,
     template_library,
     users,
     webhook_targets,

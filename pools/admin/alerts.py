@@ -294,7 +294,7 @@ class AlertAdmin(lists.ListAdmin[Alert]):
     )
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        context = scheduler_context()
+        context = {**scheduler_context(), "has_email": bool(settings.EMAIL_HOST)}
         if context["awaited"]:
             context["empty_text"] = gettext(
                 "Conditions have not been evaluated yet: that happens every 30 seconds."

@@ -1,9 +1,10 @@
-"""Webhooks: receivers of alerts and events. A secret is shown once, in the response that creates it."""
+"""Receivers of alerts and events: webhooks, e-mail, services of Apprise. A webhook's secret is shown once, in the response that creates it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from django import forms
 from django.contrib import admin, messages
@@ -18,7 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools.blocks import POOLS
 from pools.models import Cluster, Delivery, Pool, WebhookTarget
-from pools.models.alerts import DeliveryState
+from pools.models.alerts import DeliveryState, Level, TargetKind
 from pools.platform.admin import columns, display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -45,12 +46,26 @@ class TargetForm(row_forms.RowForm):
             placeholder="https://alerts.example.org/cadastre", **{"data-secret": ""}
         ),
         help_text=_(
-            "HTTPS only. Redirects are not followed. Loopback and link-local "
-            "addresses are not allowed. The query is stored as a secret and shown as ***."
+            "https: a signed webhook. mailto:ops@example.org: e-mail. Or a URL of Apprise: slack, workflows (Teams),"
+            " mmosts (Mattermost), pagerduty, opsgenie, discord and others; it is stored as a secret, and so is a query."
         ),
     )
     alerts = forms.BooleanField(
         label=_("Send alerts"), required=False, initial=True, widget=fields.tick()
+    )
+    least_level = forms.ChoiceField(
+        label=_("From level"),
+        choices=[*reversed(Level.choices)],
+        initial=Level.WARNING,
+        required=False,
+        widget=fields.select(),
+        help_text=_("Alerts of this level and of more severe ones."),
+    )
+    digest = forms.BooleanField(
+        label=_("Once a day"),
+        required=False,
+        widget=fields.tick(),
+        help_text=_("One message in the morning about the open alerts, instead of one for each."),
     )
     codes = forms.MultipleChoiceField(
         choices=_codes,
@@ -68,11 +83,11 @@ class TargetForm(row_forms.RowForm):
             " events. Empty: no events."
         ),
     )
-    event_clusters = fields.LinesField(
-        lambda line: CLUSTERS.parse_line(Cluster.objects.all(), line, field="event_clusters"),
-        label=_("Events of clusters"),
+    clusters = fields.LinesField(
+        lambda line: CLUSTERS.parse_line(Cluster.objects.all(), line, field="clusters"),
+        label=_("Clusters"),
         widget=fields.lines(2, placeholder="prod"),
-        help_text=_("Names, one per line. Empty: of all clusters."),
+        help_text=_("Only alerts and events of these, one per line. Empty: of all, and of none."),
     )
     event_pools = fields.LinesField(
         lambda line: POOLS.parse_line(Pool.objects.all(), line, field="event_pools"),
@@ -91,8 +106,48 @@ class TargetForm(row_forms.RowForm):
         label=_("Enabled"), required=False, initial=True, widget=fields.tick()
     )
 
+    def clean_least_level(self) -> str:
+        return self.cleaned_data["least_level"] or Level.WARNING
+
     def values(self) -> dict[str, Any]:
         return {**self.cleaned_data, "ca": self.cleaned_data["ca"] or ""}
+
+
+class OwnTargetForm(TargetForm):
+    """The part of a target that its user decides; its receiver is their e-mail address."""
+
+    name = url = alerts = event_types = event_pools = ca = None  # type: ignore[assignment]
+
+    def values(self) -> dict[str, Any]:
+        return dict(self.cleaned_data)
+
+
+def _mine(request: HttpRequest) -> HttpResponse:
+    """Show and change the target of the user who asks."""
+    user: Any = request.user
+    row = WebhookTarget.objects.filter(user=user).first()
+    form = OwnTargetForm(request.POST or None, initial=_shown_values(row) if row else {})
+    if request.method == "POST" and form.is_valid():
+        author = pages.author(request)
+        with pages.errors_at_field(form):
+            url = targets.parse_url(f"mailto:{quote(user.email, safe='@+')}")
+            values = {**form.values(), "url": url}
+            if row:
+                targets.change(row, values, author=author)
+            else:
+                targets.create(user.get_username()[:100], user=user, author=author, **values)
+            return pages.done(request, gettext("Saved."), reverse("admin:pools_alert_changelist"))
+    return pages.form_page(
+        request,
+        WebhookTarget,
+        form,
+        title=gettext("Alerts by e-mail"),
+        button=gettext("Save"),
+        back=reverse("admin:pools_alert_changelist"),
+        intro=gettext("Alerts are sent to %(address)s.") % {"address": user.email}
+        if user.email
+        else gettext("Your account has no e-mail address."),
+    )
 
 
 def state(target: WebhookTarget) -> SafeString:
@@ -174,22 +229,24 @@ def _add(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with pages.errors_at_field(form):
             target, secret = targets.create(author=pages.author(request), **form.values())
+            if target.kind is not TargetKind.WEBHOOK:
+                return pages.done(request, gettext("The receiver was added."), target)
             return _secret_page(request, target, secret)
     return pages.form_page(
         request,
         WebhookTarget,
         form,
-        title=gettext("Add a webhook"),
-        button=gettext("Add webhook and show its secret"),
+        title=gettext("Add a receiver of alerts"),
+        button=gettext("Add"),
         autocomplete="off",
     )
 
 
 def _shown_values(row: WebhookTarget) -> dict[str, Any]:
-    names = ("name", "url", "ca", "codes", "enabled", "alerts")
+    names = ("name", "url", "ca", "codes", "enabled", "alerts", "least_level", "digest")
     return {name: getattr(row, name) for name in names} | {
         "event_types": "\n".join(row.event_types),
-        "event_clusters": CLUSTERS.name_lines(Cluster.objects.all(), row.event_clusters),
+        "clusters": CLUSTERS.name_lines(Cluster.objects.all(), row.clusters),
         "event_pools": POOLS.name_lines(Pool.objects.all(), row.event_pools),
     }
 
@@ -251,6 +308,7 @@ class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
     list_display = (
         columns.link("name", _("name")),
         Column("state", _("state"), state),
+        Column("kind", _("kind"), lambda target: target.kind.label),
         columns.address("url", _("URL")),
         Column(
             "codes",
@@ -263,7 +321,10 @@ class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
     exported = ("id", "name", "url", "codes", "enabled", "created_at")
     ordering = ("name",)
     list_before_template = "cadastre/webhook_targets_intro.html"
-    list_pages = (Page("add", _add, "pools.add_webhooktarget"),)
+    list_pages = (
+        Page("add", _add, "pools.add_webhooktarget"),
+        Page("mine", _mine, "pools.view_alert"),
+    )
     row_pages = (
         Page("change", _page),
         Page("delete", _delete, "pools.delete_webhooktarget"),

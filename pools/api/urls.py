@@ -24,6 +24,7 @@ from pools.api import (
     pools,
     references,
     requests,
+    silences,
     utilization,
     webhook_targets,
 )
@@ -159,6 +160,8 @@ urlpatterns = [
         ("environments/<int:environment_id>/", environments.EnvironmentView, "environment"),
         ("alerts/", alerts.Alerts, "alerts"),
         ("alerts/<int:alert_id>/", alerts.AlertView, "alert"),
+        ("silences/", silences.Silences, "silences"),
+        ("silences/<int:silence_id>/", silences.SilenceView, "silence"),
         ("webhook-targets/", webhook_targets.WebhookTargets, "webhook-targets"),
     ),
     *endpoints(

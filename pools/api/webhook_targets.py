@@ -11,25 +11,43 @@ from rest_framework.response import Response
 
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
-from pools.models.alerts import DeliveryEvent, DeliveryState
+from pools.models.alerts import DeliveryEvent, DeliveryState, Level, TargetKind
 from pools.platform.alerts import event_feed, outbox, targets
 from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
 
 
 class WebhookTargetSerializer(Serializer):
-    """A receiver of alerts (`codes`: of these conditions; empty: of all) and of events of the log."""
+    """A receiver of alerts (`codes`: of these conditions; empty: of all) and of events of the log.
+
+    The scheme of its URL says how: https (signed), mailto, or one of Apprise such as slack.
+    """
 
     id = fields.IntegerField(read_only=True)
     name = fields.TextField(targets.parse_name)
     url = fields.TextField(
         targets.parse_url,
-        help_text="Answers have *** instead of the query, which is a secret; sent so, it stays.",
+        help_text="Answers have *** instead of the query, or of all that follows the scheme of Apprise,"
+        " which is a secret; sent so, it stays.",
     )
     ca = fields.TextField(targets.parse_ca, required=False)
     codes = fields.ListField(child=fields.TextField(targets.parse_code), required=False)
     enabled = fields.FlagField(required=False)
+    kind = fields.ChoiceField(TargetKind.values, read_only=True)
     alerts = fields.FlagField(required=False)
+    least_level = fields.ChoiceField(
+        Level.values, required=False, help_text="Alerts of this level and of more severe ones."
+    )
+    digest = fields.FlagField(
+        required=False,
+        help_text="One message a day about the open alerts, instead of one about each change.",
+    )
+    user = fields.IntegerField(
+        source="user_id",
+        read_only=True,
+        allow_null=True,
+        help_text="Whose own it is; null: shared.",
+    )
     event_types = fields.ListField(
         child=fields.TextField(event_feed.parse_type),
         min_length=0,
@@ -37,12 +55,12 @@ class WebhookTargetSerializer(Serializer):
         required=False,
         help_text="Types of events such as pool.created, first words such as pool, or *; empty: none.",
     )
-    event_clusters = fields.ListField(
+    clusters = fields.ListField(
         child=fields.ParsedField(event_feed.parse_cluster, schema={"type": "integer"}),
         min_length=0,
         max_length=event_feed.MOST_OBJECTS,
         required=False,
-        help_text="Only events of these clusters.",
+        help_text="Only alerts and events of these clusters.",
     )
     event_pools = fields.ListField(
         child=fields.ParsedField(event_feed.parse_pool, schema={"type": "integer"}),
@@ -112,7 +130,7 @@ class WebhookTargets(_TargetView, generics.ListView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Create a target; only this answer contains its secret.
+        """Create a target; only this answer contains its secret, by which webhooks are signed.
 
         No answer is stored under an Idempotency-Key, because it contains the secret.
         """

@@ -10,7 +10,7 @@ _VIEWER = [
     "view_addressspace", "view_allocationrequest", "view_block", "view_cluster",
     "view_environment", "view_event", "view_pool", "view_poolcidr", "view_reservedrange",
     "view_connection", "view_observedobject", "view_observedcidr", "view_syncrun", "view_finding", "view_drift",
-    "view_leak", "view_referencefeed", "view_alert", "view_sample",
+    "view_leak", "view_referencefeed", "view_alert", "view_silence", "view_sample",
     "view_recovery", "view_measure", "view_container",
     "view_customfield",
     "view_registerimport", "view_netboxsource",
@@ -22,6 +22,7 @@ _OPERATOR = [
     "add_container", "change_container", "delete_container",
     "add_registerimport", "change_registerimport",
     "reconcile", "change_drift", "reclaim", "report_references", "change_alert",
+    "add_silence", "delete_silence",
 ]  # fmt: skip
 _ADMINISTRATOR = [
     "force_release", "add_cluster", "change_cluster", "delete_cluster", "change_block",

@@ -15,7 +15,7 @@ from pools.models.accounts import (
     TokenUse,
     time_zones,
 )
-from pools.models.alerts import Alert, Delivery, WebhookTarget
+from pools.models.alerts import Alert, Delivery, Silence, WebhookTarget
 from pools.models.attributes import CustomField, JournalEntry
 from pools.models.audit import AuditLayout, AuditSegment
 from pools.models.blocks import Block, DNSName, FreeSpan, Window

@@ -1,9 +1,10 @@
-"""Alerts about conditions, and the webhook targets that receive them."""
+"""Alerts about conditions, silences, and the webhook targets that receive alerts."""
 
 from __future__ import annotations
 
 import uuid
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -15,7 +16,7 @@ class Level(models.TextChoices):
 
     ERROR = "error", _("error")
     WARNING = "warning", _("warning")
-    INFO = "info", _("info")  # is not sent
+    INFO = "info", _("info")  # is sent to those who ask for it
 
 
 class Alert(models.Model):
@@ -60,8 +61,46 @@ class Alert(models.Model):
         return self.ended_at is None and self.acknowledged_at is not None
 
 
+class Silence(models.Model):
+    """Alerts of a kind, of a cluster, or of both, that are acknowledged when they open, until a time."""
+
+    code = models.CharField(max_length=63, blank=True, default="")  # "": of every condition
+    # None: of every cluster, and of none.
+    cluster = models.ForeignKey(
+        "pools.Cluster", on_delete=models.CASCADE, null=True, related_name="silences"
+    )
+    until = models.DateTimeField()
+    reason = models.CharField(max_length=500)
+    made_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = _("silence")
+        verbose_name_plural = _("silences")
+        ordering = ["until", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(code="") | Q(cluster__isnull=False), name="silence_not_of_all"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.cluster or ''}".strip()
+
+
+class TargetKind(models.TextChoices):
+    """How a target receives messages."""
+
+    WEBHOOK = "webhook", _("webhook")
+    EMAIL = "email", _("e-mail")
+    SERVICE = "service", _("service")  # by Apprise
+
+
 class WebhookTarget(models.Model):
-    """A URL that receives alerts; its key is stored encrypted and signs the messages."""
+    """A receiver of alerts by its URL: a signed webhook, e-mail, or a service of Apprise.
+
+    The key that signs the messages is stored encrypted, and so is what is secret of the URL.
+    """
 
     name = models.CharField(max_length=100, unique=True)
     url = models.CharField(max_length=500)
@@ -72,14 +111,22 @@ class WebhookTarget(models.Model):
     codes = ArrayField(models.CharField(max_length=63), default=list, blank=True)  # empty: all
     enabled = models.BooleanField(default=True)
     alerts = models.BooleanField(default=True, db_default=True)  # False: receives events only
+    least_level = models.CharField(
+        max_length=7, choices=Level, default=Level.WARNING, db_default=Level.WARNING
+    )
+    # One message a day about the open alerts, instead of one about each change.
+    digest = models.BooleanField(default=False, db_default=False)
+    digest_on = models.DateField(null=True, editable=False)  # the day of the last one
+    # Whose own target it is: nothing is sent unless they may view alerts. None: shared.
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True)
 
     # Events of the log that the target receives (pools/platform/alerts/event_feed.py): types such as
-    # `pool.created`, or their first words; empty: none. Empty clusters and pools: all. Ids, which stay when
-    # their object is deleted, so that a subscription never becomes wider.
+    # `pool.created`, or their first words; empty: none. Empty clusters (also of alerts) and pools: all. Ids,
+    # which stay when their object is deleted, so that a subscription never becomes wider.
     event_types = ArrayField(
         models.CharField(max_length=63), default=list, db_default=[], blank=True
     )
-    event_clusters = ArrayField(models.BigIntegerField(), default=list, db_default=[], blank=True)
+    clusters = ArrayField(models.BigIntegerField(), default=list, db_default=[], blank=True)
     event_pools = ArrayField(models.BigIntegerField(), default=list, db_default=[], blank=True)
     # The number of the last event for which messages were written, as far as it matches.
     event_position = models.BigIntegerField(default=0, db_default=0, editable=False)
@@ -102,6 +149,14 @@ class WebhookTarget(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def kind(self) -> TargetKind:
+        """What the scheme of the URL says."""
+        scheme = self.url.partition(":")[0]
+        return {"https": TargetKind.WEBHOOK, "mailto": TargetKind.EMAIL}.get(
+            scheme, TargetKind.SERVICE
+        )
+
 
 class DeliveryState(models.TextChoices):
     """The state of a delivery."""
@@ -118,6 +173,7 @@ class DeliveryEvent(models.TextChoices):
     CHANGED = "changed", _("changed")  # the level has changed
     ENDED = "ended", _("ended")
     TEST = "test", _("test")
+    DIGEST = "digest", _("digest")
     EVENT = "event", _("event")  # an event of the log
 
 

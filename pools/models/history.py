@@ -387,7 +387,15 @@ WebhookTargetEvent = create_event_model(
     pghistory.UpdateEvent(
         "changed",
         condition=pgtrigger.AnyChange(
-            "name", "codes", "enabled", "alerts", "event_types", "event_clusters", "event_pools"
+            "name",
+            "codes",
+            "enabled",
+            "alerts",
+            "least_level",
+            "digest",
+            "event_types",
+            "clusters",
+            "event_pools",
         ),
     ),
     pghistory.UpdateEvent("url_changed", condition=pgtrigger.AnyChange("url")),
@@ -405,8 +413,10 @@ WebhookTargetEvent = create_event_model(
         "codes",
         "enabled",
         "alerts",
+        "least_level",
+        "digest",
         "event_types",
-        "event_clusters",
+        "clusters",
         "event_pools",
         "secret_made_at",
     ],

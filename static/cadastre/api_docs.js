@@ -19,3 +19,14 @@ addEventListener("input", ({ target }) => {
   const [scheme] = target.closest?.(".auth-container") ? target.value.match(/^\s*(bearer|token)\s+/i) ?? [] : [];
   if (scheme) setValue.call(target, target.value.slice(scheme.length));
 }, true);
+// Swagger UI leaves out levels of headings, and has parts outside of any landmark.
+function nameParts() {
+  document.querySelectorAll("h3.opblock-tag").forEach((tag) => tag.setAttribute("aria-level", "2"));
+  document.querySelectorAll(".swagger-ui h4").forEach((title) => title.setAttribute("aria-level", "3"));
+  for (const [selector, name] of [[".information-container", document.title], ["section.filter", "Filter"]]) {
+    const part = document.querySelector(selector);
+    part?.setAttribute("role", "region");
+    part?.setAttribute("aria-label", name);
+  }
+}
+new MutationObserver(nameParts).observe(document, { childList: true, subtree: true });

@@ -30,6 +30,11 @@ function focusAnswer() {
   ANSWERS.map((answer) => document.querySelector(`#content ${answer}`)).find(Boolean)?.focus();
 }
 
+// The icon of Django's choice of several has a name, which needs a role.
+window.addEventListener("load", () => setTimeout(() => {
+  document.querySelectorAll(".search-label-icon").forEach((icon) => icon.setAttribute("role", "img"));
+}));
+
 // A page is hidden until Alpine has started: it is shown where that fails, too, without the drawer of filters.
 window.addEventListener("load", () => {
   if (!document.documentElement.hasAttribute("x-cloak")) return;

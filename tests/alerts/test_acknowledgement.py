@@ -10,9 +10,10 @@ from django.urls import reverse
 
 from pools.core import errors
 from pools.models import Alert, Delivery, Pool
+from pools.models.alerts import DeliveryEvent
 from pools.models.fields import Now
 from pools.platform import database
-from pools.platform.alerts import open_alerts, targets
+from pools.platform.alerts import open_alerts, outbox, targets
 from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.metrics import scrapes
@@ -75,6 +76,7 @@ def test_a_more_severe_level_ends_it_and_is_sent(pool: Pool, alert: Alert) -> No
 
 def test_it_ends_with_the_alert(blocks: list[Any], alert: Alert) -> None:
     targets.create("ops", "https://hooks.example.org/", author=factories.BY)
+    outbox.write([(DeliveryEvent.OPENED, alert)], database.now())
     acknowledge(alert)
     for block in blocks:
         factories.give_back(block)

@@ -91,7 +91,7 @@ def test_each_event_arrives_signed_as_a_message_with_its_number(receiver: Receiv
 def test_a_target_receives_only_its_types_clusters_and_pools(receiver: Receiver) -> None:
     mine, other = factories.pool("10.0.0.0/24"), factories.pool("10.1.0.0/24")
     of_type = subscriber(receiver, "pool.changed", "released", name="type")
-    of_cluster = subscriber(receiver, "*", name="cluster", event_clusters=[mine.cluster_id])
+    of_cluster = subscriber(receiver, "*", name="cluster", clusters=[mine.cluster_id])
     of_pool = subscriber(receiver, "*", name="pool", event_pools=[other.pk])
     since = of_pool.event_position
     for pool in (mine, other):
@@ -116,7 +116,7 @@ def test_a_deleted_cluster_does_not_widen_a_subscription(receiver: Receiver) -> 
     from pools.register import clusters
 
     cluster = factories.cluster()
-    target = subscriber(receiver, "*", event_clusters=[cluster.pk])
+    target = subscriber(receiver, "*", clusters=[cluster.pk])
     clusters.remove(cluster, author=factories.BY)
     factories.pool("10.1.0.0/24")
     send(target)
@@ -250,8 +250,8 @@ def test_every_type_of_the_log_can_be_subscribed_to() -> None:
         ({"event_types": ["colour"]}, "invalid_choice"),
         ({"event_types": ["pool.x y"]}, "invalid_choice"),
         ({"event_types": "pool"}, "wrong_type"),
-        ({"event_clusters": [0]}, "wrong_type"),
-        ({"event_clusters": [99999]}, "unknown_cluster"),
+        ({"clusters": [0]}, "wrong_type"),
+        ({"clusters": [99999]}, "unknown_cluster"),
         ({"event_pools": ["1"]}, "wrong_type"),
         ({"event_position": 1}, "read_only_field"),
     ],

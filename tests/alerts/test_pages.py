@@ -172,7 +172,7 @@ def test_events_are_limited_by_names_and_a_deleted_pool_stays() -> None:
         "name": "ops",
         "url": "https://example.org/hook",
         "event_types": "block",
-        "event_clusters": f"{pool.cluster.name}\n",
+        "clusters": f"{pool.cluster.name}\n",
         "event_pools": f" {pool} \n{pool}",
     }
     refused = client.post(reverse(ADD), values | {"event_pools": f"{pool}\nprod/nothing"})
@@ -181,11 +181,11 @@ def test_events_are_limited_by_names_and_a_deleted_pool_stays() -> None:
     ]
     client.post(reverse(ADD), values)
     row = WebhookTarget.objects.get()
-    assert (row.event_clusters, row.event_pools) == ([pool.cluster_id], [pool.pk])
+    assert (row.clusters, row.event_pools) == ([pool.cluster_id], [pool.pk])
     row.event_pools = [pool.pk, 8_000_001]
     row.save()
     initial = client.get(page(row)).context["form"].initial
-    assert initial["event_clusters"] == pool.cluster.name
+    assert initial["clusters"] == pool.cluster.name
     assert initial["event_pools"] == f"{pool}\n8000001"
     client.post(page(row), values | {"event_pools": initial["event_pools"]})
     row.refresh_from_db()

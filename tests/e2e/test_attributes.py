@@ -78,7 +78,7 @@ def test_a_webhook_subscribes_to_events_of_a_cluster(visit: Visit) -> None:
     target = WebhookTarget.objects.get()
     assert (target.alerts, target.codes) == (False, [])
     assert target.event_types == ["block.released", "pool"]
-    assert target.event_clusters == [Cluster.objects.get(name=demo.FRANKFURT).pk]
+    assert target.clusters == [Cluster.objects.get(name=demo.FRANKFURT).pk]
 
 
 @pytest.mark.parametrize("visit", [390], indirect=True)

@@ -1,7 +1,8 @@
 """Every page that the product links to, opened in a browser as each role: nothing complains.
 
 The crawl starts at the overview and follows each link of each page. Of each URL pattern some pages are
-opened, by turns on a light and a dark screen, and for the administrator one with each name in the query.
+opened, by turns on a light and a dark screen, and for the administrator one with each name in the query. Three
+crawls look closer at one page of each pattern: at its widths, at what it is without JavaScript, and with axe.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.urls import resolve
@@ -21,6 +23,8 @@ from pools.register.demo import demo
 from tests.e2e import fleet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.e2e.strict import Watched
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,6 +38,19 @@ ROLES = ("administrator", "operator", "viewer", "vm-owner", "")  # "": nobody is
 # Of an empty register operators and viewers see what the administrator sees.
 EMPTY_FOR = ("administrator", "vm-owner", "")
 OF_A_PATTERN = {"administrator": 2, "vm-owner": 2}  # pages opened; of other roles one
+WIDTHS = (1440, 720, 390)  # 720: 1440 at 200 %
+_SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
+# Pairs of links, buttons and fields that cover each other.
+_OVERLAPS = """() => {
+    const lines = [...document.querySelectorAll('#content :is(a[href], button, input, select, textarea)')]
+        .filter(e => e.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !e.closest('[class*=sticky]'))
+        .flatMap(e => [...e.getClientRects()].filter(box => box.width > 1 && box.height > 1).map(box => [e, box]));
+    return lines.flatMap(([a, at], i) => lines.slice(i + 1)
+        .filter(([b, box]) => !a.contains(b) && !b.contains(a)
+            && Math.min(at.right, box.right) - Math.max(at.left, box.left) > 3
+            && Math.min(at.bottom, box.bottom) - Math.max(at.top, box.top) > 3)
+        .map(([b]) => `${a.outerHTML.slice(0, 120)} covers ${b.outerHTML.slice(0, 120)}`));
+}"""
 _LINKS = """() => [...document.querySelectorAll('a[href]')]
     .map(link => [new URL(link.getAttribute('href'), document.baseURI).href, link.hasAttribute('download')])"""
 
@@ -63,12 +80,65 @@ def test_nothing_complains(browser: Watched, live_server: Any, register: tuple[s
     assert broken == []
 
 
+@pytest.fixture
+def demo_fleet() -> None:
+    user = get_user_model().objects.create_superuser("administrator", password=PASSWORD)
+    user.groups.set([Group.objects.get(name="administrator")])
+    demo.load()
+    fleet.observed()
+    fleet.operated()
+
+
+@pytest.mark.parametrize("kind", ["widths", "no script", "axe"])
+@pytest.mark.usefixtures("demo_fleet")
+def test_each_page_is_for_everybody(browser: Watched, live_server: Any, kind: str) -> None:
+    """No page scrolls sideways or covers its own controls; each shows its content without JavaScript; axe finds nothing."""
+    examine = {"widths": _widths, "no script": _content, "axe": _barriers}[kind]
+    crawl = CloseLook(browser, live_server.url, examine, scripts=kind != "no script")
+    crawl.run()
+    assert crawl.opened.total() > 80
+    assert not crawl.complaints, "\n".join(crawl.complaints)
+
+
+def _widths(page: Any) -> list[str]:
+    complaints = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        complaints += [f"scrolls sideways at {width}"] if page.evaluate(_SIDEWAYS) else []
+        complaints += [f"{width}: {text}" for text in page.evaluate(_OVERLAPS)[:3]]
+    return complaints
+
+
+def _content(page: Any) -> list[str]:
+    content = page.locator("#content, body:not(:has(#content))")
+    is_shown = content.is_visible() and len(content.inner_text()) > 20
+    return _widths(page) + ([] if is_shown else ["shows nothing without JavaScript"])
+
+
+def _barriers(page: Any) -> list[str]:
+    complaints = []
+    page.wait_for_load_state("networkidle")  # the API documentation is drawn late
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        # All else is the same in both schemes.
+        rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}
+        response = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response
+        complaints += [
+            f"{scheme} {rule['id']} ({rule['impact']}): {rule['nodes'][0]['html'][:150]}"
+            for rule in response["violations"]
+            if rule["impact"] != "minor"
+        ]
+    return complaints
+
+
 class Crawl:
     """One role's way through all pages that it is led to."""
 
-    def __init__(self, browser: Watched, url: str, role: str) -> None:
+    def __init__(self, browser: Watched, url: str, role: str, *, scripts: bool = True) -> None:
         self.browser, self.url, self.role = browser, url, role
-        self.context = browser.new_context(viewport={"width": 1440, "height": 900})
+        self.context = browser.new_context(
+            viewport={"width": 1440, "height": 900}, java_script_enabled=scripts
+        )
         self.page = self.context.new_page()
         self.opened: Counter[str] = Counter()
         self.asked: set[tuple[str, str]] = set()  # names in the query, by pattern
@@ -133,3 +203,27 @@ class Crawl:
             for href, is_download in self.page.evaluate(_LINKS)
             if (parts := urlsplit(href)).netloc == urlsplit(self.url).netloc
         ]
+
+
+class CloseLook(Crawl):
+    """An administrator's way through one page of each pattern, each of which is examined."""
+
+    def __init__(
+        self, browser: Watched, url: str, examine: Callable[[Any], list[str]], *, scripts: bool
+    ) -> None:
+        super().__init__(browser, url, "administrator", scripts=scripts)
+        self._examine = examine
+
+    def _is_wanted(self, path: str) -> bool:
+        pattern = resolve(urlsplit(path).path).route
+        self.opened[pattern] += 1
+        return self.opened[pattern] == 1
+
+    def _open(self, path: str, is_file: bool, *, dark: bool) -> list[tuple[str, bool]]:
+        if is_file:
+            return []
+        links = super()._open(path, is_file, dark=dark)
+        if links:  # a page, and no file
+            self.complaints += [f"{path}: {text}" for text in self._examine(self.page)]
+            self.page.set_viewport_size({"width": 1440, "height": 900})
+        return links

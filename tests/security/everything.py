@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group, User
@@ -24,9 +25,11 @@ from pools.models import (
     Leak,
     ObservedObject,
     SavedFilter,
+    Silence,
     SyncRun,
 )
 from pools.models.fields import Now
+from pools.platform import database
 from pools.platform.alerts import outbox, targets
 from pools.register import environments, journal
 from pools.register.imports import drafts as register_drafts
@@ -202,14 +205,24 @@ def _alerts(world: Everything) -> None:
     )
     target, _secret = targets.create("ops", "https://example.org/", author=factories.BY)
     delivery = outbox.write_test(target).pk
+    silence = Silence.objects.create(
+        code="x",
+        until=database.now() + timedelta(days=1),
+        reason="r",
+        made_by="ann",
+        created_at=Now(),
+    )
     world.values |= {
+        "silence_id": silence.pk,
         "runbook": "IpamClusterStale",
         "chapter": "concepts",
         "alert_id": alert.pk,
         "target_id": target.pk,
         "delivery_id": delivery,
     }
-    world.rows |= {"pools.alert": alert.pk, "pools.webhooktarget": target.pk}
+    world.rows |= {
+        "pools.alert": alert.pk, "pools.webhooktarget": target.pk, "pools.silence": silence.pk,
+    }  # fmt: skip
 
 
 def _networks(world: Everything) -> None:

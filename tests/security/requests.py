@@ -120,6 +120,9 @@ API: dict[str, Case] = {
     ),
     "PATCH /clusters/{cluster}/network-settings/": case({"annotation": "addresses"}),
     "PATCH /alerts/{alert_id}/": case({"acknowledged": True, "acknowledged_reason": "known"}),
+    "POST /silences/": case(
+        {"code": "cluster_stale", "until": "2099-01-01T00:00:00Z", "reason": "known"}
+    ),
     "POST /webhook-targets/": case({"name": "n", "url": "https://example.org/"}),
     "PATCH /webhook-targets/{target_id}/": case({"enabled": False}),
     "DELETE /clusters/{cluster}/ (force)": case(query="?force=true&reason=gone", cluster="empty"),

@@ -103,7 +103,7 @@ def _write_page(target_id: int, upto: int) -> int | None:
 
 def _matching(target: WebhookTarget, page: list[Event]) -> list[Event]:
     """Return the events of a page that a target subscribes to, with the names that their messages have."""
-    clusters = _clusters_of(page) if target.event_clusters else {}
+    clusters = _clusters_of(page) if target.clusters else {}
     events = [event for event in page if _matches(target, event, clusters)]
     representation.load(events)
     return events
@@ -115,7 +115,7 @@ def _matches(target: WebhookTarget, event: Event, clusters: dict[int, int | None
         return False
     if target.event_pools and event.pool_id not in target.event_pools:
         return False
-    return not target.event_clusters or clusters[event.pk] in target.event_clusters
+    return not target.clusters or clusters[event.pk] in target.clusters
 
 
 def _clusters_of(page: list[Event]) -> dict[int, int | None]:

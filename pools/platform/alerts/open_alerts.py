@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,10 +13,11 @@ from django.conf import settings
 from django.db.models import Case, Q, QuerySet, Value, When
 
 from pools.core import errors
-from pools.models import Alert
+from pools.models import Alert, Pool
 from pools.models.alerts import Level
 from pools.platform import database
 from pools.platform.conditions import registry
+from pools.platform.conditions.registry import Key
 from pools.platform.rest import fields
 from pools.platform.rest.serializers import Representation
 
@@ -97,6 +99,23 @@ def alerts_about(path: str) -> QuerySet[Alert]:
     )
 
 
+_OBJECT = re.compile(r"(cluster|pool)/([0-9]+)")
+
+
+def clusters_of(alerts: Iterable[Alert]) -> dict[Key, int | None]:
+    """Return the id of the cluster that each alert is about, by its subject or its cause; None of other alerts."""
+    objects = {
+        (alert.code, alert.subject): _OBJECT.match(alert.subject) or _OBJECT.match(alert.cause)
+        for alert in alerts
+    }
+    pools = [match[2] for match in objects.values() if match and match[1] == "pool"]
+    cluster_of = dict(Pool.objects.filter(pk__in=pools).values_list("pk", "cluster_id"))
+    return {
+        key: match and (int(match[2]) if match[1] == "cluster" else cluster_of.get(int(match[2])))
+        for key, match in objects.items()
+    }
+
+
 # It ends with the alert, at its time, or when the alert becomes more severe; `conditions.evaluation` ends it.
 ACKNOWLEDGED = Q(ended_at=None, acknowledged_at__isnull=False)  # Alert.is_acknowledged
 # The values of an alert that nobody acknowledged.
@@ -129,10 +148,12 @@ def withdraw_acknowledgement(alert: Alert) -> None:
     _update_open(alert, **NOT_ACKNOWLEDGED)
 
 
-def end_expired_acknowledgements(now: datetime) -> int:
-    """End the acknowledgements of open alerts whose time has come; return their number."""
-    expired: QuerySet[Alert] = Alert.objects.filter(ended_at=None, acknowledged_until__lte=now)
-    return expired.update(**NOT_ACKNOWLEDGED)
+def end_expired_acknowledgements(now: datetime) -> set[int]:
+    """End the acknowledgements of open alerts whose time has come; return their ids."""
+    rows: QuerySet[Alert] = Alert.objects.filter(ended_at=None, acknowledged_until__lte=now)
+    expired = set(rows.values_list("pk", flat=True))
+    rows.update(**NOT_ACKNOWLEDGED)
+    return expired
 
 
 def _update_open(alert: Alert, **values: object) -> None:

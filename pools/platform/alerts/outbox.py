@@ -10,7 +10,7 @@ import json
 import random
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email import utils
@@ -18,14 +18,17 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Min, Q
+from django.db.models import F, Min, Q, QuerySet
+from django.utils import timezone
 
 from pools.core import block_fields, errors
 from pools.models import Alert, Delivery, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.models.fields import Clock, Now
 from pools.platform import database, events, leases
+from pools.platform.alerts import open_alerts
 from pools.platform.alerts.open_alerts import AlertSerializer, link
+from pools.platform.conditions.registry import Key
 from pools.platform.history import representation
 from pools.platform.leases import Lease
 
@@ -80,36 +83,94 @@ def parse_retry_after(text: str, now: datetime) -> float:
     return min(max(seconds.total_seconds(), 0), LONGEST_PAUSE)
 
 
+DIGEST_HOUR = 7  # of the site's time zone
+MOST_OF_DIGEST = 100  # alerts, the most severe first
 TRIES = 16  # about eight hours
 OFF_AFTER = 48  # about a day and a half
 _FIRST = 5  # seconds between the first tries; the pause doubles each time, up to LONGEST_PAUSE
 
 
 def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
-    """Write a message for each alert and each target that selects its code; return their number.
+    """Write a message for each alert and each target that selects it; return their number.
 
-    Not sent are alerts of the level info, and a change of the level of an alert that is acknowledged.
+    Not sent are the opening and the level of an alert that is acknowledged, and the opening of one that was sent.
 
     Call it in the transaction of the alerts.
     """
+    changes = [
+        (event, alert)
+        for event, alert in changes
+        if event is DeliveryEvent.ENDED or not alert.is_acknowledged
+    ]
     if not changes:
         return 0
+    alerts = [alert for _event, alert in changes]
+    clusters = open_alerts.clusters_of(alerts)
+    sent = Delivery.objects.filter(alert__in=[alert.pk for alert in alerts])
+    known = set(sent.values_list("target_id", "alert_id"))
     rows = [
         _delivery(target, event, alert, now)
-        for target in WebhookTarget.objects.filter(enabled=True, alerts=True)
+        for target in _alert_targets().filter(digest=False)
+        if _may_receive(target)
         for event, alert in changes
-        if alert.level != Level.INFO
-        and not (event is DeliveryEvent.CHANGED and alert.is_acknowledged)
-        and (not target.codes or alert.code in target.codes)
+        if _is_news(event, alert, knows=(target.pk, alert.pk) in known)
+        and ((target.pk, alert.pk) in known or _selects(target, alert, clusters))
     ]
     Delivery.objects.bulk_create(rows, batch_size=1000)
     return len(rows)
 
 
+def _is_news(event: DeliveryEvent, alert: Alert, *, knows: bool) -> bool:
+    """Return False for the opening of an alert that a target knows, and for the end of one that was silenced for it."""
+    if event is DeliveryEvent.OPENED:
+        return not knows
+    return knows or event is DeliveryEvent.CHANGED or alert.acknowledged_at is None
+
+
+def write_digests(now: datetime) -> int:
+    """Write the message of today, from `DIGEST_HOUR` on, for each target that wants one a day; return their number.
+
+    A target for which no alert is open gets none. Call it where nobody else does so at the same time.
+    """
+    local = timezone.localtime(now)
+    targets = _alert_targets().filter(digest=True).exclude(digest_on=local.date())
+    if local.hour < DIGEST_HOUR or not targets.exists():
+        return 0
+    alerts = list(open_alerts.open_alerts().filter(acknowledged_at=None)[: open_alerts.MOST])
+    clusters = open_alerts.clusters_of(alerts)
+    rows = []
+    for target in targets:
+        selected = [alert for alert in alerts if _selects(target, alert, clusters)]
+        if selected and _may_receive(target):
+            data = {"alerts": [AlertSerializer(alert).data for alert in selected[:MOST_OF_DIGEST]]}
+            rows.append(_about_alerts(target, DeliveryEvent.DIGEST, None, data, now))
+    targets.update(digest_on=local.date())
+    Delivery.objects.bulk_create(rows)
+    return len(rows)
+
+
+def _alert_targets() -> QuerySet[WebhookTarget]:
+    return WebhookTarget.objects.filter(enabled=True, alerts=True).select_related("user")
+
+
+def _may_receive(target: WebhookTarget) -> bool:
+    """Return False for the target of a user who may not view alerts (any more)."""
+    return target.user is None or target.user.has_perm("pools.view_alert")
+
+
+def _selects(target: WebhookTarget, alert: Alert, clusters: Mapping[Key, int | None]) -> bool:
+    levels = list(Level)
+    return (
+        levels.index(Level(alert.level)) <= levels.index(Level(target.least_level))
+        and (not target.codes or alert.code in target.codes)
+        and (not target.clusters or clusters[alert.code, alert.subject] in target.clusters)
+    )
+
+
 def write_test(target: WebhookTarget) -> Delivery:
     """Write a test message. Raises Conflict if the target is disabled."""
     _require_enabled(target)
-    row = _delivery(target, DeliveryEvent.TEST, None, database.now())
+    row = _about_alerts(target, DeliveryEvent.TEST, None, {"alert": None}, database.now())
     row.save(force_insert=True)
     WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None)
     return row
@@ -130,18 +191,25 @@ def event_message(target: WebhookTarget, event: Any, now: datetime) -> Delivery:
     return row
 
 
-def _delivery(
-    target: WebhookTarget, event: DeliveryEvent, alert: Alert | None, now: datetime
-) -> Delivery:
+def _delivery(target: WebhookTarget, event: DeliveryEvent, alert: Alert, now: datetime) -> Delivery:
     """Return a message; its `data` is the alert as in the API, with its link."""
+    return _about_alerts(target, event, alert, {"alert": AlertSerializer(alert).data}, now)
+
+
+def _about_alerts(
+    target: WebhookTarget,
+    event: DeliveryEvent,
+    alert: Alert | None,
+    data: dict[str, Any],
+    now: datetime,
+) -> Delivery:
     attributes = {
         "type": f"cadastre.alert.{event}",
         "subject": f"{alert.code}/{alert.subject}" if alert else str(event),
         "time": block_fields.format_time(now),
     }
-    data = {"event": str(event), "alert": AlertSerializer(alert).data if alert else None}
-    url = (alert.url or "/admin/pools/alert/") if alert else "/admin/"
-    row = _message(target, event, attributes, data, url, now)
+    url = (alert.url if alert else "") or "/admin/pools/alert/"
+    row = _message(target, event, attributes, {"event": str(event)} | data, url, now)
     row.alert = alert
     return row
 

@@ -14,8 +14,9 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from pools.models import Delivery, WebhookTarget
+from pools.models.alerts import TargetKind
 from pools.platform import database
-from pools.platform.alerts import event_feed, outbox, targets
+from pools.platform.alerts import event_feed, notifications, outbox, targets
 from pools.platform.alerts.outbox import Answer
 from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.credentials import Access
@@ -54,7 +55,7 @@ def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> i
 def send(delivery: Delivery) -> Answer:
     """Try to send a message outside a transaction."""
     try:
-        answer = _post(delivery.target, delivery.body.encode(), str(delivery.uid))
+        answer = _deliver(delivery)
     except Exception:
         # A delivery that takes too long is not tried again at once.
         outbox.record_failure(delivery, _BROKEN_OFF)
@@ -64,6 +65,20 @@ def send(delivery: Delivery) -> Answer:
     else:
         outbox.record_failure(delivery, answer)
     return answer
+
+
+def _deliver(delivery: Delivery) -> Answer:
+    """Send a message in the way of its target's kind."""
+    target = delivery.target
+    if target.kind is TargetKind.EMAIL:
+        return notifications.send_email(delivery)
+    if target.kind is TargetKind.SERVICE:
+        try:
+            url = targets.secrets_of(target)[1]
+        except faults.ClusterFault as fault:
+            return Answer(None, f"{fault.code}: {fault.message}")
+        return notifications.send_to_service(delivery, url)
+    return _post(target, delivery.body.encode(), str(delivery.uid))
 
 
 def _post(target: WebhookTarget, body: bytes, uid: str) -> Answer:

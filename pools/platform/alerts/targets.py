@@ -15,7 +15,7 @@ from pools.models import Delivery, WebhookTarget
 from pools.models.alerts import DeliveryState
 from pools.models.fields import Now
 from pools.platform import database, events
-from pools.platform.alerts import outbox
+from pools.platform.alerts import notifications, outbox
 from pools.platform.conditions import registry
 from pools.platform.history import event_numbers
 from pools.platform.outbound import secrets, webhook_post
@@ -24,10 +24,11 @@ from pools.platform.rest import parsing
 LONGEST_NAME = 100
 MOST = 100  # targets
 # What is stored and shown instead of the query of a URL: with some receivers the query is the secret.
-HIDDEN_QUERY = "?***"
+_HIDDEN = "***"
+HIDDEN_QUERY = f"?{_HIDDEN}"
 _QUERY = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})+")
 _LONGEST_QUERY = 1500
-_SETS = ("codes", "event_types", "event_clusters", "event_pools")
+_SETS = ("codes", "event_types", "clusters", "event_pools")
 _PREFIX = "cadwh_"  # lets secret scanners recognize a secret that was committed to a repository
 
 
@@ -37,9 +38,19 @@ def parse_name(value: object, field: str = "name") -> str:
 
 
 def parse_url(value: object, field: str = "url") -> str:
-    """Parse the URL of a target, with its query. Raises InvalidInput wrong_type, url_not_allowed, too_long."""
+    """Parse the URL of a target, with its query. Raises InvalidInput wrong_type, url_not_allowed, too_long.
+
+    `https` is a webhook, `mailto` e-mail; others are those of Apprise.
+    """
     if not isinstance(value, str):
         raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected", value)
+    scheme = notifications.scheme(value)
+    if scheme == notifications.EMAIL:
+        return notifications.parse_email_url(value.strip(), field)
+    if scheme in notifications.SERVICES:
+        # The URL as it is shown keeps the stored one.
+        is_shown = value.strip() == _hidden_service(scheme)
+        return value.strip() if is_shown else notifications.parse_service_url(value.strip(), field)
     address, mark, query = value.strip().partition("?")
     address = webhook_post.parse_url(address, field=field)
     if not mark:
@@ -80,11 +91,11 @@ def create(
     codes: Iterable[str] = (),
     ca: str = "",
     enabled: bool = True,
-    **events_of_target: Any,
+    **selection: Any,
 ) -> tuple[WebhookTarget, str]:
     """Create a target; return it and its secret, which is not shown again. Raises AlreadyExists, Conflict.
 
-    `events_of_target` are `alerts` and the fields of its subscription to events.
+    `selection` are `alerts`, what of them the target selects, and the fields of its subscription to events.
     """
     with events.recorded_by(author):
         if WebhookTarget.objects.count() >= MOST:
@@ -98,7 +109,7 @@ def create(
             created_at=now,
             secret_made_at=now,
             event_position=event_numbers.newest_number(),
-            **events_of_target,
+            **selection,
         )
         query = _set_url(target, url) or ""
         _save(target)
@@ -114,7 +125,7 @@ def change(
     author: events.Author,
     version: database.Version = None,
 ) -> WebhookTarget:
-    """Change name, url, ca, codes, enabled, alerts or the events. Raises VersionMismatch, AlreadyExists.
+    """Change name, url, ca, codes, enabled, alerts, what it selects or the events. Raises VersionMismatch, AlreadyExists.
 
     A target that gets its first events begins with the next one; any other goes on where it is.
     """
@@ -145,14 +156,23 @@ def _set_url(target: WebhookTarget, url: str) -> str | None:
 
     Raises InvalidInput url_not_allowed.
     """
-    if url == target.url and url.endswith(HIDDEN_QUERY):
+    if url == target.url and url.endswith(_HIDDEN):
         return None
-    address, mark, query = url.partition("?")
-    if mark + query == HIDDEN_QUERY:
-        message = "the query of this URL is not stored: the whole URL is expected"
+    if url.endswith(("://" + _HIDDEN, HIDDEN_QUERY)):
+        message = "the secret part of this URL is not stored: the whole URL is expected"
         raise errors.InvalidInput.for_field("url", "url_not_allowed", message)
+    scheme = notifications.scheme(url)
+    if scheme in notifications.SERVICES:
+        target.url = _hidden_service(scheme)
+        return url
+    address, mark, query = url.partition("?")
     target.url = address + (HIDDEN_QUERY if mark else "")
     return query
+
+
+def _hidden_service(scheme: str) -> str:
+    """Return what is stored and shown instead of the URL of a service, all of which is a secret."""
+    return f"{scheme}://{_HIDDEN}"
 
 
 def delete(target: WebhookTarget, *, author: events.Author) -> None:
@@ -176,7 +196,7 @@ def _generate() -> str:
 
 
 def _seal(target: WebhookTarget, secret: str, query: str) -> None:
-    """Store the secret and the query of the URL, as two lines of one sealed text."""
+    """Store the secret and the query of the URL, or the URL of a service, as two lines of one sealed text."""
     text = f"{secret}\n{query}" if query else secret
     target.sealed = secrets.key_ring().seal(text.encode(), owner=owner(target.pk))
     rows = WebhookTarget.objects.filter(pk=target.pk)
@@ -185,7 +205,7 @@ def _seal(target: WebhookTarget, secret: str, query: str) -> None:
 
 
 def secrets_of(target: WebhookTarget) -> tuple[str, str]:
-    """Return the secret of a target and the query of its URL, or "". Raises SecretUnreadable."""
+    """Return the secret of a target and the query of its URL, or "", or the URL of a service. Raises SecretUnreadable."""
     text = secrets.key_ring().open(target.sealed, owner=owner(target.pk)).decode()
     secret, _, query = text.partition("\n")
     return secret, query
@@ -226,7 +246,8 @@ def _locked(target: WebhookTarget) -> WebhookTarget:
 def _save(target: WebhookTarget) -> None:
     for name in _SETS:
         setattr(target, name, sorted({*getattr(target, name)}))
-    target.host = urlsplit(target.url).netloc.rpartition("@")[2]
+    parts = urlsplit(target.url)
+    target.host = parts.netloc.rpartition("@")[2] if parts.scheme == "https" else target.url
     try:
         with transaction.atomic():
             target.save()

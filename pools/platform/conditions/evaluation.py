@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from pools.models import Alert, Delivery
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.platform import advisory_locks, database
-from pools.platform.alerts import open_alerts, outbox
+from pools.platform.alerts import open_alerts, outbox, silences
 from pools.platform.conditions import registry
 from pools.platform.conditions.registry import ActiveCondition, Key
 
@@ -49,7 +49,7 @@ def evaluate(found: Mapping[str, Sequence[ActiveCondition]] | None = None) -> Ou
         if not _lock(wait=found is not None):
             return Outcome(skipped=True)
         now = database.now()
-        open_alerts.end_expired_acknowledgements(now)
+        expired = open_alerts.end_expired_acknowledgements(now)
         alerts_by_key = {
             (alert.code, alert.subject): alert for alert in Alert.objects.filter(ended_at=None)
         }
@@ -69,6 +69,7 @@ def evaluate(found: Mapping[str, Sequence[ActiveCondition]] | None = None) -> Ou
             if code in evaluated_codes or code not in codes:
                 alert.ended_at = now
                 outcome.ended.append(alert)
+        silences.apply(outcome.opened, now)
         Alert.objects.bulk_create(outcome.opened)
         Alert.objects.filter(pk__in=seen_ids).update(seen_at=now)
         ended = [alert.pk for alert in outcome.ended]
@@ -76,11 +77,18 @@ def evaluate(found: Mapping[str, Sequence[ActiveCondition]] | None = None) -> Ou
         outcome.deliveries = outbox.write(
             [
                 *((DeliveryEvent.OPENED, alert) for alert in outcome.opened),
+                # Whoever was not told of them while they were silenced is told now.
+                *(
+                    (DeliveryEvent.OPENED, alert)
+                    for alert in alerts_by_key.values()
+                    if alert.pk in expired and alert.is_open
+                ),
                 *((DeliveryEvent.CHANGED, alert) for alert in outcome.changed),
                 *((DeliveryEvent.ENDED, alert) for alert in outcome.ended),
             ],
             now,
         )
+        outcome.deliveries += outbox.write_digests(now)
     return outcome
 
 
