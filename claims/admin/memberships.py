@@ -111,7 +111,7 @@ _NAMESPACES = related.RelatedRows(
 access.OWNERSHIPS.append(
     access.Ownership(
         group=memberships.OWNERS,
-        offered=related.offer("namespaces", "claims.add_membership", _NAMESPACES),
+        offered=related.offer("namespaces-of-clusters", "claims.add_membership", _NAMESPACES),
         permissions=tuple(f"claims.{verb}_membership" for verb in ("add", "change", "delete")),
         related="memberships__cluster",
         names=_names,

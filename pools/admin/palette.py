@@ -22,6 +22,10 @@ from pools.platform.admin import display, menu
 _OBJECTS = 5  # of each list
 _LONGEST = 120  # characters of a description
 _ICON = "data_object"
+_POOL_ICON = "stacks"
+_FIND_ICON = "search"
+_HISTORY_ICON = "history"
+_ACTION_ICON = "upload_file"
 
 
 def results(request: HttpRequest, text: str) -> list[SearchResult]:
@@ -38,7 +42,7 @@ def results(request: HttpRequest, text: str) -> list[SearchResult]:
         found += _objects(request, text)
         title = gettext("Find %(text)s") % {"text": text}
         url = reverse("admin:find", query={"q": text})
-        found.append(SearchResult(title, gettext("all results"), url, "search"))
+        found.append(SearchResult(title, gettext("all results"), url, _FIND_ICON))
     return found
 
 
@@ -72,7 +76,7 @@ def _allocate(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     for pool in search.best_first(pools, text)[:_OBJECTS]:
         title = gettext("Allocate from %(pool)s") % {"pool": pool.name}
         url = reverse("admin:pools_pool_allocate", args=[pool.pk])
-        yield SearchResult(title, pool.cluster.name, url, "stacks")
+        yield SearchResult(title, pool.cluster.name, url, _POOL_ICON)
 
 
 def _history(request: HttpRequest, text: str) -> Iterator[SearchResult]:
@@ -80,7 +84,7 @@ def _history(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     query = {"q": name, **({"at": time} if time else {})}
     if url := find.history_url(request, **query):
         title = gettext("Who held %(text)s?") % {"text": text}
-        yield SearchResult(title, gettext("history"), url, "history")
+        yield SearchResult(title, gettext("history"), url, _HISTORY_ICON)
 
 
 def _migrate(request: HttpRequest, text: str) -> Iterator[SearchResult]:
@@ -90,7 +94,7 @@ def _migrate(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     for cidr in PoolCIDR.objects.filter(cidr=str(network)).select_related("pool__cluster"):
         url = reverse("admin:pools_pool_migrations", args=[cidr.pool_id], query={"cidr": cidr.cidr})
         title = gettext("Migrate %(cidr)s") % {"cidr": cidr.cidr}
-        yield SearchResult(title, str(cidr.pool), url, "stacks")
+        yield SearchResult(title, str(cidr.pool), url, _POOL_ICON)
 
 
 ACTIONS = (
@@ -123,7 +127,7 @@ def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     for title, name, query, permission in _MORE_PAGES:
         if wanted in str(title).lower() and request.user.has_perm(permission):
             yield SearchResult(
-                str(title), gettext("action"), reverse(name, query=query), "upload_file"
+                str(title), gettext("action"), reverse(name, query=query), _ACTION_ICON
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from rest_framework.request import Request
@@ -9,7 +10,6 @@ from rest_framework.response import Response
 
 from pools.api import lookups
 from pools.api.history import TenureHolderSerializer
-from pools.core import errors
 from pools.models import BlockEvent
 from pools.platform import database
 from pools.platform.rest import fields, filters, generics, keyset
@@ -53,7 +53,7 @@ class ComparisonFilter(filters.FilterSet):
     since = filters.Filter(
         history_addresses.parse_past_time,
         schema={"format": "date-time"},
-        help_text="The earlier moment. Required.",
+        help_text="The earlier moment. Default: a day before the later one.",
     )
     until = filters.Filter(
         history_addresses.parse_past_time,
@@ -78,12 +78,10 @@ class Comparison(generics.ListView):
         values = filters.bind(self, request, self.get_queryset()).values()
         limit, below = pages.read(self.parameters)
         self.parameters.raise_problems()
-        since = values.get("since")
-        if since is None:
-            raise errors.InvalidInput.for_field("since", "required", "is required", None)
+        until = values.get("until") or database.now()
         result = comparison.compare(
-            since,
-            values.get("until") or database.now(),
+            values.get("since") or until - timedelta(days=1),
+            until,
             selected_pools(values.get("cluster"), values.get("pool")),
             below=below,
             limit=limit,

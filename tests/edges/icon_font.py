@@ -21,8 +21,8 @@ OURS, UNFOLDS = ROOT / "static" / _NAME, UNFOLD / "static" / _NAME
 # <span class="material-symbols-outlined" x-text="a ? 'visibility' : …">add</span>
 _TAG = re.compile(r"<[^<>]*material-symbols[^>]*>[^<]*")
 _WORD = re.compile(r"(?<=['\">])\s*([a-z][a-z0-9_]+)\s*(?=['\"<]|$)")
-_NAMED = re.compile(r"""\b(?:icon|SITE_SYMBOL)["']?\s*[=:]\s*["']([a-z][a-z0-9_]+)["']""")
-_MENU = re.compile(r"""_(?:entry|list)\(\s*_\("[^"]+"\),\s*"([a-z0-9_]+)\"""")
+_NAMED = re.compile(r"""(?:\bicon|\bSITE_SYMBOL|_ICON)["']?\s*[=:]\s*["']([a-z][a-z0-9_]+)["']""")
+_MENU = re.compile(r"""\b_item\(\s*"([a-z0-9_]+)\"""")
 
 
 def named_icons() -> set[str]:

@@ -11,15 +11,14 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [("last week", "enter a date such as 2026-05-05"), ("2199-01-01", "must not be in the future")],
+    ("text", "says"), [("next full moon", "last week"), ("2099-01-01", "future")]
 )
 def test_an_unreadable_time_is_an_error_at_its_field(text: str, says: str) -> None:
     answer = people.browser().get(reverse("admin:history"), {"at": text, "q": "10.0.0.1"})
     page = answer.content.decode()
     assert f'name="at" value="{text}"' in page
-    assert 'aria-invalid="true" aria-describedby="at-problem"' in page
-    assert says in page.split('id="at-problem"')[1].split("</p>")[0]
+    assert 'aria-invalid="true"' in page
+    assert says in page.split('id="id_at_error"')[1].split("</p>")[0]
 
 
 def test_a_date_alone_and_no_time_are_no_error() -> None:

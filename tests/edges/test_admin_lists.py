@@ -76,7 +76,7 @@ def test_events_are_read_only_and_tell_the_difference() -> None:
     client = people.browser()
     page = client.get(reverse("admin:pools_event_change", args=[event.pk]))
     changes = {field.label: (field.before, field.after) for field in page.context["change"].changed}
-    assert changes["State"] == ("held", "cooling")
+    assert changes["State"] == ("allocated", "in cooldown")
     shown = {field.label: field.after for field in page.context["change"].unchanged}
     assert shown["Pool"] == display.row_link(pool)  # a name with a link, and no id
     assert page.text.index("Show all") < page.text.index(
@@ -208,7 +208,7 @@ def test_blocks_are_filtered_by_tenant_and_sorted_by_holder() -> None:
 def test_an_empty_list_has_no_tools() -> None:
     client = people.browser()
     page = client.get(reverse("admin:pools_container_changelist")).content.decode()
-    assert page.count("There are no network containers yet") == 1
+    assert page.count("No network containers yet") == 1
     assert "Saved filters" not in page
     assert 'id="searchbar"' not in page
 

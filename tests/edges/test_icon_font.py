@@ -12,7 +12,8 @@ def test_the_font_has_the_icons_that_are_named() -> None:
     assert {
         "grid_on",
         "monitoring",
-        "webhook",
+        "hub",
+        "data_object",
         "visibility_off",
         "dock_to_right",
         "download",

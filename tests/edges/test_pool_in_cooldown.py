@@ -32,7 +32,7 @@ def _page(name: str, pool: Pool, permissions: list[str] | None = None) -> str:
 @pytest.mark.parametrize("name", ["change", "delete"])
 def test_the_pages_say_how_many_cool_and_end_it(cooling_pool: Pool, name: str) -> None:
     page = _page(name, cooling_pool)
-    assert "Nobody holds a block of this pool." in page
+    assert ("Nobody holds a block of this pool." in page) is (name == "change")
     assert "2 blocks are in cooldown, the last one until" in page
     link = re.search(r'href="([^"]*end-cooldown[^"]*)"', page)
     assert link is not None
@@ -42,7 +42,7 @@ def test_the_pages_say_how_many_cool_and_end_it(cooling_pool: Pool, name: str) -
         Block.objects.filter(pool=cooling_pool, state="cooling").values_list("pk", flat=True)
     )
     browser.post(link[1], {"id": ids, "reason": "the lab is gone"})
-    assert "in cooldown" not in _page(name, cooling_pool)
+    assert "in cooldown, the last" not in _page(name, cooling_pool)
     browser.post(reverse("admin:pools_pool_delete", args=[cooling_pool.pk]))
     assert not Pool.objects.exists()
 
@@ -57,7 +57,7 @@ def test_a_pool_with_free_and_held_blocks_says_nothing() -> None:
     pool = factories.pool("10.20.0.0/29", cooldown=3600)
     factories.give_back(factories.take(pool, factories.holder("a")))
     factories.take(pool, factories.holder("b"))
-    assert "in cooldown" not in _page("change", pool)
+    assert "block is in cooldown" not in _page("change", pool)
 
 
 def test_rest_says_until_when_a_pool_cools(cooling_pool: Pool) -> None:

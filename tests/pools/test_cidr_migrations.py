@@ -88,7 +88,7 @@ def test_a_cooling_block_keeps_the_cidr(clock: Any) -> None:
     factories.give_back(block)
     migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
     assert (migration_progress.status, migration_progress.cooling) == (MigrationStatus.DRAINING, 1)
-    with pytest.raises(errors.CIDRInUse, match="cooling"):
+    with pytest.raises(errors.CIDRInUse, match="cooldown"):
         _take(migration, MigrationStep.REMOVE)
     clock.advance(601)
     assert _take(migration, MigrationStep.REMOVE).status is MigrationStatus.REMOVED

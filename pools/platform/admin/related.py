@@ -217,6 +217,8 @@ def offer(name: str, permission: str, related: RelatedRows) -> str:
 
 def offer_names(name: str, permission: str, suggest: Suggest) -> str:
     """As `offer`, for names that are no rows: `suggest` returns those that contain a text."""
+    if name in _suggested:
+        raise ValueError(f"{name} are offered twice")
     _suggested[name] = permission, suggest
     return name
 
