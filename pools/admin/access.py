@@ -1,4 +1,4 @@
-"""What users may do, in words: their role, what they own beside it, and what they see and change."""
+"""What users may do, in words: their role, what they own beside it, what they see and change; their own page (profile)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
+from knox.models import AuthToken
+from unfold.widgets import UnfoldAdminTextInputWidget
 
-from pools.models import Cluster
-from pools.platform import events
+from pools.models import Cluster, Preferences, time_zones
+from pools.platform import events, second_factor
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages, related
 
@@ -269,3 +272,58 @@ class AccessFields(forms.Form):
 def ownership_of(requester: Any) -> Ownership | None:
     """Return what the requester may let others own, or None."""
     return next((own for own in OWNERSHIPS if requester.has_perms(own.permissions)), None)
+
+
+_MOST = 10  # tokens
+
+
+class ProfileForm(forms.ModelForm[User]):
+    time_zone = forms.ChoiceField(
+        label=_("Time zone"),
+        required=False,
+        widget=fields.select(),
+        help_text=_(
+            "Pages show times in it, and forms read them in it. Exports and the API use UTC."
+        ),
+    )
+
+    class Meta:
+        model = User
+        fields = ("first_name", "last_name", "email")
+        widgets = dict.fromkeys(fields, UnfoldAdminTextInputWidget)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        zone: Any = self.fields["time_zone"]
+        zone.choices = [
+            ("", _("that of the browser")),
+            *((name, name) for name in sorted(time_zones())),
+        ]
+        if second_factor.is_of_directory(self.instance):
+            del self.fields["email"]  # each sign-in sets it anew
+
+
+def profile(request: HttpRequest) -> HttpResponse:
+    """Show the profile of the user; by POST, save it."""
+    user: Any = request.user
+    preferences = Preferences.objects.filter(user=user).first() or Preferences(user=user)
+    row = User.objects.get(pk=user.pk)
+    form = ProfileForm(
+        request.POST or None, instance=row, initial={"time_zone": preferences.time_zone}
+    )
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        preferences.time_zone = form.cleaned_data["time_zone"]
+        preferences.save()
+        return pages.done(request, gettext("Your profile was saved."), "admin:profile")
+    tokens = AuthToken.objects.filter(user_id=user.pk).select_related("use", "scope")
+    return pages.page(
+        request,
+        "profile.html",
+        title=gettext("Profile of %(user)s") % {"user": user},
+        form=form,
+        is_local=second_factor.is_possible(user),
+        has_factor=second_factor.is_enrolled(user),
+        tokens=tokens.order_by("-created")[:_MOST],
+        rights=rights(row),
+    )

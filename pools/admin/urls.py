@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
-from pools.admin import comparison, documentation, find, history, journal, profile
+from pools.admin import access, comparison, documentation, find, history, journal
 from pools.admin.clusters import guides, observed
 from pools.admin.plan import plan
 from pools.admin.pools import imports
@@ -17,7 +17,7 @@ _NAMES = "lists/<str:list_name>/names/"  # no text: a URL
 _PAGES = (
     ("find/", find.view, "find"),
     ("history/", history.view, "history"),
-    ("profile/", profile.view, "profile"),
+    ("profile/", access.profile, "profile"),
     ("history/compare/", comparison.view, "history_compare"),
     ("history/pool/<int:pool_id>/", history.pool_view, "history_pool"),
     ("journal/<slug:subject>/<int:subject_id>/", journal.view, "journal"),

@@ -24,7 +24,6 @@ from pools.api import (
     pools,
     references,
     requests,
-    silences,
     utilization,
     webhook_targets,
 )
@@ -160,8 +159,8 @@ urlpatterns = [
         ("environments/<int:environment_id>/", environments.EnvironmentView, "environment"),
         ("alerts/", alerts.Alerts, "alerts"),
         ("alerts/<int:alert_id>/", alerts.AlertView, "alert"),
-        ("silences/", silences.Silences, "silences"),
-        ("silences/<int:silence_id>/", silences.SilenceView, "silence"),
+        ("silences/", alerts.Silences, "silences"),
+        ("silences/<int:silence_id>/", alerts.SilenceView, "silence"),
         ("webhook-targets/", webhook_targets.WebhookTargets, "webhook-targets"),
     ),
     *endpoints(

@@ -381,22 +381,23 @@ TokenEvent = create_event_model(
 
 # Events contain neither the secret nor the URL of a target, which may contain a secret, but only that
 # they have changed. The columns that each delivery attempt writes cause no event.
+_TARGET = [
+    "name",
+    "codes",
+    "enabled",
+    "alerts",
+    "least_level",
+    "digest",
+    "event_types",
+    "clusters",
+    "event_pools",
+]
 WebhookTargetEvent = create_event_model(
     WebhookTarget,
     pghistory.InsertEvent("created"),
     pghistory.UpdateEvent(
         "changed",
-        condition=pgtrigger.AnyChange(
-            "name",
-            "codes",
-            "enabled",
-            "alerts",
-            "least_level",
-            "digest",
-            "event_types",
-            "clusters",
-            "event_pools",
-        ),
+        condition=pgtrigger.AnyChange(*_TARGET),
     ),
     pghistory.UpdateEvent("url_changed", condition=pgtrigger.AnyChange("url")),
     pghistory.UpdateEvent("ca_changed", condition=pgtrigger.AnyChange("ca")),
@@ -408,16 +409,8 @@ WebhookTargetEvent = create_event_model(
     ),
     pghistory.DeleteEvent("deleted"),
     fields=[
-        "name",
+        *_TARGET,
         "host",
-        "codes",
-        "enabled",
-        "alerts",
-        "least_level",
-        "digest",
-        "event_types",
-        "clusters",
-        "event_pools",
         "secret_made_at",
     ],
 )
