@@ -76,7 +76,7 @@ def test_its_clusters_were_synced() -> None:
     assert {"ciliumnode_without_node", "pod_cidr_overlap"} <= codes
     drift = Drift.objects.get()
     assert (drift.name, drift.path, drift.managers) == (
-        "yellow-pool",
+        "blue-pool",
         "spec.ipv4.cidrs",
         ["kubectl-edit"],
     )

@@ -42,7 +42,7 @@ _SERVED = (
 _POOL: Manifest = {"items": {"properties": {"cidr": {}, "reservedRanges": {}}}}
 _FAMILY = {"properties": {"pool": _POOL}}
 _SCHEMA: Manifest = {"properties": {"spec": {"properties": {"ipv4": _FAMILY, "ipv6": _FAMILY}}}}
-_EDITED = "yellow-pool"  # somebody took a CIDR out of its object with kubectl
+_EDITED = "blue-pool"  # somebody added a CIDR to its object with kubectl
 _WITHOUT_NODE = "fra-gpu-060"
 _LISTS_TOO_MUCH = ("fra-node-007", "fra-node-008")  # the first lists a block of the second
 
@@ -203,7 +203,7 @@ def _pod_pools(cluster: Cluster, *, edited: bool) -> list[Manifest]:
         manifest = _manifest(resources.CILIUM_POD_IP_POOL, pool.name, spec=rendered["spec"])
         if edited and pool.name == _EDITED:
             manifest["metadata"]["resourceVersion"] = "2000"
-            del manifest["spec"]["ipv4"]["cidrs"][1:]
+            manifest["spec"]["ipv4"]["cidrs"].append("10.60.0.0/24")
             fields: Manifest = {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
             manifest["metadata"]["managedFields"] = [
                 {

@@ -70,7 +70,7 @@ def measure_pools() -> MeasuredPools:
     # Pools without a sample are new: they are few, and empty or nearly so.
     new_ids = set(pools.order_by().values_list("pk", flat=True)) - sampled.keys()
     sampled.update(usage.usage_by_pool(pools.filter(pk__in=sorted(new_ids)[:LIVE_POOLS])))
-    named = pools.only("cluster", "name", "category", "cluster__name")
+    named = pools.only("cluster", "name", "category", "cluster__name", *usage.FIELDS)
     return MeasuredPools([(pool, sampled[pool.pk]) for pool in named if pool.pk in sampled], moment)
 
 
