@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from pools.models import Cluster, Connection
-from pools.register.demo import demo
+from pools.models import Connection
+from tests import factories
 from tests.e2e import fleet
 from tests.kube.fake import FakeCluster
 
@@ -60,7 +60,7 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
 def test_a_cluster_is_connected_by_hand(visit: Visit, fake: FakeCluster) -> None:
     config = yaml.safe_load(fake.kubeconfig())
     config["contexts"].append({"name": "second", "context": {"cluster": "test", "user": "test"}})
-    cluster = Cluster.objects.get(name=demo.BERLIN)
+    cluster = factories.cluster()
     page = visit.page
     visit.open(f"/admin/pools/cluster/{cluster.pk}/change/")
     page.get_by_role("link", name="Connect", exact=True).click()

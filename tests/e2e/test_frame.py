@@ -20,7 +20,10 @@ def test_the_content_is_a_landmark_and_openers_have_names(visit: Visit) -> None:
     assert page.get_by_role("main").count() == 1
     page.get_by_role("button", name="Menu", exact=True).click()
     page.get_by_role("link", name="Blocks", exact=True).wait_for(state="hidden")
-    page.get_by_role("link", name="Toggle sorting").first.wait_for()
+    heading = page.get_by_role("columnheader", name="Cluster", exact=True)
+    assert heading.get_attribute("aria-sort") == "ascending"
+    heading.get_by_role("link", name="Cluster", exact=True).click()
+    page.wait_for_selector("th.column-cluster[aria-sort=descending]")
 
 
 def test_filters_and_the_users_menu_open_by_keyboard(visit: Visit) -> None:
@@ -83,6 +86,7 @@ def test_a_phone_shows_the_whole_name_of_the_page(visit: Visit) -> None:
 @pytest.mark.parametrize("visit", [390], indirect=True)
 def test_a_tap_on_an_age_shows_the_exact_time(visit: Visit) -> None:
     visit.open("/admin/pools/block/")
+    visit.page.get_by_role("button", name="More", exact=True).first.click()
     age = visit.page.locator("#result_list time").first
     text, moment = age.inner_text(), age.get_attribute("title")
     age.click()

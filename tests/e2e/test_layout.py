@@ -44,7 +44,8 @@ def test_there_is_one_history_button(visit: Visit) -> None:
     for row in (Network.objects.first(), IPPool.objects.first()):
         visit.open(_page(row))
         visit.page.locator(".cad-object-head summary").click()
-        assert visit.page.get_by_role("link", name="History", exact=True).count() == 1
+        links = visit.page.get_by_role("main").get_by_role("link", name="History", exact=True)
+        assert links.count() == 1
 
 
 def test_an_address_with_its_prefix_is_one_line(visit: Visit) -> None:
@@ -112,8 +113,18 @@ def test_no_list_scrolls_sideways(visit: Visit) -> None:
         assert not visit.page.evaluate(scrolls), name
 
 
+@pytest.mark.parametrize("visit", [390, 1440], indirect=True)
+def test_a_list_is_as_wide_as_its_page(visit: Visit) -> None:
+    for name in ("pools/pool", "pools/block", "pools/silence"):
+        visit.open(f"/admin/{name}/")
+        gaps = """() => [...document.querySelectorAll('#changelist, #content')]
+            .map(e => innerWidth - e.getBoundingClientRect().right)"""
+        content, changelist = visit.page.evaluate(gaps)
+        assert changelist == content - 16, name
+
+
 def test_a_list_of_lines_has_no_frame(visit: Visit) -> None:
-    visit.open("/admin/find/?q=globex")
+    visit.open("/admin/find/?q=i-01001")
     frame = "list => [getComputedStyle(list).borderTopWidth, getComputedStyle(list).display]"
     assert visit.page.locator("ul.cad-list").first.evaluate(frame) == ["0px", "grid"]
 

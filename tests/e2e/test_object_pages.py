@@ -35,7 +35,7 @@ def test_the_page_of_a_pool_fits_a_screen(visit: Visit) -> None:
     for name in ("green-pool", "nodes", "vm-lab"):
         visit.open(_path(_pool(name)))
         summary = visit.page.locator("#general .cad-card").first.inner_text()
-        for figure in ("Held", "Cooling", "Reserved", "Free", "Forecast"):
+        for figure in ("Allocated", "In cooldown", "Reserved", "Free", "Forecast"):
             assert figure in summary
         assert visit.page.locator("#general .cad-table .cad-bar").count()
         assert visit.page.evaluate("document.documentElement.scrollHeight") <= 900, name
@@ -49,7 +49,7 @@ def test_a_tab_has_an_address_and_the_head_stays(visit: Visit) -> None:
     assert page.locator("#tabs-items [aria-current]").inner_text().strip() == "Map"
     page.mouse.wheel(0, 2000)
     page.wait_for_function("scrollY > 100")
-    assert page.locator(".cad-object-head h1").bounding_box()["y"] >= 0
+    assert page.locator(".cad-object-head .cad-title").bounding_box()["y"] >= 0
     page.get_by_role("link", name="Events", exact=True).last.click()
     assert page.locator("#events").is_visible()
     assert page.url.endswith("#events")
@@ -184,5 +184,5 @@ def test_a_claim_takes_four_clicks(visit: Visit) -> None:
     page.get_by_role("link", name="Add claim", exact=True).click()
     page.get_by_label("Namespace").fill("shop")
     page.get_by_label("VM", exact=False).first.fill("four-clicks")
-    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("button", name="Request addresses", exact=True).click()
     page.get_by_text("The claim four-clicks").wait_for()

@@ -22,11 +22,13 @@ OURS, UNFOLDS = ROOT / "static" / _NAME, UNFOLD / "static" / _NAME
 _TAG = re.compile(r"<[^<>]*material-symbols[^>]*>[^<]*")
 _WORD = re.compile(r"(?<=['\">])\s*([a-z][a-z0-9_]+)\s*(?=['\"<]|$)")
 _NAMED = re.compile(r"""(?:\bicon|\bSITE_SYMBOL|_ICON)["']?\s*[=:]\s*["']([a-z][a-z0-9_]+)["']""")
+# .after\:content-…:after { content: "check_small" }
+_CONTENT = re.compile(r"""content:\s*"([a-z][a-z0-9_]+)\"""")
 _MENU = re.compile(r"""\b_item\(\s*"([a-z0-9_]+)\"""")
 
 
 def named_icons() -> set[str]:
-    """Return what templates and Python name as icons, ours and unfold's; some of it is none."""
+    """Return what templates, styles and Python name as icons, ours and unfold's; some of it is none."""
     folders = (ROOT / "templates", ROOT / "pools", ROOT / "claims", ROOT / "ipam_site", UNFOLD)
     names: set[str] = set()
     for path in (path for folder in folders for path in folder.rglob("*.*")):
@@ -34,6 +36,8 @@ def named_icons() -> set[str]:
             text = path.read_text()
             names |= {*_NAMED.findall(text), *_MENU.findall(text)}
             names |= {word for tag in _TAG.findall(text) for word in _WORD.findall(tag)}
+    for styles in ((UNFOLD / "static/unfold/css").rglob("*.css"), (ROOT / "static").rglob("*.css")):
+        names |= {name for path in styles for name in _CONTENT.findall(path.read_text())}
     return names
 
 
