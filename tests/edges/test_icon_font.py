@@ -17,6 +17,7 @@ def test_the_font_has_the_icons_that_are_named() -> None:
         "visibility_off",
         "dock_to_right",
         "download",
+        "check_small",
     } <= named
     ours = icon_font.icons(icon_font.OURS).keys()
     # After a new icon: python -m tests.edges.icon_font
