@@ -55,6 +55,7 @@ def test_an_alert_is_acknowledged_and_withdrawn(visit: Visit) -> None:
     page.locator("summary", has_text="Acknowledge").click()
     page.get_by_label("Reason").fill("the new CIDR is ordered")
     page.get_by_label("For", exact=True).fill("3 days")
+    page.get_by_label("Alerts with the same cause too").uncheck()
     page.get_by_role("button", name="Acknowledge").click()
     page.get_by_text("The alert was acknowledged.").wait_for()
     page.get_by_role("button", name="Withdraw").click()

@@ -40,6 +40,7 @@ def test_ctrl_k_opens_the_palette_from_anywhere(visit: Visit) -> None:
     visit.open("/admin/pools/pool/")
     page.locator("#searchbar").focus()
     page.keyboard.press("Control+k")
+    page.locator("#search-input-command:focus").wait_for()
     page.keyboard.type("yellow-pool")
     result = page.locator("#command-results-list a", has_text="demo-frankfurt/yellow-pool")
     result.first.wait_for()
@@ -47,7 +48,8 @@ def test_ctrl_k_opens_the_palette_from_anywhere(visit: Visit) -> None:
     page.keyboard.press("Enter")  # the first result
     page.wait_for_url("**/allocate/")
     page.keyboard.press("Control+k")
-    page.get_by_text("Allocate from yellow-pool").wait_for()  # a recent one
+    recent = page.locator("#command-history")
+    recent.get_by_text("Allocate from yellow-pool").wait_for()
     page.keyboard.press("Escape")
     page.locator("#cad-palette").wait_for(state="hidden")
 

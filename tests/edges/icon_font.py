@@ -22,22 +22,23 @@ OURS, UNFOLDS = ROOT / "static" / _NAME, UNFOLD / "static" / _NAME
 _TAG = re.compile(r"<[^<>]*material-symbols[^>]*>[^<]*")
 _WORD = re.compile(r"(?<=['\">])\s*([a-z][a-z0-9_]+)\s*(?=['\"<]|$)")
 _NAMED = re.compile(r"""(?:\bicon|\bSITE_SYMBOL|_ICON)["']?\s*[=:]\s*["']([a-z][a-z0-9_]+)["']""")
-# .after\:content-…:after { content: "check_small" }
-_CONTENT = re.compile(r"""content:\s*"([a-z][a-z0-9_]+)\"""")
+# after:content-['check\_small'], the mark of a ticked box, is content:"check_small" in the sheet
+_CONTENT = re.compile(r"""content:\s*["']([a-z][a-z0-9_]+)["']""")
 _MENU = re.compile(r"""\b_item\(\s*"([a-z0-9_]+)\"""")
 
 
 def named_icons() -> set[str]:
-    """Return what templates, styles and Python name as icons, ours and unfold's; some of it is none."""
-    folders = (ROOT / "templates", ROOT / "pools", ROOT / "claims", ROOT / "ipam_site", UNFOLD)
+    """Return what templates, Python and sheets name as icons, ours and unfold's; some is none."""
+    ours = ("templates", "pools", "claims", "ipam_site", "static")
+    folders = (*(ROOT / name for name in ours), UNFOLD)
     names: set[str] = set()
     for path in (path for folder in folders for path in folder.rglob("*.*")):
         if path.suffix in {".html", ".py", ".js"}:
             text = path.read_text()
             names |= {*_NAMED.findall(text), *_MENU.findall(text)}
             names |= {word for tag in _TAG.findall(text) for word in _WORD.findall(tag)}
-    for styles in ((UNFOLD / "static/unfold/css").rglob("*.css"), (ROOT / "static").rglob("*.css")):
-        names |= {name for path in styles for name in _CONTENT.findall(path.read_text())}
+        elif path.suffix == ".css":
+            names |= {*_CONTENT.findall(path.read_text())}
     return names
 
 
