@@ -12,7 +12,7 @@ from django.urls import reverse
 from claims.imports import drafts as import_drafts
 from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
-from claims.models import NAD, Entry, Network, VMImport, Wave
+from claims.models import NAD, Entry, Network, VMImport
 from claims.waves import waves
 from pools.platform.imports import states, worker
 from tests.claims import worlds
@@ -93,7 +93,7 @@ def test_a_refused_row_says_why(visit: Visit) -> None:
     page.get_by_label("Network of ").first.select_option(f"prod/{network.name}")
     page.click("button[value=map]")
     page.get_by_role("link", name="invalid 1").click()
-    (stored,) = VMImport.objects.get().rows.all()
+    (stored,) = VMImport.objects.get(cluster=network.cluster).rows.all()
     messages = [
         reason["message"] for reason in stored.reasons if reason["code"] == "not_an_address"
     ]
@@ -197,7 +197,7 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
     wave = waves.create(network.cluster, "Saturday", author=worlds.BY)
     waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), author=worlds.BY)
     waves.add(wave.pk, [("shop", "nobody-knows-this-one")], author=worlds.BY)
-    of_wave = f"/admin/claims/wave/{Wave.objects.get().pk}/"
+    of_wave = f"/admin/claims/wave/{wave.pk}/"
     for path in (
         NEW, "/admin/pools/import/", f"/admin/pools/import/{drafted.pk}/change/",
         f"/admin/pools/import/{done.pk}/change/", "/admin/claims/wave/", "/admin/claims/wave/add/",

@@ -75,7 +75,7 @@ def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
     page.get_by_role("link", name="Undo the import").click()
     page.get_by_text("5 records that the import created").wait_for()
     page.get_by_role("button", name="Undo the import").click()
-    page.get_by_text("The import was undone.").wait_for()
+    page.get_by_text("Import undone, previous values restored.").wait_for()
     assert not Pool.objects.filter(pk=pool.pk).exists()
     assert not Container.objects.filter(cidr="10.112.0.0/15").exists()
 

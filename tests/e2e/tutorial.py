@@ -63,6 +63,10 @@ class Reader:
     def _main(self) -> Any:
         return self._page.locator("main, #main, #content").first
 
+    @property
+    def _palette(self) -> Any:
+        return self._page.get_by_role("dialog", name="Search and actions")
+
     def open_in_menu(self, name: str) -> None:
         link = self._page.locator(f'.cad-menu-item:has(span:text-is("{name}"))')
         link.first.click()
@@ -84,10 +88,16 @@ class Reader:
     def search(self, text: str) -> None:
         self._main.get_by_role("search").get_by_role("textbox").first.fill(text)
 
-    def find(self, text: str) -> None:
-        """Search with the field that each page has at its top."""
-        self._main.get_by_role("searchbox").first.fill(text)
-        self._page.keyboard.press("Enter")
+    def find(self, text: str, name: str) -> None:
+        """Type into the palette, which a link at the top of each page opens."""
+        self._page.get_by_role("link", name=re.compile(f"^{re.escape(name)} Ctrl")).click()
+        self._palette.get_by_role("searchbox").fill(text)
+        self._settle()
+
+    def open_result(self, name: str) -> None:
+        """Open a result of the palette, whose link also says what it leads to."""
+        title = self._page.get_by_text(name, exact=True)
+        self._palette.get_by_role("link").filter(has=title).click()
         self._page.wait_for_url("**/admin/find/**")
         self._settle()
 
@@ -120,7 +130,8 @@ ACTIONS: tuple[tuple[str, Callable[..., None]], ...] = (
     (f"Open {_BOLD} in the menu", Reader.open_in_menu),
     (f"Enter {_TYPED} in {_BOLD}", Reader.enter),
     (f"Enter {_TYPED} in the search box", Reader.search),
-    (f"Search for {_TYPED} at the top of the page", Reader.find),
+    (f"Search for {_TYPED} with {_BOLD} at the top of the page", Reader.find),
+    (f"Open the result {_BOLD}", Reader.open_result),
     (f"Choose {_BOLD} in {_BOLD}", Reader.choose),
     (f"Choose the file {_TYPED} in {_BOLD}", Reader.choose_file),
     (f"Click {_BOLD}", Reader.click),
