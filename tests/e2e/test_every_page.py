@@ -143,9 +143,11 @@ def _barriers(page: Any) -> list[str]:
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.evaluate(_SETTLED)  # colours that change slowly have changed
-        # All else is the same in both schemes.
+        # All else is the same in both schemes, and the rows of a table are alike.
         rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}
-        response = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response
+        context = {"exclude": [["tbody tr:nth-child(n + 21)"]]} if scheme == "dark" else None
+        options = {"resultTypes": ["violations"], **rules}
+        response = Axe().run(page, context, options).response
         complaints += [
             f"{scheme} {rule['id']} ({rule['impact']}): {rule['nodes'][0]['html'][:150]}"
             for rule in response["violations"]
