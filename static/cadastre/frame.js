@@ -10,6 +10,7 @@ window.gettext ??= (text) => text; // for pages without the message catalogue, s
 
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelector("#main")?.setAttribute("role", "main");
+  document.querySelector("#nav-sidebar-inner")?.setAttribute("aria-label", gettext("Menu")); // tabs are a navigation, too
   const content = document.querySelector("#nav-sidebar") && document.querySelector("#content");
   if (content) {
     content.setAttribute("tabindex", "-1");

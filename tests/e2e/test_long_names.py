@@ -22,7 +22,9 @@ LISTS = (
     "pools/pool", "pools/cluster", "pools/container", "pools/poolcidr", "pools/block", "pools/environment",
     "pools/event", "claims/network", "claims/ippool", "claims/entry", "claims/ipamclaim",
 )  # fmt: skip
-_BROKEN = """addresses => addresses.filter(e => e.checkVisibility() && (e.getClientRects().length > 1
+# An ellipsis is a box beside that of the text, not below it.
+_BROKEN = """addresses => addresses.filter(e => e.checkVisibility()
+    && ([...e.getClientRects()].some(r => r.top >= e.getClientRects()[0].bottom)
     || e.offsetHeight > 1.9 * parseFloat(getComputedStyle(e).fontSize) * 1.5)).map(e => e.innerText)"""
 _OUTSIDE = """() => [...document.querySelectorAll('#content :is(p, a, span, strong, dd, button, h2)')]
     .filter(e => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from claims.models import Wave
-from tests.e2e import fleet
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -69,7 +68,6 @@ def _first_page(page: Any) -> int:
 @pytest.mark.parametrize("path", ["pools/pool", "pools/block", "claims/entry", "wave"])
 def test_a_table_is_printed_from_the_first_page(visit: Visit, path: str) -> None:
     if path == "wave":
-        fleet.operated()
         path = f"claims/wave/{Wave.objects.get().pk}/change/?print=1"
     else:
         path += "/"
