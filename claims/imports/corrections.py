@@ -13,8 +13,8 @@ from claims.core import address_requests
 from claims.imports import rows as import_rows
 from claims.imports import validation
 from claims.models import Network, VMImport, VMRow
-from claims.networks import free_addresses
-from claims.networks.free_addresses import readable_subnets
+from claims.networks import pools as network_pools
+from claims.networks.pools import readable_subnets
 from pools.core import errors
 from pools.core.register_import import parsing
 from pools.models.imports import RowStatus
@@ -128,7 +128,7 @@ def _unused_addresses(
         for version, first, _last in parsing.find_spans("address", {"address": " ".join(texts)})
         if version == subnet.version
     ]
-    return free_addresses.unused_addresses(
+    return network_pools.unused_addresses(
         network, subnet, import_id=vm_import.pk, row_number=excluded_number, named=named
     )
 

@@ -17,7 +17,7 @@ from claims.core.networks.kept_addresses import KeptSpan
 from claims.core.workloads import attachments
 from claims.models import Entry, IPAMClaim, Network, Workload
 from claims.models.workloads import WorkloadKind
-from claims.networks.free_addresses import readable_subnets
+from claims.networks.pools import readable_subnets
 from pools.core import addresses, errors
 from pools.models import ObservedObject
 from pools.platform import database

@@ -19,7 +19,7 @@ from claims.address_index.conflicts import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.ipamclaim import Claim
 from claims.models import IPAMClaim, Network
-from claims.networks.free_addresses import readable_subnets
+from claims.networks.pools import readable_subnets
 from pools.models import Cluster
 from pools.platform import database
 from pools.sql import statements

@@ -18,7 +18,7 @@ from pools.platform.admin import columns, display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.platform.alerts import silences
+from pools.platform.alerts import open_alerts
 from pools.platform.conditions import registry
 
 LIST = "admin:pools_silence_changelist"
@@ -52,7 +52,7 @@ def _add(request: HttpRequest) -> HttpResponse:
         values = form.cleaned_data
         until = database.now() + values.pop("duration")
         with pages.errors_at_field(form):
-            silences.create(**values, until=until, by=request.user.get_username())
+            open_alerts.create_silence(**values, until=until, by=request.user.get_username())
             return pages.done(request, gettext("The alerts are silenced."), reverse(LIST))
     return pages.form_page(
         request,
@@ -71,7 +71,7 @@ def _end(request: HttpRequest, row: Silence) -> HttpResponseBase:
     return pages.deletion(
         request,
         row,
-        lambda: silences.end(row),
+        lambda: open_alerts.end_silence(row),
         title=gettext("End the silence?"),
         deleted=gettext("The silence was ended."),
         button=gettext("End silence"),

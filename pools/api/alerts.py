@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from pools.core import errors
 from pools.models import Alert, Cluster, Silence
 from pools.models.alerts import Level
-from pools.platform.alerts import event_feed, open_alerts, silences, targets
+from pools.platform.alerts import event_feed, open_alerts, targets
 from pools.platform.alerts.open_alerts import AlertSerializer
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Serializer
@@ -137,7 +137,7 @@ class Silences(_SilenceView, generics.ListView):
         values = self.read(request)
         cluster_id = values.pop("cluster_id", None)
         return self.create(
-            lambda: silences.create(
+            lambda: open_alerts.create_silence(
                 code=values.pop("code", ""),
                 cluster=cluster_id and Cluster.objects.get(pk=cluster_id),
                 by=self.author().actor,
@@ -149,5 +149,5 @@ class Silences(_SilenceView, generics.ListView):
 class SilenceView(_SilenceView, generics.DetailView):
     def delete(self, request: Request, silence_id: int) -> Response:
         """End a silence."""
-        silences.end(self.get_object())
+        open_alerts.end_silence(self.get_object())
         return Response(status=204)

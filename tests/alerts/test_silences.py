@@ -11,7 +11,7 @@ from django.urls import reverse
 from pools.core import errors
 from pools.models import Alert, Cluster, Delivery, Silence
 from pools.platform import database
-from pools.platform.alerts import silences, targets
+from pools.platform.alerts import open_alerts, targets
 from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.edges import api as apis
@@ -27,7 +27,7 @@ def target() -> None:
 
 def silence(code: str = CODE, cluster: Cluster | None = None, **options: Any) -> Silence:
     until = database.now() + timedelta(hours=1)
-    return silences.create(
+    return open_alerts.create_silence(
         code=code, cluster=cluster, **{"until": until, "reason": "moved", "by": "ann"} | options
     )
 
@@ -74,7 +74,7 @@ def test_what_is_open_afterwards_is_sent_then(ending: str) -> None:
         Silence.objects.update(until=past)
         Alert.objects.filter(pk=alert.pk).update(acknowledged_until=past)
     else:
-        silences.end(row)
+        open_alerts.end_silence(row)
     evaluation.evaluate()
     alert.refresh_from_db()
     assert not alert.is_acknowledged

@@ -22,8 +22,9 @@ from claims.ipamclaims import ipamclaims
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import NetworkKind
 from claims.models.workloads import WorkloadKind
-from claims.networks import free_addresses, route_advertisements
 from claims.networks import networks as services
+from claims.networks import pools as network_pools
+from claims.networks import route_advertisements
 from pools.admin.pools import page as pool_page
 from pools.core import errors
 from pools.models import Pool
@@ -196,7 +197,7 @@ def free_view(request: HttpRequest) -> HttpResponse:
     try:
         if "network" in request.GET:
             ipamclaims.require_fit(network)
-        return JsonResponse({"addresses": free_addresses.next_addresses(network)})
+        return JsonResponse({"addresses": network_pools.next_addresses(network)})
     except errors.IpamError as error:
         return JsonResponse({"problem": pages.sentence(error.message)})
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from pools.models import Alert, Delivery
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
 from pools.platform import advisory_locks, database
-from pools.platform.alerts import open_alerts, outbox, silences
+from pools.platform.alerts import open_alerts, outbox
 from pools.platform.conditions import registry
 from pools.platform.conditions.registry import ActiveCondition, Key
 
@@ -69,7 +69,7 @@ def evaluate(found: Mapping[str, Sequence[ActiveCondition]] | None = None) -> Ou
             if code in evaluated_codes or code not in codes:
                 alert.ended_at = now
                 outcome.ended.append(alert)
-        silences.apply(outcome.opened, now)
+        open_alerts.apply_silences(outcome.opened, now)
         Alert.objects.bulk_create(outcome.opened)
         Alert.objects.filter(pk__in=seen_ids).update(seen_at=now)
         ended = [alert.pk for alert in outcome.ended]
