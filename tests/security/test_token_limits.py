@@ -180,7 +180,7 @@ def test_a_limited_token_reaches_nothing_outside(world: Everything, to: str) -> 
                 assert names <= {f"{OTHER}-far", f"{OTHER}-author"}, path
         elif line.route not in NO_DATA:
             assert answer.status_code in {403, 404}, path
-    assert opened == (4 if "/" in to else 11)
+    assert opened == (5 if "/" in to else 12)
 
 
 def test_a_network_of_another_cluster_is_like_one_that_does_not_exist(world: Everything) -> None:
