@@ -203,7 +203,7 @@ def _pod_pools(cluster: Cluster, *, edited: bool) -> list[Manifest]:
         manifest = _manifest(resources.CILIUM_POD_IP_POOL, pool.name, spec=rendered["spec"])
         if edited and pool.name == _EDITED:
             manifest["metadata"]["resourceVersion"] = "2000"
-            manifest["spec"]["ipv4"]["cidrs"].append("10.60.0.0/24")
+            manifest["spec"]["ipv4"]["cidrs"].append("10.46.0.0/24")
             fields: Manifest = {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
             manifest["metadata"]["managedFields"] = [
                 {
