@@ -91,6 +91,6 @@ VM_NETWORKS = Extension(
     event_references=history.EVENT_REFERENCES,
     demo_parts=(
         DemoPart(demo.steps, demo.forget),
-        DemoPart(webhook_demo.steps, webhook_demo.forget),
+        DemoPart(webhook_demo.steps),
     ),
 )

@@ -23,10 +23,6 @@ def steps() -> Iterator[demo.DemoStep]:
         yield demo.DemoStep(0.2 - number / 100, demo.FRANKFURT, partial(_review, namespace, vm))
 
 
-def forget(_cluster: Cluster) -> None:
-    """Decisions go with their cluster."""
-
-
 def _review(namespace: str, vm: str, cluster: Cluster) -> None:
     space = AddressSpace.objects.get(cluster=cluster, name=AddressSpace.OWN)
     pod = _launcher_pod(namespace, vm)

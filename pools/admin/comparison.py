@@ -69,9 +69,7 @@ class ComparisonForm(forms.Form):
     def pool_ids(self) -> set[int] | None:
         """Return the ids of the pools that are compared, None for all."""
         pool, cluster = self.cleaned_data["pool"], self.cleaned_data["cluster"]
-        if pool is not None:
-            return {pool.pk} if cluster in (None, pool.cluster) else set()
-        return None if cluster is None else comparison.pools_of_cluster(cluster.pk)
+        return comparison.select_pools(cluster and cluster.pk, pool and {pool.pk})
 
 
 def view(request: HttpRequest) -> HttpResponseBase:

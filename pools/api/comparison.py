@@ -64,7 +64,7 @@ class ComparisonFilter(filters.FilterSet):
     pool = filters.Filter(lookups.pools, help_text="Name or id; a VM network's has its name.")
 
 
-class Comparison(generics.ListView):
+class ComparisonView(generics.ListView):
     needs = {"GET": ("pools.view_pool", "pools.view_block")}
     queryset = BlockEvent.objects.all()
     serializer_class = ComparisonSerializer
@@ -82,17 +82,9 @@ class Comparison(generics.ListView):
         result = comparison.compare(
             values.get("since") or until - timedelta(days=1),
             until,
-            selected_pools(values.get("cluster"), values.get("pool")),
+            comparison.select_pools(values.get("cluster"), values.get("pool")),
             below=below,
             limit=limit,
         )
         page = pages.document(request, result.differences, result.below)
         return self.respond({**vars(result), **page})
-
-
-def selected_pools(cluster_id: int | None, pool_ids: list[int] | None) -> set[int] | None:
-    """Return the ids of the pools that match both, None if neither is said."""
-    if cluster_id is None:
-        return None if pool_ids is None else {*pool_ids}
-    of_cluster = comparison.pools_of_cluster(cluster_id)
-    return of_cluster if pool_ids is None else of_cluster & {*pool_ids}

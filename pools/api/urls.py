@@ -175,7 +175,7 @@ urlpatterns = [
         "",
         ("events/", history.Events, "events"),
         ("history/", history.History, "history"),
-        ("history/compare/", comparison.Comparison, "history-comparison"),
+        ("history/compare/", comparison.ComparisonView, "history-comparison"),
         ("holders/uid/<str:uid>/history/", history.UidHistory, "uid-history"),
         ("holders/<str:kind>/<path:holder>/history/", history.HolderHistory, "holder-history"),
         ("pools/<int:pool_id>/at/", history.PoolAt, "pool-at"),

@@ -33,15 +33,15 @@ class Reference:
     of_cluster: Callable[[int], Collection[int]] | None = None
 
 
-def _pools_of_cluster(cluster_id: int) -> set[int]:
+def pools_of_cluster(cluster_id: int) -> set[int]:
     """Return the ids of the pools that a cluster has or had."""
     deleted = PoolEvent.objects.filter(cluster_id=cluster_id).values_list("pgh_obj_id", flat=True)
     return {*Pool.objects.filter(cluster_id=cluster_id).values_list("pk", flat=True), *deleted}
 
 
 REFERENCES = [  # pools.extension adds those of other apps
-    Reference(BlockEvent, "pool_id", of_cluster=_pools_of_cluster),
-    Reference(FailureEvent, "pgh_obj_id", of_cluster=_pools_of_cluster),
+    Reference(BlockEvent, "pool_id", of_cluster=pools_of_cluster),
+    Reference(FailureEvent, "pgh_obj_id", of_cluster=pools_of_cluster),
 ]
 
 

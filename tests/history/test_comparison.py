@@ -99,7 +99,7 @@ def test_other_pools_and_deleted_ones(pool: Any, history: datetime) -> None:
     factories.give_back(factories.take(other, factories.holder("x")))
     factories.take(other, factories.holder("y"))
     now = database.now()
-    of_its_cluster = comparison.pools_of_cluster(other.cluster_id)
+    of_its_cluster = comparison.select_pools(other.cluster_id, None)
     assert summary(comparison.compare(history, now, of_its_cluster)) == {("gained", "", "y")}
     of_pool = comparison.compare(history, now, {pool.pk})
     assert summary(of_pool) == summary(comparison.compare(history, now)) - {("gained", "", "y")}

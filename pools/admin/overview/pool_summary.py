@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from pools.admin.pools import page
 from pools.core import addresses
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
@@ -60,19 +61,10 @@ def summarize() -> PoolSummary:
     measurement = series.measure_pools()
     drained = {cidr.pool_id for cidr in orphans.draining_cidrs()}
     pools = [
-        MeasuredPool(pool, families, _pool_state(families, draining=pool.pk in drained))
+        MeasuredPool(pool, families, page.pool_state(families, draining=pool.pk in drained))
         for pool, families in measurement.pools
     ]
     return PoolSummary(pools, measurement.moment)
-
-
-def _pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
-    """Return the state as page.pool_state does."""
-    if any(not counts.free and not counts.waits_for_cluster for counts in families.values()):
-        return "full"
-    if any(counts.waits_for_cluster for counts in families.values()):
-        return "pending"
-    return "draining" if draining else "active"
 
 
 def category_summaries(pools: Iterable[MeasuredPool]) -> list[tuple[str, str, int, usage.Usage]]:

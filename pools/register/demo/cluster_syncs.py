@@ -52,8 +52,7 @@ class DemoClient(ClusterClient):
 
     def __init__(self, cluster: str, objects: Mapping[Resource, list[Manifest]]) -> None:
         # Not the parent's, which prepares connections to a server.
-        self._name = cluster
-        self._objects = objects
+        self._documents = _documents(cluster, objects)
 
     def __enter__(self) -> Self:
         return self
@@ -72,21 +71,26 @@ class DemoClient(ClusterClient):
         if method != "GET":
             # As the server answers to an apply of fields that `kubectl edit` owns.
             raise faults.FieldConflict('conflict with "kubectl-edit": .spec.ipv4.cidrs', status=409)
-        documents: dict[str, Manifest] = {
-            "/version": _VERSION,
-            "/apis": {"groups": _groups()},
-            "/api/v1/namespaces/kube-system": {"metadata": {"uid": f"demo-{self._name}"}},
-        }
-        for resource in _SERVED:
-            versions = f"/apis/{resource.api_version}" if resource.group else "/api/v1"
-            documents.setdefault(versions, {"resources": []})
-            documents[versions]["resources"].append({"name": resource.plural})
-            documents[resource.path()] = _list_document(self._objects.get(resource, ()))
-            for manifest in self._objects.get(resource, ()):
-                documents[resource.path(manifest["metadata"]["name"])] = manifest
-        if path not in documents:
+        if path not in self._documents:
             raise faults.KindNotServed("the server could not find the requested resource")
-        return documents[path]
+        return self._documents[path]
+
+
+def _documents(cluster: str, objects: Mapping[Resource, list[Manifest]]) -> dict[str, Manifest]:
+    """Return what the server of a cluster answers, by path."""
+    documents: dict[str, Manifest] = {
+        "/version": _VERSION,
+        "/apis": {"groups": _groups()},
+        "/api/v1/namespaces/kube-system": {"metadata": {"uid": f"demo-{cluster}"}},
+    }
+    for resource in _SERVED:
+        versions = f"/apis/{resource.api_version}" if resource.group else "/api/v1"
+        documents.setdefault(versions, {"resources": []})
+        documents[versions]["resources"].append({"name": resource.plural})
+        documents[resource.path()] = _list_document(objects.get(resource, ()))
+        for manifest in objects.get(resource, ()):
+            documents[resource.path(manifest["metadata"]["name"])] = manifest
+    return documents
 
 
 def _groups() -> list[Manifest]:

@@ -97,7 +97,7 @@ class DemoPart:
     """The steps that another app adds to the demo fleet, and the function that deletes their rows."""
 
     steps: Callable[[], Iterable[DemoStep]]
-    forget: Callable[[Cluster], None]
+    forget: Callable[[Cluster], None] = lambda _cluster: None  # its rows go with the cluster
 
 
 PARTS: list[DemoPart] = []  # filled by pools.extension

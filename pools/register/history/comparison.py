@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pools.core import errors
-from pools.models import BlockEvent, Pool, PoolEvent
+from pools.models import BlockEvent
 from pools.platform import database
 from pools.platform.history import event_numbers
+from pools.register import event_filters
 from pools.register.history import addresses
 from pools.sql import statements
 
@@ -53,10 +54,12 @@ class Comparison:
     below: int | None = None
 
 
-def pools_of_cluster(cluster_id: int) -> set[int]:
-    """Return the ids of the pools that a cluster has or had."""
-    former = PoolEvent.objects.filter(cluster_id=cluster_id).values_list("pgh_obj_id", flat=True)
-    return {*Pool.objects.filter(cluster_id=cluster_id).values_list("pk", flat=True), *former}
+def select_pools(cluster_id: int | None, pool_ids: Collection[int] | None) -> set[int] | None:
+    """Return the ids of the pools that are both among these and the cluster's, former ones too; None means all."""
+    if cluster_id is None:
+        return None if pool_ids is None else {*pool_ids}
+    of_cluster = event_filters.pools_of_cluster(cluster_id)
+    return of_cluster if pool_ids is None else of_cluster & {*pool_ids}
 
 
 def compare(
