@@ -77,6 +77,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.view_pool", "pools.view_block")
     now = database.now()
     parameters = request.GET.copy()
+    parameters.pop("cursor", None)
     if not parameters.get("since"):
         day_before = timezone.localtime(now) - timedelta(days=1)
         parameters["since"] = day_before.strftime(_MINUTES)
@@ -101,10 +102,15 @@ def view(request: HttpRequest) -> HttpResponseBase:
         title=gettext("Compare two moments"),
         form=form,
         comparison=result,
-        following=_url(parameters, cursor=result.below) if result and result.below else "",
-        exports={form_name: _url(parameters, format=form_name) for form_name in export.FORMATS},
+        following=pages.url_with(parameters, cursor=result.below)
+        if result and result.below
+        else "",
+        exports={
+            form_name: pages.url_with(parameters, format=form_name) for form_name in export.FORMATS
+        },
         presets=[
-            (label, _url(parameters, since=_local(now - ago), until="")) for label, ago in PRESETS
+            (label, pages.url_with(parameters, since=_local(now - ago), until=""))
+            for label, ago in PRESETS
         ],
         call=_call(form, result),
     )
@@ -112,14 +118,6 @@ def view(request: HttpRequest) -> HttpResponseBase:
 
 def _local(moment: Any) -> str:
     return timezone.localtime(moment).strftime(_MINUTES)
-
-
-def _url(parameters: Any, **changes: object) -> str:
-    query = parameters.copy()
-    query.pop("cursor", None)
-    for name, value in changes.items():
-        query[name] = str(value)
-    return f"?{query.urlencode()}"
 
 
 def _call(form: ComparisonForm, result: comparison.Comparison | None) -> str:

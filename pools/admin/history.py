@@ -91,8 +91,8 @@ def view(request: HttpRequest) -> HttpResponseBase:
         form=period_form,
         presets=_presets(request),
         lines=lines(result.events, request.user),
-        following=_page_url(request, cursor=result.below) if result.below else "",
-        links={form: _page_url(request, format=form) for form in export.FORMATS},
+        following=pages.url_with(request.GET, cursor=result.below) if result.below else "",
+        links={form: pages.url_with(request.GET, format=form) for form in export.FORMATS},
         sees=request.user.has_perm(history_search.VIEW_EVENTS),
         **_tenures(request, query),
     )
@@ -130,16 +130,9 @@ def _presets(request: HttpRequest) -> dict[StrOrPromise, str]:
         "last week": gettext("last week"),
     }
     return {
-        label: _page_url(request, at=text, at_picked="", cursor="")
+        label: pages.url_with(request.GET, at=text, at_picked="", cursor="")
         for text, label in labels.items()
     }
-
-
-def _page_url(request: HttpRequest, **changes: object) -> str:
-    parameters = request.GET.copy()
-    for name, value in changes.items():
-        parameters[name] = str(value)
-    return f"?{parameters.urlencode()}"
 
 
 # --- then and now ---------------------------------------------------------------------------------
@@ -245,6 +238,6 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
         form=form,
         presets=_presets(request),
         tenures=holders.tenures,
-        following=_page_url(request, cursor=holders.below) if holders.below else "",
+        following=pages.url_with(request.GET, cursor=holders.below) if holders.below else "",
         call=f"pools/{pool_id}/at/?at={block_fields.format_time(moment)}",
     )

@@ -12,7 +12,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -59,6 +59,14 @@ def page(
         {**frame, "title": title, "object_tabs": [], **_subject(about), **context},
         status=status,
     )
+
+
+def url_with(parameters: QueryDict, **changes: object) -> str:
+    """Return the relative URL of this page with other values of some parameters."""
+    query = parameters.copy()
+    for name, value in changes.items():
+        query[name] = str(value)
+    return f"?{query.urlencode()}"
 
 
 def post_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
