@@ -10,6 +10,9 @@ from django.urls import reverse
 from pools.admin.overview import pool_summary
 from pools.admin.pools import usage_bars
 from pools.cilium import pod_cidrs
+from pools.core.cilium import ciliumnode
+from pools.models import ObservedObject
+from pools.models.fields import Now
 from pools.platform.admin import display
 from pools.register.usage import Usage
 from tests import factories, people
@@ -87,6 +90,18 @@ def test_nodes_of_a_cluster_without_connection_are_those_of_the_register() -> No
     assert "These nodes hold blocks in the register." in page
     assert ">n2</a>" in page
     assert ">web</a>" not in page
+
+
+def test_nodes_of_a_cluster_whose_connection_is_gone_are_those_that_were_observed() -> None:
+    pool = factories.pool("10.0.0.0/16", mask=24, category="pod")
+    ObservedObject.objects.create(
+        cluster=pool.cluster, kind=ciliumnode.KIND, name="n1", uid="1", manifest={},
+        first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+    url = reverse("admin:nodes", query={"cluster": pool.cluster_id})
+    page = people.browser().get(url).content.decode()
+    assert "not connected" in page
+    assert ">n1</a>" in page
 
 
 def test_a_list_without_rows_says_so_once() -> None:

@@ -16,12 +16,13 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter
 from pools.cilium import pod_cidrs
-from pools.clusters import fleet
+from pools.clusters import connections
 from pools.clusters.reconcile import registry
 from pools.core.cilium import ciliumnode
 from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.observed import ROLE_LABELS, Severity
 from pools.observed import handlers
+from pools.platform import database
 from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
@@ -217,6 +218,7 @@ def view(request: HttpRequest) -> HttpResponse:
     after = request.GET.get("after", "").replace("\0", "")
     nodes: list[pod_cidrs.NodeAddresses] = []
     observed = ObservedObject.objects.filter(cluster=cluster, kind=ciliumnode.KIND).exists()
+    connection = Connection.objects.filter(cluster=cluster).first()
     if cluster is not None:
         read = pod_cidrs.list_nodes if observed else pod_cidrs.list_registered_nodes
         nodes = read(cluster.pk, after=after, limit=SHOWN + 1, name=name)
@@ -228,7 +230,8 @@ def view(request: HttpRequest) -> HttpResponse:
         clusters=clusters,
         cluster=cluster,
         observed=observed,
-        summary=_summary(cluster),
+        connection=connection,
+        state=connections.status(connection, database.now()) if connection else None,
         nodes=nodes[:SHOWN],
         name=name,
         after=after,
@@ -236,11 +239,6 @@ def view(request: HttpRequest) -> HttpResponse:
         first=_url(cluster) if after and cluster else "",
         call=f"clusters/{cluster.name}/nodes/" if cluster else "",
     )
-
-
-def _summary(cluster: Cluster | None) -> fleet.ConnectionSummary | None:
-    row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
-    return fleet.summary(row) if cluster and row else None
 
 
 def _url(cluster: Cluster, **more: Any) -> str:

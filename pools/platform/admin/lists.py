@@ -10,7 +10,6 @@ each row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -31,7 +30,8 @@ from django.http import (
     QueryDict,
 )
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django_stubs_ext import StrOrPromise
@@ -346,57 +346,52 @@ _PLACES = ("cad-first", "cad-second", "cad-third")  # the columns that a narrow 
 _headings: Callable[[Any], Iterable[dict[str, Any]]] = unfold_list.result_headers
 
 
-@dataclass(frozen=True)
-class ListCell:
-    """The CSS class of a column, its heading on a narrow screen, and the text in a row."""
-
-    kind: str
-    heading: Any
-    text: Any
-
-
 def table(cl: Any) -> dict[str, Any]:
-    """Return what the template of the table needs: headings and, for each row of a changelist, its cells."""
+    """Return what the template of the table needs: headings and, for each row of a changelist, its cells as HTML."""
     headings = list(_headings(cl))
+    places = iter(_PLACES)
     columns = [
-        (column, _kind(column), capfirst(heading["text"]))
+        (column, _cell_start(column, heading["text"], places))
         for column, heading in zip(cl.list_display, headings, strict=True)
     ]
     return {
         "cl": cl,
         "result_headers": headings,
-        "rows": [list(_cells(cl.model_admin, row, columns)) for row in cl.result_list],
+        "rows": [_cells(cl.model_admin, row, columns) for row in cl.result_list],
     }
 
 
-def _kind(column: Any) -> str:
-    return f"field-{column.__name__ if isinstance(column, Column) else column}"
+def _cell_start(column: Any, heading: StrOrPromise, places: Iterator[str]) -> SafeString:
+    """Return the tag of a column's cells: its class, its place in a narrow row and its heading there."""
+    if column == "action_checkbox":
+        kind, label = "action-checkbox", gettext("Select record")
+    else:
+        name = column.__name__ if isinstance(column, Column) else column
+        kind, label = f"field-{name} {next(places, '')}".rstrip(), str(capfirst(heading))
+    return format_html('<td class="{}" data-label="{}">', kind, label)
 
 
-def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, str, Any]]) -> Iterator[ListCell]:
+def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, SafeString]]) -> SafeString:
     empty = model_admin.get_empty_value_display()
-    places = iter(_PLACES)
-    for column, kind, heading in columns:
-        if column == "action_checkbox":
-            yield _checkbox(row)
-            continue
-        place = next(places, "")
-        field, _attribute, value = lookup_field(column, row, model_admin)
-        if field is None or field.auto_created:
-            text = display_for_value(value, empty)
-        elif field.many_to_one:
-            text = getattr(row, field.name) or empty
-        else:
-            text = display_for_field(value, field, empty)
-        yield ListCell(f"{kind} {place}".rstrip(), heading, text)
-
-
-def _checkbox(row: Any) -> ListCell:
-    label = gettext("Select record")
-    box = format_html(
-        '<input type="checkbox" name="{}" value="{}" class="action-select" aria-label="{}">',
-        ACTION_CHECKBOX_NAME,
-        row.pk,
-        label,
+    return format_html_join(
+        "",
+        "{}{}</td>",
+        ((start, _text(model_admin, row, column, empty)) for column, start in columns),
     )
-    return ListCell("action-checkbox", label, box)
+
+
+def _text(model_admin: Any, row: Any, column: Any, empty: str) -> Any:
+    """Return the text of a cell, as Django's own table shows it."""
+    if column == "action_checkbox":
+        return format_html(
+            '<input type="checkbox" name="{}" value="{}" class="action-select" aria-label="{}">',
+            ACTION_CHECKBOX_NAME,
+            row.pk,
+            gettext("Select record"),
+        )
+    field, _attribute, value = lookup_field(column, row, model_admin)
+    if field is None or field.auto_created:
+        return display_for_value(value, empty)
+    if field.many_to_one:
+        return getattr(row, field.name) or empty
+    return display_for_field(value, field, empty)
