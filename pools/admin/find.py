@@ -115,7 +115,7 @@ def matching_rows(request: HttpRequest, text: str, most: int) -> Iterator[tuple[
         matches, _distinct = model_admin.get_search_results(request, rows, text)
         related = model_admin.list_select_related
         matches = matches.select_related(*related) if isinstance(related, tuple) else matches
-        if first := list(search.best_first(matches, text)[:most]):
+        if first := search.best_first(matches, text, most):
             yield model_admin, first
 
 

@@ -73,7 +73,7 @@ def _allocate(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     if not request.user.has_perms(("pools.view_pool", "pools.allocate")):
         return
     pools = search.matching(Pool.objects.select_related("cluster"), text)
-    for pool in search.best_first(pools, text)[:_OBJECTS]:
+    for pool in search.best_first(pools, text, _OBJECTS):
         title = gettext("Allocate from %(pool)s") % {"pool": pool.name}
         url = reverse("admin:pools_pool_allocate", args=[pool.pk])
         yield SearchResult(title, pool.cluster.name, url, _POOL_ICON)

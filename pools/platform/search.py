@@ -13,13 +13,16 @@ from operator import and_, or_
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import BooleanField, Case, F, Func, Model, Q, QuerySet, TextField, Value, When
+from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast
+from django.db.models.lookups import In
 from django.utils.text import smart_split, unescape_string_literal
 
 from pools.platform import search_text
 from pools.platform.search_text import SearchText
 
-MOST = 10_000  # rows whose ids a statement names
+MOST = 10_000  # found events
+FEW = 1_000  # rows whose ids a statement names; where more match, the table is read again
 
 
 @dataclass(frozen=True)
@@ -76,18 +79,27 @@ def matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
         conditions.append(_condition(rows.model, searched, around=True))
     for condition in conditions:
         matches: QuerySet[Any] = _with_texts(rows).filter(condition)
-        ids = list(matches.order_by().values_list("pk", flat=True)[: MOST + 1])  # reads the table
+        ids = list(matches.order_by().values_list("pk", flat=True)[: FEW + 1])  # reads the table
         if ids:
-            return matches if len(ids) > MOST else rows.filter(pk__in=ids)
+            return matches if len(ids) > FEW else rows.filter(pk__in=ids)
     return rows.none()
 
 
-def best_first(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
-    """Return the rows of a search in another order: first those with a column that is the text."""
-    whole = Q(searched_text__icontains=f"/{search_text.parse(text).text}/")
-    rank = Case(When(whole, then=0), default=1)
-    ranked: QuerySet[Any] = rows.alias(searched_text=_joined(COLUMNS[rows.model]))
-    return ranked.order_by(rank, "pk")
+def best_first(rows: QuerySet[Any], text: str, most: int) -> list[Any]:
+    """Return at most `most` rows of a search, first those with a column that is the text.
+
+    The others are in no order: PostgreSQL stops reading as soon as it has them.
+    """
+    name = search_text.parse(text).text
+    columns = COLUMNS[rows.model]
+    if "/" in name:  # `org/env`, two columns
+        whole = Q(searched_text__icontains=f"/{name}/")
+    else:
+        spellings = {name, name.lower(), name.upper()}
+        texts = [Cast(F(column), TextField()) for column in (*columns.texts, *columns.cidrs)]
+        whole = reduce(or_, (Q(In(column, spellings)) for column in texts))
+    first = rows.alias(searched_text=_joined(columns)).filter(whole).order_by("pk")[:most]
+    return list(dict.fromkeys([*first, *rows.order_by()[:most]]))[:most]
 
 
 def describe(row: Model) -> str:

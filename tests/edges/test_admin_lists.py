@@ -218,7 +218,7 @@ def test_a_search_keeps_the_order_of_the_list(monkeypatch: pytest.MonkeyPatch, m
     cluster = factories.cluster()
     for org in ("b", "a", "c"):
         Environment.objects.create(cluster=cluster, org=org, env="prod")
-    monkeypatch.setattr(search, "MOST", most)
+    monkeypatch.setattr(search, "FEW", most)
     url = reverse("admin:pools_environment_changelist")
     for query, orgs in (({"q": "PRO"}, "abc"), ({"q": "pro", "o": "-2"}, "cba")):
         changelist = people.browser().get(url, query).context["cl"]
