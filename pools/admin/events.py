@@ -276,9 +276,8 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponse:
     return pages.page(
         request,
         "event.html",
-        Event,
+        event,
         title=capfirst(str(_label(event))),
-        event=event,
         pool=Pool.objects.select_related("cluster").filter(pk=event.pool_id or 0).first(),
         cluster=Cluster.objects.filter(pk=event.cluster_id or 0).first(),
         change=read_changes([event], request.user)[event.pk],

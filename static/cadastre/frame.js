@@ -18,7 +18,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   // Elements that open something and that only a mouse can reach: filters, user menu.
   document.querySelectorAll("[x-on\\:click]:not(button, input, [href])").forEach(makeButton);
-  document.querySelectorAll(".material-symbols-outlined").forEach(hideIcon);
+  hideIcons(document);
+  document.body.addEventListener("htmx:load", (event) => hideIcons(event.target)); // results of the palette
   document.querySelectorAll("input[data-names]").forEach(suggestNames);
   focusAnswer();
   document.addEventListener("alpine:initialized", focusAnswer); // the frame is hidden before
@@ -113,6 +114,10 @@ function makeButton(opener) {
 
 // Labels for links that contain only an icon (the text of an icon is its name in the icon font).
 const iconLabels = () => ({ add: gettext("Add"), close: gettext("Close"), search: gettext("Search") });
+
+function hideIcons(part) {
+  part.querySelectorAll(".material-symbols-outlined").forEach(hideIcon);
+}
 
 function hideIcon(icon) {
   const word = icon.textContent.trim();

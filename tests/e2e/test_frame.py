@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.models import Pool
+from pools.models import Event, Pool
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -55,6 +55,18 @@ def test_a_narrow_list_shows_all_that_a_cell_holds(visit: Visit) -> None:
     visit.open("/admin/pools/pool/")
     cut = "cells => cells.filter(c => c.scrollHeight > c.clientHeight + 1).map(c => c.innerText)"
     assert visit.page.locator("#result_list td").evaluate_all(cut) == []
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_a_narrow_head_and_alerts_show_whole_names(visit: Visit) -> None:
+    visit.open("/admin/pools/alert/")
+    cut = "cells => cells.filter(c => c.scrollWidth > c.clientWidth + 1).map(c => c.innerText)"
+    assert visit.page.locator("#result_list .field-title").evaluate_all(cut) == []
+    event = Event.objects.filter(type="container.created").values_list("pk", flat=True)[0]
+    visit.open(f"/admin/pools/event/{event}/change/")
+    heading = visit.page.locator("h1").bounding_box()
+    search = visit.page.locator("#cad-search").bounding_box()
+    assert heading["x"] + heading["width"] <= search["x"]
 
 
 def test_a_list_is_whole_on_dark_screens_paper(visit: Visit) -> None:

@@ -72,7 +72,7 @@ class EntryForm(row_forms.RowForm):
             for problem in problems:
                 name = problem.field.split(".")[0]
                 field = name if name in self.fields else None
-                self.add_error(field, pages.validation_error(problem))
+                self.add_error(field, fields.validation_error(problem))
         return self.cleaned_data
 
 

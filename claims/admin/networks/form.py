@@ -197,7 +197,9 @@ class NetworkForm(attributes.AttributeFields):
         field = {"not_managed": "applied", "already_exists": "object_name"}.get(error.code)
         for problem in pages.problems(error):
             shown = field or problem.field
-            self.add_error(shown if shown in self.fields else None, pages.validation_error(problem))
+            self.add_error(
+                shown if shown in self.fields else None, fields.validation_error(problem)
+            )
 
 
 def _api_body(cleaned_data: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.cilium import configuration, node_demand, pod_choice
-from pools.core import errors
 from pools.core.cilium import multipool, pod_pool
 from pools.core.cilium.preflight import PreflightFinding
 from pools.platform.admin import forms as fields
@@ -111,9 +110,7 @@ class CountsField(forms.CharField):
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
-        if not text:
-            return {}
-        return _parse_pre_allocation(text)
+        return fields.parse(multipool.parse_pre_allocation, text) if text else {}
 
 
 class MapField(CountsField):
@@ -121,15 +118,6 @@ class MapField(CountsField):
 
     def clean(self, value: Any) -> Any:
         return super().clean(value) or None
-
-
-def _parse_pre_allocation(text: str) -> dict[str, int]:
-    try:
-        return multipool.parse_pre_allocation(text)
-    except errors.InvalidInput as error:
-        raise forms.ValidationError(
-            [pages.validation_error(problem) for problem in error.problems]
-        ) from None
 
 
 class NodeForm(forms.Form):

@@ -258,7 +258,9 @@ class PoolForms:
         """Add the problems of a service's error to the fields that they are about."""
         for problem in pages.problems(error):
             form, field = self._field_of_problem(problem)
-            form.add_error(field if field in form.fields else None, pages.validation_error(problem))
+            form.add_error(
+                field if field in form.fields else None, fields.validation_error(problem)
+            )
 
     def _field_of_problem(self, problem: errors.FieldProblem) -> tuple[forms.Form, str]:
         path = _PATH.fullmatch(problem.field)

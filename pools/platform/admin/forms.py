@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -71,15 +72,19 @@ class ParsedField(forms.CharField):
             if self.required:
                 raise forms.ValidationError(self.error_messages["required"], code="required")
             return None
-        try:
-            return self._parse(text)
-        except errors.InvalidInput as error:
-            raise forms.ValidationError(
-                [_validation_error(problem) for problem in error.problems]
-            ) from None
+        return parse(self._parse, text)
 
 
-def _validation_error(problem: errors.FieldProblem) -> forms.ValidationError:
+def parse(parser: Callable[[Any], Any], value: object) -> Any:
+    """Return what a parser reads; its problems are errors of the field."""
+    try:
+        return parser(value)
+    except errors.InvalidInput as error:
+        raise forms.ValidationError([*map(validation_error, error.problems)]) from None
+
+
+def validation_error(problem: errors.FieldProblem) -> forms.ValidationError:
+    """Return a problem as a form error, with its code."""
     return forms.ValidationError(errors.sentence(problem.message), code=problem.code)
 
 
@@ -197,12 +202,8 @@ class PeriodField(forms.CharField):
         text = super().clean(value)
         if not text:
             return None
-        try:
-            return periods.parse_period(text, timezone.localtime(database.now()))
-        except errors.InvalidInput as error:
-            raise forms.ValidationError(
-                [_validation_error(problem) for problem in error.problems]
-            ) from None
+        now = timezone.localtime(database.now())
+        return parse(lambda text: periods.parse_period(text, now), text)
 
 
 class _PeriodInput(forms.TextInput):
@@ -236,9 +237,4 @@ class DurationField(forms.CharField):
                 _("Enter a number with its unit: 90 minutes, 24 hours, 30 days, or 0."),
                 code="duration",
             )
-        try:
-            return holders.parse_cooldown(int(match[1]) * _UNITS[(match[2] or "s").lower()])
-        except errors.InvalidInput as error:
-            raise forms.ValidationError(
-                [_validation_error(problem) for problem in error.problems]
-            ) from None
+        return parse(holders.parse_cooldown, int(match[1]) * _UNITS[(match[2] or "s").lower()])

@@ -21,6 +21,7 @@ from django.utils.translation import gettext
 from pools.core import errors
 from pools.platform import events
 from pools.platform.admin import display
+from pools.platform.admin import forms as fields
 
 # The form field of a problem, None for no field; or the field of all problems.
 FieldOf = Callable[[errors.FieldProblem], str | None] | str
@@ -244,16 +245,11 @@ def add_errors(form: forms.Form, error: errors.IpamError, field_of: FieldOf | No
         field_of = _no_field
     for problem in problems(error):
         field = field_of(problem) if callable(field_of) else field_of or problem.field
-        form.add_error(field if field in form.fields else None, validation_error(problem))
+        form.add_error(field if field in form.fields else None, fields.validation_error(problem))
 
 
 def _no_field(_problem: errors.FieldProblem) -> None:
     """What somebody else saved meanwhile is shown above the fields (form_errors.html)."""
-
-
-def validation_error(problem: errors.FieldProblem) -> forms.ValidationError:
-    """Return a problem as a form error, with its code."""
-    return forms.ValidationError(sentence(problem.message), code=problem.code)
 
 
 sentence, capitalize = errors.sentence, errors.capitalize
