@@ -146,12 +146,12 @@ def row_link(row: Any, text: object = "") -> SafeString:
 def url_of(row: Any) -> str:
     """The page of a row; that of a proxy is the page of its table's rows."""
     meta = row._meta.concrete_model._meta
-    return _url_pattern(meta.app_label, meta.model_name) % row.pk
+    return _url_pattern(meta.app_label, meta.model_name).format(row.pk)
 
 
 @functools.cache  # a list has hundreds of links
 def _url_pattern(app: str, model: str) -> str:
-    return reverse(f"admin:{app}_{model}_change", args=[0]).replace("/0/", "/%s/")
+    return reverse(f"admin:{app}_{model}_change", args=[0]).replace("/0/", "/{}/")
 
 
 def state(word: str, title: StrOrPromise = "") -> SafeString:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.utils import timezone
@@ -15,6 +15,8 @@ from unfold import widgets
 
 from pools.core import addresses, errors, holders, periods
 from pools.platform import database
+
+Value = TypeVar("Value")
 
 _TEXT = addresses.InputSource.TEXT
 _parse_range = partial(addresses.parse_range, source=_TEXT)
@@ -75,7 +77,7 @@ class ParsedField(forms.CharField):
         return parse(self._parse, text)
 
 
-def parse(parser: Callable[[Any], Any], value: object) -> Any:
+def parse(parser: Callable[[Any], Value], value: object) -> Value:
     """Return what a parser reads; its problems are errors of the field."""
     try:
         return parser(value)

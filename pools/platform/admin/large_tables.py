@@ -39,7 +39,7 @@ class EstimatedPaginator(paginator.Paginator[Any]):
             page_ids = ids.reverse()[: self.count - first]
         else:
             page_ids = ids[first : first + self.per_page]
-        return self._get_page(rows.filter(pk__in=list(page_ids)), number, self)
+        return paginator.Page(rows.filter(pk__in=list(page_ids)), number, self)
 
     @cached_property
     def estimate(self) -> int:
