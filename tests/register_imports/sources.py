@@ -70,7 +70,7 @@ def demo_addresses() -> list[tuple[str, str, str, str, str, str]]:
 def draft(*files: bytes, cluster: Cluster, **options: object) -> RegisterImport:
     uploads = [(f"file{number}.csv", content) for number, content in enumerate(files, start=1)]
     chosen = drafts.ImportOptions(cluster, **options)  # type: ignore[arg-type]
-    return drafts.create(uploads, chosen, author=BY)
+    return drafts.IMPORTS.create(uploads, chosen, author=BY)
 
 
 def counts(register_import: RegisterImport) -> dict[str, int]:

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
 from claims.core.vm_import import columns, tables, vm_interface
 from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface
 from claims.imports.files import documents
-from pools.core import errors, spreadsheet_cells
+from pools.core import spreadsheet_cells
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Row
 from pools.platform.files import archives, texts
 from pools.platform.files import tables as file_tables
 from pools.platform.files.archives import file_error
 from pools.platform.files.tables import Table, Tables
-from pools.platform.imports.lifecycle import Certainty, Recognition
+from pools.platform.imports.lifecycle import Certainty, Recognition, Upload
 
 LARGEST = archives.LARGEST
 MOST_ROWS = documents.MOST_ROWS
@@ -79,7 +79,7 @@ class FileReading:
 
 def open_file(
     name: str,  # noqa: ARG001  # not trusted
-    content: bytes | BinaryIO,
+    data: bytes,
     *,
     already_counted: bool = False,
 ) -> FileReading:
@@ -91,7 +91,6 @@ def open_file(
     damaged, xml_entities, nested_archive, encoding, header, duplicate_header, csv_syntax,
     field_too_long, too_many_rows, and the codes of pools.platform.documents for JSON and YAML.
     """
-    data = content if isinstance(content, bytes) else content.read(LARGEST + 1)
     archives.check_kind(data)
     if not data.startswith(archives.ZIP):
         text = texts.decode(lambda: io.BytesIO(data))
@@ -103,13 +102,9 @@ def open_file(
     )
 
 
-def from_text(text: str) -> FileReading:
-    """Recognise a pasted text: a table, JSON, YAML, or lines of values separated by blanks."""
-    try:
-        return open_file("", text.encode())
-    except UnicodeEncodeError as error:
-        message = f"character {error.start} is half of a surrogate pair"
-        raise file_error("encoding", message) from None
+def rows_upload(rows: Sequence[object]) -> Upload:
+    """Return rows `{"vm", "mac", "ips"}` of a program as an upload; `network`, `namespace` and `note` are optional."""
+    return "", json.dumps({"rows": rows}, ensure_ascii=False).encode()
 
 
 def recognise(name: str, content: bytes) -> Recognition:
@@ -131,18 +126,6 @@ def _certainty(layout: ColumnLayout) -> Certainty:
         return Certainty.PRODUCT
     has_both = layout.mac >= 0 and (layout.vm >= 0 or not layout.names)
     return Certainty.TABLE if has_both else Certainty.COLUMNS
-
-
-def from_rows(rows: Sequence[object]) -> FileReading:
-    """Return a reading of rows `{"vm", "mac", "ips"}`, numbered from 1.
-
-    `network`, `namespace` and `note` are optional. Raises InvalidInput wrong_type, too_many_rows.
-    """
-    if not isinstance(rows, list | tuple):
-        raise errors.InvalidInput.for_field("rows", "wrong_type", "a list is expected", rows)
-    if len(rows) > MOST_ROWS:
-        raise documents.too_many_rows_error()
-    return FileReading("rows", lambda _: documents.from_rows(rows), len(rows))
 
 
 def _reading(result: Tables[ColumnLayout], *, already_counted: bool) -> FileReading:
