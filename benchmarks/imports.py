@@ -18,8 +18,7 @@ from django.db import connection
 from psycopg import pq
 
 from benchmarks import registers
-from claims.imports import drafts
-from claims.imports.files import formats
+from claims.imports import drafts, formats
 from claims.imports.mapping import ImportOptions
 from claims.models import Entry, Network, VMImport
 from claims.networks import pools

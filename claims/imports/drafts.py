@@ -13,9 +13,8 @@ from django.db.models import QuerySet
 
 from claims.access import namespaces
 from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped
-from claims.imports import commit, corrections, mapping, undo, validation
+from claims.imports import commit, corrections, formats, mapping, validation
 from claims.imports import rows as import_rows
-from claims.imports.files import formats
 from claims.models import VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.core import errors
@@ -69,8 +68,8 @@ class VMImports(lifecycle.Imports[VMImport]):
     recognise = staticmethod(formats.recognise)
     correct = staticmethod(corrections.correct_row)
     write = staticmethod(commit.write)
-    take_back = staticmethod(undo.take_back)
-    check_not_in_use = staticmethod(undo.check_not_in_use)
+    take_back = staticmethod(commit.take_back)
+    check_not_in_use = staticmethod(commit.check_not_in_use)
 
     def visible(self, user: Any) -> QuerySet[VMImport]:
         """Return all imports for users who see all namespaces, and a user's own imports for others."""

@@ -13,8 +13,7 @@ from itertools import islice
 from typing import Any
 
 from claims.access import namespaces
-from claims.imports import rows, validation
-from claims.imports.files import formats
+from claims.imports import formats, rows, validation
 from claims.models import NAD, Network, PortGroup, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks

@@ -126,16 +126,6 @@ def test_what_is_wrong_with_a_row_is_told(row: list[str], codes: list[str], refu
     assert (_codes(vm_interface), vm_interface.refused) == (codes, refused)
 
 
-def test_vinfo_has_no_mac_and_so_its_rows_are_refused() -> None:
-    vm_interface = _one("VM,Primary IP Address,Network #1,Powerstate", ["a", "10.0.0.1", "n", "on"])
-    assert (vm_interface.ips, vm_interface.port_group, _codes(vm_interface)) == (
-        ("10.0.0.1",),
-        "n",
-        ["mac_missing"],
-    )
-    assert vm_interface.refused
-
-
 class TestPowerCLI:
     def test_one_row_for_each_address_becomes_one_interface(self) -> None:
         header = "VM,NetworkName,MacAddress,IPAddress,PrefixLength,Origin"

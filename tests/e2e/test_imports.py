@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 
 from claims.imports import drafts as import_drafts
-from claims.imports.files import formats
+from claims.imports import formats
 from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, Network, VMImport
 from claims.waves import waves

@@ -14,18 +14,7 @@ from pools.register.imports import drafts
 BY = events.Author("tester", "api")
 
 IMPORT_PREFIX = ("prefix", "status", "vrf", "tenant", "role", "description")
-TABLE_PREFIX = (
-    "Prefix",
-    "Status",
-    "Children",
-    "VRF",
-    "Utilization",
-    "Tenant",
-    "Scope",
-    "VLAN",
-    "Role",
-    "Description",
-)
+TABLE_PREFIX = ("Prefix", "Status", "Children", "VRF", "Utilization", "Tenant", "Scope", "VLAN", "Role", "Description")  # fmt: skip
 IMPORT_ADDRESS = ("address", "status", "vrf", "tenant", "dns_name", "description")
 TABLE_ADDRESS = ("IP Address", "VRF", "Status", "Role", "Tenant", "Assigned", "DNS Name", "Description")  # fmt: skip
 

@@ -21,14 +21,13 @@ from claims.access import namespaces
 from claims.admin import scoped
 from claims.admin.imports import page as vm_page
 from claims.admin.imports.destination import Destination, DestinationField
-from claims.imports import mapping
-from claims.imports.files import formats
+from claims.imports import formats, mapping
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools import tasks
 from pools.admin.register_imports import page as register_page
-from pools.admin.register_imports.form import RegisterOptions
+from pools.admin.register_imports.sources import RegisterOptions
 from pools.core import errors, holders
 from pools.models import Cluster, RegisterImport
 from pools.models.imports import Import, ImportStatus

@@ -158,25 +158,20 @@ class _TableReader:
             if layout.namespace >= 0
             else ""
         )
-        wrong = cells.parse_mac(mac) if mac else ()
-        refused = bool(wrong or problems or ips.unread)
-        remarks: list[FieldProblem] = []
-        note = self._text("note", row[layout.note], remarks) if layout.note >= 0 else ""
-        refused = refused or any(remark.code != "too_long" for remark in remarks)
-        all_problems = (*problems, *wrong, *ips.problems, *remarks)
-        all_problems, no_mac = vm_interface.add_missing_problems(mac, ips.ips, all_problems)
-        interface = VMInterface(
+        noted: list[FieldProblem] = []
+        note = self._text("note", row[layout.note], noted) if layout.note >= 0 else ""
+        interface = cells.read_interface(
             number,
             vm,
-            str(mac),
-            ips.ips,
-            network,
-            namespace,
-            self.sheet,
-            note,
-            all_problems,
-            refused or no_mac,
-            self._origins(row, ips.ips),
+            mac,
+            ips,
+            problems=[*problems, *(wrong for wrong in noted if wrong.code != "too_long")],
+            remarks=[remark for remark in noted if remark.code == "too_long"],
+            port_group=network,
+            namespace=namespace,
+            sheet=self.sheet,
+            note=note,
+            origins=self._origins(row, ips.ips),
         )
         return (
             vm_interface.tell_power(interface, row[layout.power])

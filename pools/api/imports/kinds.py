@@ -193,11 +193,6 @@ class ImportKind(ABC):
     # The rows stay in the import's cluster, so that a token of this cluster may be used.
     stays_in_cluster = False
 
-    def permission(self, verb: str) -> str:
-        """Return the permission to `view`, `add` or `change` imports of the kind."""
-        meta = self.imports.model._meta
-        return f"{meta.app_label}.{verb}_{meta.model_name}"
-
     def knows_cluster(self, _request: Request, _cluster: Cluster) -> bool:
         """Return True if the user may know that the cluster exists."""
         return True
@@ -246,14 +241,14 @@ def permitted(request: Request, verb: str, names: Collection[str] = ()) -> dict[
         for name, kind in KINDS.items()
         if (not names or name in names)
         and (kind.stays_in_cluster or not is_confined)
-        and request.user.has_perm(kind.permission(verb))
+        and kind.imports.permits(request.user, verb)
     }
 
 
 def require(request: Request, name: str, verb: str) -> None:
     """Raise NotAllowed or TokenScope unless `permitted` has the kind."""
     if name not in permitted(request, verb):
-        views.require(request, KINDS[name].permission(verb))
+        views.require(request, KINDS[name].imports.permission(verb))
         raise errors.TokenScope(
             "This token is limited to one cluster, imports of this kind are not."
         )
@@ -275,7 +270,7 @@ class HasKindPermission(views.HasPermission):
         for verb in verbs(request, view):
             if not permitted(request, verb, view.only_kinds):
                 for name in view.only_kinds or KINDS:
-                    permission = KINDS[name].permission(verb)
+                    permission = KINDS[name].imports.permission(verb)
                     token_scopes.explain_missing(request.auth, [permission])
                 return False
         return True

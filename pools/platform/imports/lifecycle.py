@@ -110,10 +110,13 @@ class Imports(ABC, Generic[Row]):
 
     # --- what a kind says -------------------------------------------------------------------------
 
-    def permits(self, user: Any, verb: str) -> bool:
-        """Return True if the user may `view`, `add` or `change` imports of the kind."""
+    def permission(self, verb: str) -> str:
+        """Return the permission to `view`, `add` or `change` imports of the kind."""
         meta = self.model._meta
-        return bool(user.has_perm(f"{meta.app_label}.{verb}_{meta.model_name}"))
+        return f"{meta.app_label}.{verb}_{meta.model_name}"
+
+    def permits(self, user: Any, verb: str) -> bool:
+        return bool(user.has_perm(self.permission(verb)))
 
     @abstractmethod
     def recognise(self, name: str, content: bytes) -> Recognition:

@@ -24,7 +24,6 @@ from pools.register.imports import (
     sources,
     topology,
     undo,
-    validation,
     vanished,
 )
 from pools.register.imports import rows as import_rows
@@ -84,7 +83,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         step(len(rows) // 2)
         stored_rows.insert(rows)
         stored_rows.analyze()
-        validation.validate(row)
+        import_rows.validate(row)
         row.rows_total = row.rows_done = len(rows)
         row.format = reading.format
         row.notes = [*row.notes, *reading.notes]
@@ -95,7 +94,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         """Resolve and validate all rows again."""
         row.fingerprint = import_rows.fingerprint(row)
         stored_rows.save(import_rows.reread(row.rows.all(), row))
-        validation.validate(row)
+        import_rows.validate(row)
         states.mark_drafted(row, "fingerprint", "rows_total")
 
     def correct(self, row: RegisterImport, number: int, values: Mapping[str, Any]) -> None:
@@ -128,7 +127,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         changed = {number: rows[number] for number in numbers}
         changed |= {line.number: line for line in import_rows.reread(rows.values(), row)}
         stored_rows.save(list(changed.values()))
-        validation.validate(row, list(changed))
+        import_rows.validate(row, list(changed))
         states.mark_drafted(row, "fingerprint", "rows_total")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import openpyxl
 
-from claims.imports.files import formats
+from claims.imports import formats
 
 Row = Sequence[object]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from claims.imports import drafts
-from claims.imports.files import formats
+from claims.imports import drafts, formats
 from claims.imports.mapping import ImportOptions
 from claims.models import Network, VMImport
 from tests.claims.worlds import BY

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from claims.core.vm_import import cells
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from tests import effort
 from tests.claims.imports import corpus

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
