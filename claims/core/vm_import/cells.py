@@ -278,10 +278,11 @@ def read_interface(
     **values: Any,
 ) -> VMInterface:
     """Return an interface with its problems; it is refused for `problems`, those of its MAC, and addresses that are not valid."""
-    wrong = (*problems, *(parse_mac(mac) if mac else ()))
-    missing = (*(() if ips.ips else (NO_ADDRESS,)), *(() if mac else (MAC_MISSING,)))
-    refused = bool(wrong) or ips.unread or not mac
-    all_problems = (*wrong, *remarks, *ips.problems, *missing)
+    wrong = (*problems, *parse_mac(mac)) if mac else (*problems, MAC_MISSING)
+    refused = bool(wrong) or ips.unread
+    all_problems = (*wrong, *remarks, *ips.problems)
+    if not ips.ips:
+        all_problems = (*all_problems, NO_ADDRESS)
     return VMInterface(row, vm, str(mac), ips.ips, problems=all_problems, refused=refused, **values)
 
 

@@ -158,15 +158,17 @@ class _TableReader:
             if layout.namespace >= 0
             else ""
         )
-        noted: list[FieldProblem] = []
-        note = self._text("note", row[layout.note], noted) if layout.note >= 0 else ""
+        remarks: list[FieldProblem] = []
+        note = self._text("note", row[layout.note], remarks) if layout.note >= 0 else ""
+        if remarks and remarks[0].code != "too_long":
+            problems, remarks = [*problems, *remarks], []
         interface = cells.read_interface(
             number,
             vm,
             mac,
             ips,
-            problems=[*problems, *(wrong for wrong in noted if wrong.code != "too_long")],
-            remarks=[remark for remark in noted if remark.code == "too_long"],
+            problems=problems,
+            remarks=remarks,
             port_group=network,
             namespace=namespace,
             sheet=self.sheet,
