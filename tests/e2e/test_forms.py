@@ -96,7 +96,7 @@ def test_free_is_free_and_an_overlap_is_told_first(visit: Visit) -> None:
     page.get_by_role("button", name="Add the pool").click()
     page.locator("#overlaps").get_by_text("cluster_udn_plan").wait_for()
     assert not Pool.objects.filter(name="twice").exists()
-    page.get_by_label("Save although they overlap").check()
+    page.get_by_label("Save although it overlaps").check()
     page.get_by_role("button", name="Add the pool").click()
     page.get_by_text("Pool twice was added").wait_for()
     visit.open("/admin/address-plan/?q=10.98.0.0/16")

@@ -223,6 +223,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
         Page("edit", pool_actions.edit),
         Page("delete", pool_actions.delete),
         Page("allocate", pool_actions.allocate),
+        Page("free", pool_actions.next_free),
         Page("reserve", pool_actions.reserve),
         Page("unreserve", pool_actions.unreserve, path="unreserve/<int:range_id>"),
         Page("add_cidr", pool_actions.add_cidr, path="add-cidr"),
