@@ -118,7 +118,7 @@ def _free(browser: Client, **values: Any) -> str:
 
 
 def test_free_cidrs_are_offered_as_buttons(browser: Client, cluster: Cluster) -> None:
-    assert "no network container" in _free(browser, length=20, cluster=cluster.pk)
+    assert "No network container" in _free(browser, length=20, cluster=cluster.pk)
     Container.objects.create(cidr="10.128.0.0/9", name="company")
     text = _free(browser, length=16, cluster=cluster.pk)
     assert 'data-fill="10.129.0.0/16"' in text
@@ -126,7 +126,9 @@ def test_free_cidrs_are_offered_as_buttons(browser: Client, cluster: Cluster) ->
     assert "company" in text
     pool = cluster.pools.get(name="pods")
     assert 'data-fill="10.129.0.0/16"' in _free(browser, length=16, pool=pool.pk)
-    assert "No /4 is free." in _free(browser, length=4, cluster=cluster.pk)
+    assert "No network container is larger than a /4." in _free(
+        browser, length=4, cluster=cluster.pk
+    )
     for length in ("", "0", "129", "x"):
         assert "from 1 to 128" in _free(browser, length=length)
 

@@ -45,7 +45,7 @@ def test_nothing_that_is_used_is_inside_of_what_is_offered() -> None:
     for text in free:
         factories.pool(text, within=cluster, category="pod", mask=28)
     assert _offered(24, cluster) == []
-    assert free_space.has_parents(_space(cluster))
+    assert free_space.has_parents(24, _space(cluster))
 
 
 def test_the_cluster_s_containers_come_before_its_prefix_and_the_fleet_s() -> None:
@@ -77,7 +77,7 @@ def test_what_the_fleet_planned_for_another_cluster_is_not_offered() -> None:
 
 def test_without_a_container_nothing_can_be_free() -> None:
     cluster = factories.cluster()
-    assert not free_space.has_parents(_space(cluster))
+    assert not free_space.has_parents(24, _space(cluster))
     assert _offered(24, cluster) == []
 
 

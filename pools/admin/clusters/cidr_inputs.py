@@ -99,8 +99,11 @@ def free(request: HttpRequest) -> HttpResponse:
     else:
         space, length = form.address_space(), lengths.cleaned_data["length"]
         offers = free_space.offer_prefixes(length, space)
-        if not offers and not free_space.has_parents(space):
-            text = gettext("There is no network container in which a CIDR could be free.")
+        if offers:
+            text = ""
+        elif free_space.has_parents(length, space):
+            text = gettext("No /%(length)s is free.") % {"length": length}
         else:
-            text = "" if offers else gettext("No /%(length)s is free.") % {"length": length}
+            text = gettext("No network container is larger than a /%(length)s.")
+            text %= {"length": length}
     return render(request, "cadastre/free_cidrs.html", {"offers": offers, "text": text})

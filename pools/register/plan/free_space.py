@@ -146,21 +146,30 @@ def offer_prefixes(
     is the fleet. Of the first `MOST` containers of each kind those without another cluster's plan are searched.
     """
     offers: dict[addresses.Network, str] = {}
-    for parent, name, scope in _parents(space):
-        if parent.prefixlen < length <= parent.max_prefixlen and len(offers) < limit:
-            gaps = () if _is_used(parent, scope) else _find_gaps(parent, scope)
-            free = free_prefixes.first_fit(gaps, parent.version, length, limit - len(offers))
-            offers |= {prefix: name for prefix in free if prefix not in offers}
-    return list(offers.items())
+    for parent, name, scope in _parents(space, length):
+        gaps = () if _is_used(parent, scope) else _find_gaps(parent, scope)
+        for prefix in free_prefixes.first_fit(gaps, parent.version, length, limit):
+            offers.setdefault(prefix, name)
+        if len(offers) >= limit:
+            break
+    return list(offers.items())[:limit]
 
 
-def has_parents(space: AddressSpace | None) -> bool:
-    """Return True if there is a container, or a prefix of the cluster, in which something could be free."""
-    return next(_parents(space), None) is not None
+def has_parents(length: int, space: AddressSpace | None) -> bool:
+    """Return True if there is a container, or a prefix of the cluster, in which such a prefix could be free."""
+    return next(_parents(space, length), None) is not None
 
 
-def _parents(space: AddressSpace | None) -> Iterator[tuple[addresses.Network, str, Scope]]:
+def _parents(
+    space: AddressSpace | None, length: int
+) -> Iterator[tuple[addresses.Network, str, Scope]]:
     """Yield the CIDRs that `offer_prefixes` searches, with their names and scopes."""
+    for parent, name, scope in _containers(space):
+        if parent.prefixlen < length <= parent.max_prefixlen:
+            yield parent, name, scope
+
+
+def _containers(space: AddressSpace | None) -> Iterator[tuple[addresses.Network, str, Scope]]:
     containers = Container.objects.order_by("cidr")
     if space is not None:
         own, cluster = scope_of_space(space), space.cluster
