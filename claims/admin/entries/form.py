@@ -108,7 +108,7 @@ def check(request: HttpRequest) -> HttpResponse:
     In a table the names of the fields begin with that of their row.
     """
     pages.require(request, "claims.view_entry")
-    query = {name.rpartition("-")[2]: text for name, text in request.GET.items()}
+    query = {name.rpartition("-")[2]: request.GET[name] for name in request.GET}
     rows = scoped.rows(request, IPPool)
     ippool_id = scoped.IPPOOLS.parse_name(rows, query.get("ippool", "").strip())
     ippool = rows.filter(pk=ippool_id).select_related("network").first()

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from pools.core import addresses, blocks, errors, free_prefixes
+from pools.core import addresses, blocks, errors, free_prefixes, overlaps
 from pools.models import AddressSpace, Block, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
 from pools.models.blocks import LIVE
 from pools.platform import database
@@ -195,14 +195,14 @@ def next_free_block(pool: Pool, family: int | None = None) -> addresses.Network 
         pool=pool, withheld=False, available_from__lte=Now(), space=pool.space_id
     )
     for version in (family,) if family else (4, 6):
-        free = [
+        free: list[addresses.Network] = [
             window.layout(cidr).block_at(int(span.first))
             for cidr in cidrs.filter(cidr__family=version)
             if (span := cidr.free_spans.order_by("first").first()) is not None
         ]
-        row = ready.filter(family=version).order_by("cidr").first()
-        if free or row is not None:
-            return min([*free, *([row.cidr] if row else [])])
+        free += [row.cidr for row in ready.filter(family=version).order_by("cidr")[:1]]
+        if free:
+            return min(free, key=overlaps.sort_key)
     return None
 
 
