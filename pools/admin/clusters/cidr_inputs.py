@@ -1,4 +1,4 @@
-"""What an input of a CIDR asks while somebody types: what the CIDR overlaps, and which CIDRs are free."""
+"""What an input of a CIDR asks while somebody types: what it overlaps, and what is free."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from ipaddress import ip_network
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext
 
@@ -107,3 +107,13 @@ def free(request: HttpRequest) -> HttpResponse:
             text = gettext("No network container is larger than a /%(length)s.")
             text %= {"length": length}
     return render(request, "cadastre/free_cidrs.html", {"offers": offers, "text": text})
+
+
+def next_free(request: HttpRequest, pool: Pool) -> HttpResponse:
+    """Answer with the lowest free block of the pool, `{"addresses"}`, or why there is none, `{"problem"}`."""
+    family = request.GET.get("family")
+    block = free_space.next_free_block(pool, int(family) if family in {"4", "6"} else None)
+    if block is None:
+        return JsonResponse({"problem": gettext("Nothing is free in this pool.")})
+    text = block.network_address if block.prefixlen == block.max_prefixlen else block
+    return JsonResponse({"addresses": [str(text)]})

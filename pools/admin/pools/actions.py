@@ -7,14 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    HttpResponseRedirect,
-    JsonResponse,
-)
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -32,7 +25,6 @@ from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
 from pools.register import dns, overlaps, pool_cidrs, pools, previews, usage
 from pools.register.allocator import allocation, requests
-from pools.register.plan import free_space
 
 _SHOWN = 12  # blocks of a pool that cannot be deleted
 KINDS = ("instance", "node", "env", "vm")
@@ -273,16 +265,6 @@ class AllocateForm(forms.Form):
 def _free_url(pool: Pool) -> str:
     """Return the URL from which the button *Next free address* of an input fills it in."""
     return reverse("admin:pools_pool_free", args=[pool.pk])
-
-
-def next_free(request: HttpRequest, pool: Pool) -> HttpResponse:
-    """Answer with the lowest free block of the pool, `{"addresses"}`, or why there is none, `{"problem"}`."""
-    family = request.GET.get("family")
-    block = free_space.next_free_block(pool, int(family) if family in {"4", "6"} else None)
-    if block is None:
-        return JsonResponse({"problem": gettext("Nothing is free in this pool.")})
-    text = block.network_address if block.prefixlen == block.max_prefixlen else block
-    return JsonResponse({"addresses": [str(text)]})
 
 
 def allocate(request: HttpRequest, pool: Pool) -> HttpResponse:
