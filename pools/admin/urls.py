@@ -31,7 +31,6 @@ _PAGES = (
     ("names/<slug:offered>/", related.offered_view, "names"),
     (f"{_LIST}filters/<int:filter_id>/", preferences.filter_view, "list_filter"),
     ("node-demand/", guides.demand_of_node, "node_demand"),
-    ("overlaps/", guides.overlap_list, "overlaps"),
     ("docs/<path:chapter>/", documentation.chapter_view, "documentation"),
     ("runbooks/<slug:runbook>/", documentation.runbook_view, "runbook"),
     ("pool-for-pod/", guides.pool_for_pod, "pool_for_pod"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network, summarize_address_range
 from typing import Any
@@ -74,9 +74,9 @@ class PlanRow:
     more_pool_cidrs: int = 0
     more_observed_cidrs: int = 0
     address_counts: list[AddressCount] = field(default_factory=list)
-    overlaps: bool = (
-        False  # with a CIDR of another address space, or it clashes with one of its own
-    )
+    # With a CIDR of another address space, or it clashes with one of its own; and the other CIDRs.
+    overlaps: bool = False
+    overlapping: Sequence[addresses.Network] = ()
 
     @property
     def free(self) -> bool:
@@ -99,6 +99,16 @@ class PlanRow:
     @property
     def expandable(self) -> bool:
         return self.share is not None or self.has_ranges or bool(self.containers)
+
+    @property
+    def isolated(self) -> bool:
+        """True for what an isolated VM network has, which routes to nothing else."""
+        return any(pool_cidr.space.name for pool_cidr in self.pool_cidrs)
+
+    @property
+    def utilization(self) -> float | None:
+        """The used share: of the fullest pool, or what the CIDRs inside cover; None if unknown."""
+        return max((counts.ratio for counts in self.usages), default=self.share)
 
 
 @dataclass(frozen=True)
@@ -361,7 +371,7 @@ def _of_cluster(scope: Scope, cluster: Cluster, rows: list[PlanRow]) -> list[Pla
 
 def _measure(scope: Scope, rows: list[PlanRow]) -> None:
     """Add the shares, the usages, the overlaps and whether there are reserved ranges, by a few queries."""
-    overlapping = register_overlaps.overlapping_cidrs() if rows else frozenset()
+    overlapping = register_overlaps.overlapping_cidrs() if rows else {}
     shares = _coverage(scope, [row.cidr for row in rows if not row.free])
     pool_cidrs = [pool_cidr for row in rows for pool_cidr in row.pool_cidrs]
     usages = usage.usage_by_cidr(pool_cidrs)
@@ -371,6 +381,7 @@ def _measure(scope: Scope, rows: list[PlanRow]) -> None:
     for row in rows:
         row.share = shares.get(row.cidr)
         row.overlaps = not row.free and row.cidr in overlapping
+        row.overlapping = overlapping[row.cidr] if row.overlaps else ()
         row.has_ranges = any(pool_cidr.pk in with_ranges for pool_cidr in row.pool_cidrs)
         row.usages = [usages[pool_cidr.pk] for pool_cidr in row.pool_cidrs]
 
