@@ -28,6 +28,7 @@ from pools.register.plan import free_space, tree
 
 FLEET = _("Fleet")
 DEEPEST = 12  # levels that are indented
+ROWS = 50  # of a level at once: with its map the page has less than 100 kB
 # Pools, and objects, of one CIDR: a fleet may have the same CIDR of pods in each cluster.
 MOST_OWNERS = 5
 OVERLAPS_PER_PAGE = 50
@@ -111,7 +112,11 @@ def view(request: HttpRequest) -> HttpResponse:
     if searched.network is not None:
         path = tree.find_path(scope, searched.network)
         parent = path[-1].cidr if path else parent
-        level = tree.read_level(scope, parent, group_addresses=True) if path else tree.PlanLevel([])
+        level = (
+            tree.read_level(scope, parent, limit=ROWS, group_addresses=True)
+            if path
+            else tree.PlanLevel([])
+        )
     elif searched.text:
         level = tree.PlanLevel(tree.find_names(scope, searched.text))
     else:
@@ -120,6 +125,7 @@ def view(request: HttpRequest) -> HttpResponse:
             parent,
             level_filter=level_filter,
             behind=behind.network_address if behind else None,
+            limit=ROWS,
             group_addresses=True,
         )
         path = tree.find_path(scope, parent) if parent else []
@@ -228,7 +234,8 @@ def _filters(request: HttpRequest) -> str:
 
 
 def _url(request: HttpRequest, **query: Any) -> str:
-    return f"{reverse('admin:plan')}?{_filters(request)}&{urlencode(query)}"
+    filters = _filters(request)
+    return f"?{filters}{'&' if filters else ''}{urlencode(query)}"
 
 
 def _url_of_row(request: HttpRequest, row: tree.PlanRow) -> str:

@@ -157,13 +157,9 @@ def _layers(row: PlanRow, place: Rectangle) -> Iterator[str]:
 
     yield rectangle("t-free" if row.free else "t-used", top, width, height)
     if row.utilization:
-        style = (
-            "t-full"
-            if row.utilization >= FULL
-            else "t-high"
-            if row.utilization >= HIGH
-            else "t-fill"
-        )
+        # A container that is divided wholly is no fault.
+        fullest = row.utilization if row.usages else 0
+        style = "t-full" if fullest >= FULL else "t-high" if fullest >= HIGH else "t-fill"
         filled = max(2, row.utilization * height)
         yield rectangle(style, top + height - filled, width, filled)
     if row.observed_cidrs or row.address_counts:

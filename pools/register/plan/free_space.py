@@ -6,7 +6,6 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
 
 from django.db.models import Q
 
@@ -29,17 +28,31 @@ class Scope:
     fleet: bool
     space: AddressSpace | None = None  # None: the fleet
     most: int | None = None
+    everywhere: bool = False  # the spaces are all there are: thousands, which no filter has to name
+
+    @property
+    def rows(self) -> Q:
+        """The filter for what the address spaces have."""
+        return Q() if self.everywhere else Q(space__in=self.spaces)
+
+    @property
+    def clusters(self) -> Q:
+        """The filter for clusters that have one of the address spaces."""
+        return Q() if self.everywhere else Q(spaces__in=self.spaces)
 
     @property
     def containers(self) -> Q:
         """The filter for containers of the scope."""
+        if self.everywhere:
+            return Q() if self.fleet else Q(space__isnull=False)
         condition = Q(space__in=self.spaces)
         return condition | Q(space=None) if self.fleet else condition
 
 
 def fleet_scope() -> Scope:
     """Return the scope of the fleet: all address spaces, so that nothing that a VM network has is free."""
-    return Scope(tuple(AddressSpace.objects.values_list("pk", flat=True)), fleet=True)
+    spaces = tuple(AddressSpace.objects.values_list("pk", flat=True))
+    return Scope(spaces, fleet=True, everywhere=True)
 
 
 def scope_of_space(space: AddressSpace | None) -> Scope:
@@ -91,12 +104,13 @@ def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes
 def is_taken(network: addresses.Network, scope: Scope) -> bool:
     """Return True if nothing inside a CIDR is free, whatever is inside it."""
     text = str(network)
-    used: dict[str, Any] = {"cidr__net_contains_or_equals": text, "space__in": scope.spaces}
+    used = scope.rows & Q(cidr__net_contains_or_equals=text)
+    in_spaces = Container.objects.filter(scope.rows, cidr=text, space__isnull=False)
     return (
-        PoolCIDR.objects.filter(**used).exists()
-        or ObservedCIDR.objects.filter(**used).exists()
-        or Cluster.objects.filter(cluster_prefix=text, spaces__in=scope.spaces).exists()
-        or (scope.fleet and Container.objects.filter(cidr=text, space__in=scope.spaces).exists())
+        PoolCIDR.objects.filter(used).exists()
+        or ObservedCIDR.objects.filter(used).exists()
+        or Cluster.objects.filter(scope.clusters, cluster_prefix=text).exists()
+        or (scope.fleet and in_spaces.exists())
     )
 
 
