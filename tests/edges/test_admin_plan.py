@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from ipaddress import ip_network
 
@@ -112,6 +113,9 @@ def test_rectangles_fill_the_drawing_and_have_their_areas(areas: list[float]) ->
         assert rectangle.width * rectangle.height == pytest.approx(area * scale)
         assert rectangle.x + rectangle.width <= 480.001
         assert rectangle.y + rectangle.height <= 400.001
+    for upper, lower in itertools.combinations(rectangles, 2):
+        beside = lower.x >= upper.x + upper.width - 0.001
+        assert beside or lower.y >= upper.y + upper.height - 0.001
 
 
 @pytest.mark.parametrize("family", [4, 6])
