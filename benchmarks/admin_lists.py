@@ -143,7 +143,7 @@ def _overview_urls() -> Iterator[str]:
     pool = Pool.objects.order_by("pk")[3]
     workloads = reverse("admin:claims_workload_changelist")
     yield reverse("admin:index")
-    yield from (reverse(f"admin:{name}") for name in ("nodes", "overlaps", "preflight"))
+    yield from (reverse(f"admin:{name}") for name in ("nodes", "preflight"))
     yield reverse("admin:claims_ipamclaim_problems")
     for text in (
         "vm-777777", "ns-7", "env-77", "10.0.7.7", "0.3.77", "20.3.7", "::beef", "02:00:00:00:07:07", "34:56", _NOTHING,
