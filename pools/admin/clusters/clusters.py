@@ -117,10 +117,11 @@ def _add(request: HttpRequest) -> HttpResponse:
     if _may_save(request, form, None):
         with pages.errors_at_field(form, _field_of_problem):
             cluster = _create(form, request)
+            connect_url = reverse("admin:pools_cluster_connect", args=[cluster.pk])
             return pages.done(
                 request,
                 gettext("Cluster %(cluster)s was added.") % {"cluster": cluster.name},
-                cluster,
+                connect_url if "_connect" in request.POST else cluster,
             )
     return pages.form_page(
         request,
