@@ -15,7 +15,7 @@ from claims.admin.networks import page
 from claims.core.networks import udn
 from claims.models import Entry, IPAMClaim, Network
 from pools.admin.pools import topology
-from pools.admin.pools.topology import Shape
+from pools.admin.pools.topology import Branch
 from pools.platform.admin import display
 
 _MOST = (topology.MOST - 30) // 3  # rows of each table, beside the network's own parts
@@ -23,10 +23,10 @@ _MOST = (topology.MOST - 30) // 3  # rows of each table, beside the network's ow
 
 def view(request: HttpRequest, network: Network) -> HttpResponse:
     """Show what the network consists of, and who uses it."""
-    root = Shape(network.name, display.url_of(network), gettext("network"))
+    root = Branch(network.name, display.url_of(network), gettext("network"))
     for name, values in _parts(network):
         if values:
-            root.children.append(Shape(name, children=_address_shapes(values)))
+            root.children.append(Branch(name, children=_address_shapes(values)))
     root.children += _users(request, network)
     columns = (gettext("Network"), gettext("Parts and users"), gettext("Addresses, VMs and pods"))
     return topology.page(request, network, root, columns)
@@ -39,13 +39,13 @@ def _parts(network: Network) -> Iterator[tuple[str, list[str]]]:
     yield gettext("Infrastructure"), list(network.infrastructure_subnets)
 
 
-def _address_shapes(values: list[str]) -> list[Shape]:
+def _address_shapes(values: list[str]) -> list[Branch]:
     few = values[:6]
-    shapes = [Shape(str(value), reverse("admin:find", query={"q": value})) for value in few]
+    shapes = [Branch(str(value), reverse("admin:find", query={"q": value})) for value in few]
     return shapes + topology.rest(len(values) - len(few), "")
 
 
-def _users(request: HttpRequest, network: Network) -> Iterator[Shape]:
+def _users(request: HttpRequest, network: Network) -> Iterator[Branch]:
     """Yield the entries, claims and workloads that the user may see, a query for the rows of each."""
     rows: tuple[QuerySet[Any], ...] = (
         scoped.rows(request, Entry).filter(ippool__network=network),
@@ -58,13 +58,13 @@ def _users(request: HttpRequest, network: Network) -> Iterator[Shape]:
         few = queryset.order_by("pk")[:_MOST] if number else []
         shapes = [_row_shape(row) for row in few]
         shapes += topology.rest(number - len(shapes), url)
-        yield Shape(label, url, usage=display.digits(number), children=shapes)
+        yield Branch(label, url, usage=display.digits(number), children=shapes)
 
 
-def _row_shape(row: Any) -> Shape:
+def _row_shape(row: Any) -> Branch:
     if isinstance(row, Entry):
-        return Shape(row.mac, display.url_of(row), row.vm, ", ".join(row.ips[:1]))
+        return Branch(row.mac, display.url_of(row), row.vm, ", ".join(row.ips[:1]))
     if isinstance(row, IPAMClaim):
-        return Shape(str(row), display.url_of(row), "", ", ".join(row.ips[:1]))
+        return Branch(str(row), display.url_of(row), "", ", ".join(row.ips[:1]))
     url = reverse("admin:find", query={"q": str(row)})
-    return Shape(str(row), url, row.get_kind_display(), row.phase)
+    return Branch(str(row), url, row.get_kind_display(), row.phase)

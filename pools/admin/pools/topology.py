@@ -1,6 +1,6 @@
 """Topology: a cluster, its pools and who holds their blocks as a drawing whose shapes are links, and as a nested list.
 
-A page of an app makes a tree of `Shape`, of at most MOST shapes, and shows it with `page`.
+A page of an app makes a tree of `Branch`es, of at most MOST shapes, and shows it with `page`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _FEW_BLOCKS = """
 
 
 @dataclass
-class Shape:
+class Branch:
     """An object or a group with its link; `usage` stands at the edge that leads to it."""
 
     name: str
     url: str = ""
     kind: str = ""
     usage: str = ""
-    children: list[Shape] = field(default_factory=list)
+    children: list[Branch] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -54,14 +54,14 @@ class Shape:
         return ", ".join(filter(None, (f"{self.kind} {self.name}".strip(), self.usage)))
 
 
-def rest(number: int, url: str) -> list[Shape]:
+def rest(number: int, url: str) -> list[Branch]:
     """Return the shape of those that are not shown, with a link to the list of all; none for no rest."""
     name = gettext("+ %(number)s more") % {"number": display.digits(number)}
-    return [Shape(name, url)] if number > 0 else []
+    return [Branch(name, url)] if number > 0 else []
 
 
 def page(
-    request: HttpRequest, row: Model, root: Shape, columns: Sequence[str], **context: Any
+    request: HttpRequest, row: Model, root: Branch, columns: Sequence[str], **context: Any
 ) -> HttpResponse:
     """Return the page of a tree; `columns` names its levels."""
     title = gettext("Where is %(object)s?") % {"object": row}
@@ -90,7 +90,7 @@ def _of_pools(
     shown = sorted(pools, key=lambda pool: pool.name)[:_MOST_POOLS]
     usages = usage.usage_by_pool(shown)
     holders = _holders(shown) if request.user.has_perm("pools.view_block") else {}
-    root = Shape(cluster.name, display.url_of(cluster), gettext("cluster"))
+    root = Branch(cluster.name, display.url_of(cluster), gettext("cluster"))
     for pool in shown:
         families = usages[pool.pk]
         held = sum(counts.held for counts in families.values())
@@ -102,7 +102,7 @@ def _of_pools(
             children += rest(held - sum(number for _, _, number in few), url)
         utilization = usage_bars.highest_utilization(families)
         root.children.append(
-            Shape(pool.name, display.url_of(pool), gettext("pool"), utilization, children)
+            Branch(pool.name, display.url_of(pool), gettext("pool"), utilization, children)
         )
     all_pools = reverse("admin:pools_pool_changelist", query={"cluster": cluster.pk})
     root.children += rest(len(pools) - len(shown), all_pools)
@@ -125,16 +125,16 @@ def _holders(pools: Sequence[Pool]) -> dict[int, list[tuple[str, str, int]]]:
     return holders
 
 
-def _holder_shape(kind: str, holder_id: str, number: int) -> Shape:
+def _holder_shape(kind: str, holder_id: str, number: int) -> Branch:
     text = ngettext("%(number)s block", "%(number)s blocks", number)
     words = text % {"number": display.digits(number)}
-    return Shape(holder_id, reverse("admin:find", query={"q": holder_id}), kind, words)
+    return Branch(holder_id, reverse("admin:find", query={"q": holder_id}), kind, words)
 
 
 # --- drawing --------------------------------------------------------------------------------------
 
 
-def _draw(root: Shape, columns: Sequence[str], title: str) -> SafeString:
+def _draw(root: Branch, columns: Sequence[str], title: str) -> SafeString:
     """Return the tree as SVG, from left to right; colours and patterns are in cadastre.css."""
     parts: list[SafeString] = []
     rows = _place(root, 0, 1, parts)
@@ -151,7 +151,7 @@ def _draw(root: Shape, columns: Sequence[str], title: str) -> SafeString:
     )  # fmt: skip
 
 
-def _place(shape: Shape, level: int, first: int, parts: list[SafeString]) -> int:
+def _place(shape: Branch, level: int, first: int, parts: list[SafeString]) -> int:
     """Draw a shape in the row `first`, beside its first child; return the rows that it takes with its children."""
     x, rows, ends = level * _COLUMN + 1, 0, []
     for child in shape.children:
@@ -173,7 +173,7 @@ def _edges(x: int, row: int, ends: Sequence[tuple[int, str]]) -> Iterator[SafeSt
         )  # fmt: skip
 
 
-def _box(shape: Shape, x: int, row: int) -> SafeString:
+def _box(shape: Branch, x: int, row: int) -> SafeString:
     name = shape.name if len(shape.name) <= _LETTERS else f"{shape.name[: _LETTERS - 1]}…"
     y = row * _ROW
     body = format_html(
