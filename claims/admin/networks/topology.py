@@ -18,7 +18,8 @@ from pools.admin.pools import topology
 from pools.admin.pools.topology import Branch
 from pools.platform.admin import display
 
-_MOST = (topology.MOST - 30) // 3  # rows of each table, beside the network's own parts
+_MOST_ADDRESSES = 6  # of each part
+_MOST = (topology.MOST - 42) // 3  # rows of each table, beside the parts with their rests
 
 
 def view(request: HttpRequest, network: Network) -> HttpResponse:
@@ -40,7 +41,7 @@ def _parts(network: Network) -> Iterator[tuple[str, list[str]]]:
 
 
 def _address_shapes(values: list[str]) -> list[Branch]:
-    few = values[:6]
+    few = values[:_MOST_ADDRESSES]
     shapes = [Branch(str(value), reverse("admin:find", query={"q": value})) for value in few]
     return shapes + topology.rest(len(values) - len(few), "")
 
@@ -49,7 +50,7 @@ def _users(request: HttpRequest, network: Network) -> Iterator[Branch]:
     """Yield the entries, claims and workloads that the user may see, a query for the rows of each."""
     rows: tuple[QuerySet[Any], ...] = (
         scoped.rows(request, Entry).filter(ippool__network=network),
-        scoped.rows(request, IPAMClaim).filter(network=network, gone_at=None),
+        scoped.rows(request, IPAMClaim).filter(network=network),
         page.running(request, network),
     )
     for (label, number, url), queryset in zip(
