@@ -89,7 +89,7 @@ def _steps(request: HttpRequest, stored: set[str]) -> list[Step]:
             Step(
                 gettext("Invite somebody"),
                 gettext("With a role, or as owner of the VMs of some namespaces."),
-                User.objects.exclude(pk=request.user.pk).exists(),
+                User.objects.exclude(username=request.user.get_username()).exists(),
                 reverse("admin:auth_user_add"),
             )
         )
@@ -117,7 +117,8 @@ def _connect_url() -> str:
 def view(request: HttpRequest) -> HttpResponse:
     """Note that the user looks at a page of a step and lead there; or dismiss the list, or show it again."""
     step = request.POST.get("step", "")
-    row, _ = Preferences.objects.get_or_create(user_id=request.user.pk)
+    user: Any = request.user
+    row, _ = Preferences.objects.get_or_create(user=user)
     if step == "show":
         row.first_steps = [name for name in row.first_steps if name != _DISMISSED]
     elif step in {*_LOOKED_AT, _DISMISSED}:
