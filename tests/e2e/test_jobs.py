@@ -1,0 +1,135 @@
+"""The jobs that people come for, from the overview, and how many clicks each takes; a choice in a menu counts as two."""
+
+from __future__ import annotations
+
+import csv
+import io
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from claims.models import Entry, IPPool, Network
+from pools.models import CIDRMigration, Pool
+from pools.models.blocks import BlockState
+from pools.register.demo import demo
+from tests.claims.imports import corpus
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Clicks:
+    """A visit of the overview whose clicks are counted."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.page, self.number = visit.page, 0
+        visit.open("/admin/")
+
+    def click(self, role: Any, name: str, *, inside: str = "#content") -> None:
+        self.number += 1
+        self.page.locator(inside).get_by_role(role, name=name, exact=True).first.click()
+
+    def open_from_menu(self, name: str) -> None:
+        self.click("link", name, inside="#nav-sidebar")
+        self.page.wait_for_load_state("networkidle")
+
+
+def test_who_held_an_address_last_week_takes_one(visit: Visit) -> None:
+    pool = Pool.objects.get(cluster__name=demo.FRANKFURT, name="green-pool")
+    block = pool.blocks.filter(state=BlockState.HELD).order_by("allocated_at")[0]
+    clicks = Clicks(visit)
+    page = clicks.page
+    page.keyboard.press("Control+k")
+    page.locator("#search-input-command:focus").wait_for()
+    page.keyboard.type(f"who held {block.cidr.network_address} at last week")
+    result = page.locator("#command-results-list a", has_text="Who held")
+    clicks.number += 1
+    result.first.click()
+    page.wait_for_url("**/history/**")
+    page.locator("#content").get_by_text(block.holder_id).first.wait_for()
+    assert clicks.number <= 1
+
+
+def test_the_start_of_the_migration_of_a_cidr_takes_five(visit: Visit) -> None:
+    pool = Pool.objects.get(cluster__name=demo.FRANKFURT, name="green-pool")
+    cidr = pool.cidrs.order_by("pk")[0]
+    CIDRMigration.objects.all().delete()
+    clicks = Clicks(visit)
+    clicks.open_from_menu("Pools")
+    clicks.click("link", pool.name, inside=f"#result_list tr:has-text('{demo.FRANKFURT}')")
+    clicks.click("link", f"Migrate {cidr.cidr}")
+    clicks.click("button", "Preview")
+    clicks.click("button", "Start migration")
+    clicks.page.wait_for_url(f"**/pool/{pool.pk}/migrations/*/")
+    clicks.page.locator(".cad-steps").wait_for()
+    assert CIDRMigration.objects.filter(pool=pool, cidr=str(cidr.cidr)).exists()
+    assert clicks.number <= 5
+
+
+def test_a_duplicate_of_a_new_mac_entry_takes_four(visit: Visit) -> None:
+    ippool = IPPool.objects.get(network__name="cluster_udn_tenant-blue")
+    used = Entry.objects.filter(ippool=ippool).exclude(ips=[])[0]
+    clicks = Clicks(visit)
+    page = clicks.page
+    page.keyboard.press("Control+k")
+    page.locator("#search-input-command:focus").wait_for()
+    page.keyboard.type("add mac entry")
+    page.locator("#command-results-list a", has_text="Add MAC entry").first.wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/entry/add/")
+    if not page.locator("[name=ippool]").input_value():
+        page.select_option("[name=ippool]", value=str(ippool.pk))
+        clicks.number += 2
+    page.fill("[name=mac]", "02:00:00:00:aa:01")
+    page.fill("[name=ips]", used.ips[0].partition("/")[0])
+    page.locator("[data-told]").get_by_text("is a duplicate").wait_for()
+    clicks.click("button", "Next free address")
+    page.locator("[data-told]").get_by_text("is a duplicate").wait_for(state="detached")
+    clicks.click("button", "Add entry")
+    page.wait_for_url("**/change/")
+    assert Entry.objects.filter(mac="02:00:00:00:aa:01").exclude(ips=used.ips).exists()
+    assert clicks.number <= 4
+
+
+def _file(network: Network) -> dict[str, Any]:
+    """Twenty VMs of vNetwork, of which two have no address that is one."""
+    subnet = next(subnet for subnet in map(ip_network, network.subnets) if subnet.version == 4)
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, corpus.VNETWORK)
+    writer.writeheader()
+    for number in range(1, 21):
+        ip = f"{subnet[1000 + number]}" if number > 2 else "10.0.0.1120"
+        writer.writerow(corpus.nic(number, **{"IPv4 Address": ip}))
+    return {"name": "vms.csv", "mimeType": "text/csv", "buffer": stream.getvalue().encode()}
+
+
+def test_twenty_vms_with_two_bad_rows_come_and_go_in_ten(visit: Visit) -> None:
+    network = Network.objects.get(name="cluster_udn_tenant-blue")
+    subnet = next(subnet for subnet in map(ip_network, network.subnets) if subnet.version == 4)
+    entries = Entry.objects.count()
+    clicks = Clicks(visit)
+    page = clicks.page
+    clicks.open_from_menu("Import")
+    clicks.click("link", "New import")
+    page.set_input_files("#id_file", _file(network))
+    page.get_by_text("vms.csv,").wait_for()
+    clicks.click("button", "Upload and preview")
+    page.get_by_text("invalid 2").wait_for()
+    for number in (1, 2):
+        clicks.number += 2
+        row = page.locator("tr", has_text=f"web-{number:05}").first
+        row.locator("summary").click()
+        row.locator("input[name=ips]").fill(f"{subnet[1000 + number]}")
+        row.locator("button[value=correct]").click()
+        page.wait_for_load_state("networkidle")
+    clicks.click("button", "Import 20 rows")
+    page.get_by_text("Committed: 20 new.").wait_for()
+    assert Entry.objects.count() == entries + 20
+    clicks.click("link", "Undo the import")
+    clicks.click("button", "Undo the import")
+    page.get_by_text("Import undone").first.wait_for()
+    assert Entry.objects.count() == entries
+    assert clicks.number <= 10
