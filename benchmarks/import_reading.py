@@ -10,7 +10,7 @@ from typing import Any
 
 import openpyxl
 
-from claims.imports.files import formats
+from claims.imports import formats
 
 _XLSX_TIMES, _CSV_TIMES = 3.0, 8.0  # of openpyxl's read-only mode, of the csv module, at most
 

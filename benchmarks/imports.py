@@ -18,9 +18,7 @@ from django.db import connection
 from psycopg import pq
 
 from benchmarks import registers
-from claims.imports import drafts
-from claims.imports.drafts import Upload
-from claims.imports.files import formats
+from claims.imports import drafts, formats
 from claims.imports.mapping import ImportOptions
 from claims.models import Entry, Network, VMImport
 from claims.networks import pools
@@ -112,9 +110,8 @@ def _read_bare(content: bytes) -> int:
 
 def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, float]:
     began = time.perf_counter()
-    upload = Upload("file", io.BytesIO(content), name)
     options = ImportOptions(network.cluster, network=network, namespace="bench")
-    made = drafts.create(upload, options, author=registers.BY)
+    made = drafts.IMPORTS.create([(name, content)], options, author=registers.BY)
     worker.process_import(made.pk)
     took = time.perf_counter() - began
     found = drafts.IMPORTS.get(made.pk)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
@@ -117,22 +116,17 @@ def _duplicate_line(duplicate: Duplicate, network: Network | None) -> SafeString
     )
 
 
-def as_json(
-    duplicates: Iterable[Duplicate], network: Network | None = None
-) -> list[dict[str, Any]]:
-    """Return the duplicates for the script that warns in a form: `{kind, value, note, occurrences}` each."""
-    return [
-        {
-            "kind": duplicate.kind,
-            "value": duplicate.value,
-            "note": duplicate.note,
-            "occurrences": [
-                {"text": describe(occurrence), "url": page_url(occurrence, network)}
-                for occurrence in duplicate.occurrences
-            ],
-        }
-        for duplicate in duplicates
-    ]
+def warnings(duplicates: Iterable[Duplicate], network: Network | None = None) -> SafeString:
+    """Return the duplicates of what is typed in a form as HTML lines."""
+    lines = []
+    for duplicate in duplicates:
+        style, text = "cad-warned", gettext("▲ %(value)s is a duplicate: also")
+        if duplicate.note:
+            style, text = "cad-help", gettext("%(value)s lies in")
+        links = ((place_link(occurrence, network),) for occurrence in duplicate.occurrences)
+        text %= {"value": duplicate.value}
+        lines.append((style, text, format_html_join(", ", "{}", links)))
+    return format_html_join("", '<p class="{}">{} {}</p>', lines)
 
 
 def warning_texts(duplicates: Iterable[Duplicate]) -> list[str]:

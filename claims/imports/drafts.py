@@ -1,89 +1,25 @@
 """Imports of VMs: a file, list or form becomes a stored draft, which users correct and commit.
 
-Beside it: uploads of imports; a large one is stored for a worker.
-
 pools/platform/imports/lifecycle.py has what all imports share.
 """
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any
 
 from django.db.models import QuerySet
 
 from claims.access import namespaces
-from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped, VMInterface
-from claims.imports import commit, corrections, mapping, undo, validation
+from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped
+from claims.imports import commit, corrections, formats, mapping, validation
 from claims.imports import rows as import_rows
-from claims.imports.files import formats
 from claims.models import VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.core import errors
 from pools.platform import database, events
 from pools.platform.imports import lifecycle, states
-
-
-@dataclass(frozen=True)
-class Upload:
-    """An upload; its `kind` is `file` (a stream), `text` (pasted) or `rows` (a JSON list)."""
-
-    kind: str
-    content: Any
-    name: str = ""
-
-    def open(self, *, already_counted: bool = False) -> formats.FileReading:
-        """Open the upload for reading. Raises InvalidInput.
-
-        `already_counted` skips counting the rows, which the first opening has done.
-        """
-        if self.kind == "rows":
-            return formats.from_rows(self.content)
-        if self.kind == "text":
-            return formats.from_text(self.content)
-        stream: BinaryIO = self.content
-        stream.seek(0)
-        return formats.open_file(self.name, stream, already_counted=already_counted)
-
-    def to_bytes(self) -> bytes:
-        """Return the content as bytes, as it is stored."""
-        if self.kind == "rows":
-            return json.dumps(self.content).encode()
-        if self.kind == "text":
-            return str(self.content).encode()
-        self.content.seek(0)
-        content: bytes = self.content.read()
-        return content
-
-
-def store(upload: Upload, vm_import: VMImport) -> None:
-    """Store the upload for a worker; it is deleted when its rows are stored."""
-    database.rows(_KEEP, [vm_import.pk, upload.kind, upload.to_bytes()], prepare=False)
-
-
-# Bytes are sent in binary: as text they would take twice the size.
-_KEEP = """
-    INSERT INTO pools_importfile (source_import_id, name, kind, content) VALUES (%s, '', %s, %b)
-    RETURNING id
-"""
-
-
-def load(vm_import: VMImport) -> Upload:
-    """Return the stored upload of an import."""
-    file, name = vm_import.files.get(), vm_import.file_name
-    content = bytes(file.content)
-    if file.kind == "rows":
-        return Upload("rows", json.loads(content))
-    if file.kind == "text":
-        return Upload("text", content.decode())
-    return Upload("file", io.BytesIO(content), name)
-
-
-# Characters of MAC addresses, and of lists of addresses as PostgreSQL writes them.
 
 
 def is_limited(user: Any, target: str) -> bool:
@@ -132,8 +68,8 @@ class VMImports(lifecycle.Imports[VMImport]):
     recognise = staticmethod(formats.recognise)
     correct = staticmethod(corrections.correct_row)
     write = staticmethod(commit.write)
-    take_back = staticmethod(undo.take_back)
-    check_not_in_use = staticmethod(undo.check_not_in_use)
+    take_back = staticmethod(commit.take_back)
+    check_not_in_use = staticmethod(commit.check_not_in_use)
 
     def visible(self, user: Any) -> QuerySet[VMImport]:
         """Return all imports for users who see all namespaces, and a user's own imports for others."""
@@ -146,21 +82,40 @@ class VMImports(lifecycle.Imports[VMImport]):
             row.limited, row.user = True, user
             row.save(update_fields=["limited", "user"])
 
-    def read(self, row: VMImport) -> formats.FileReading:
-        return load(row).open(already_counted=True)
+    def new(
+        self, chosen: mapping.ImportOptions, *, author: events.Author, **values: Any
+    ) -> VMImport:
+        options = {
+            "target": chosen.target,
+            "network": chosen.network.pk if chosen.network else None,
+            "namespace": chosen.namespace,
+        }
+        limited = chosen.user is not None and is_limited(chosen.user, chosen.target)
+        row = super().new(chosen, author=author, options=options, limited=limited, **values)
+        row.mapping = mapping.parse(chosen.mapping, row)
+        return row
+
+    def read_small(
+        self, row: VMImport, uploads: Sequence[lifecycle.Upload]
+    ) -> formats.FileReading | None:
+        ((name, content),) = uploads
+        reading = formats.open_file(name, content)
+        row.file_name = import_rows.clean(name, 255)
+        row.format, row.rows_total = reading.format, reading.total
+        is_large = sum(1 for _ in islice(reading.rows(), states.SMALL + 1)) > states.SMALL
+        return None if is_large else reading
+
+    def read(
+        self,
+        row: VMImport,  # noqa: ARG002  # VMs come from files only
+        uploads: Sequence[lifecycle.Upload],
+    ) -> formats.FileReading:
+        ((name, content),) = uploads
+        return formats.open_file(name, content, already_counted=True)
 
     def store(self, row: VMImport, reading: formats.FileReading, step: lifecycle.Step) -> None:
-        self.store_rows(row, reading.rows(), reading, step)
-
-    def store_rows(
-        self,
-        row: VMImport,
-        rows: Iterable[VMInterface],
-        reading: formats.FileReading,
-        step: lifecycle.Step,
-    ) -> None:
-        """Store rows of a reading, of which the first may have been read already."""
-        row.rows_total = row.rows_done = import_rows.store(row, rows, step)
+        mapping.remember_port_groups(row)
+        row.rows_total = row.rows_done = import_rows.store(row, reading.rows(), step)
         validation.validate(row)
         row.left_out = dict(reading.skipped)
         row.notes += [{"code": note.code, "message": note.message} for note in reading.notes]
@@ -174,51 +129,6 @@ class VMImports(lifecycle.Imports[VMImport]):
 
 
 IMPORTS = VMImports()
-
-
-def create(upload: Upload, options: mapping.ImportOptions, *, author: events.Author) -> VMImport:
-    """Create an import: a small upload becomes a draft, a large one waits for a worker.
-
-    With `options.commit` a small import is committed at once. If it has bad rows it stays a draft with
-    the error. Raises InvalidInput for an unreadable upload; then no import is created.
-    """
-    reading = upload.open()
-    rows = reading.rows()
-    first_rows = list(islice(rows, states.SMALL + 1))
-    vm_import = _new_import(upload, options, reading, author)
-    if len(first_rows) > states.SMALL:
-        with events.recorded_by(author):
-            vm_import.rows_total = reading.total
-            vm_import.save()
-            store(upload, vm_import)
-            mapping.remember_port_groups(vm_import, options)
-        return vm_import
-    with events.recorded_by(author):
-        vm_import.save()
-        mapping.remember_port_groups(vm_import, options)
-        IMPORTS.store_rows(vm_import, first_rows, reading, lifecycle.ignore_progress)
-    return IMPORTS.commit_if_wanted(vm_import, author=author)
-
-
-def _new_import(
-    upload: Upload,
-    options: mapping.ImportOptions,
-    reading: formats.FileReading,
-    author: events.Author,
-) -> VMImport:
-    return IMPORTS.new(
-        options,
-        author=author,
-        mapping=mapping.parse(options),
-        options={
-            "target": options.target,
-            "network": options.network.pk if options.network else None,
-            "namespace": options.namespace,
-        },
-        format=reading.format,
-        file_name=import_rows.clean(upload.name, 255),
-        limited=options.limited,
-    )
 
 
 # --- changes of a draft ---------------------------------------------------------------------------
@@ -241,15 +151,9 @@ def change_mapping(
         database.require_version(vm_import, version)
         vm_import.network = values.get("network", vm_import.network)
         vm_import.namespace = values.get("namespace", vm_import.namespace)
-        options = mapping.ImportOptions(
-            vm_import.cluster,
-            mapping=values.get("mapping", {}),
-            user=vm_import.user,
-            limited=vm_import.limited,
-        )
-        vm_import.mapping = vm_import.mapping | mapping.parse(options)
+        vm_import.mapping |= mapping.parse(values.get("mapping", {}), vm_import)
         vm_import.save(update_fields=["options", "mapping"])
-        mapping.remember_port_groups(vm_import, options)
+        mapping.remember_port_groups(vm_import)
         import_rows.reread_rows(vm_import)
         IMPORTS.revalidate_rows(vm_import)
     return IMPORTS.get(import_id)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from claims.access import namespaces
-from claims.imports import rows
+from claims.imports import formats, rows, validation
 from claims.models import NAD, Network, PortGroup, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
@@ -21,9 +21,6 @@ from pools.core import addresses, errors, holders
 from pools.models.imports import RowStatus
 from pools.platform import database
 from pools.platform.imports import lifecycle
-
-if TYPE_CHECKING:
-    from claims.imports.drafts import Upload
 
 MOST_PORT_GROUPS = 1_000
 
@@ -34,30 +31,31 @@ class ImportOptions(lifecycle.NewImport):
     `{port group: id}`.
 
     Port groups without a mapping use `network`. If it is None they use the network of their name, or the
-    network of the last import. If `limited` is set, `user` may import for own namespaces only.
+    network of the last import.
     """
 
     target: str = ImportTarget.IPPOOL.value
     network: Network | None = None
     namespace: str = ""
-    limited: bool = False
 
 
-def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[str, Any]]:
-    """Validate the mapping and return it in its stored form.
+def parse(
+    values: Mapping[str, Any], vm_import: VMImport, *, field: str = "mapping"
+) -> dict[str, dict[str, Any]]:
+    """Validate a mapping of an import and return it in its stored form.
 
-    Networks of another cluster, or outside of the user's scope, are unknown. Raises InvalidInput:
+    Networks of another cluster, or outside of the scope of the import, are unknown. Raises InvalidInput:
     wrong_type, too_many, unknown_field, unknown_network, k8s_name.
     """
     mappings = {
         name: parse_destination(destination, f"{field}.{errors.display_value(name)}")
-        for name, destination in options.mapping.items()
+        for name, destination in values.items()
     }
     if len(mappings) > MOST_PORT_GROUPS:
         message = f"at most {MOST_PORT_GROUPS} port groups"
         raise errors.InvalidInput.for_field(field, "too_many", message)
-    scope = namespaces.owner_scope(options.user) if options.limited else namespaces.EVERYTHING
-    visible_networks = namespaces.visible(Network.objects.filter(cluster=options.cluster), scope)
+    networks_of_cluster = Network.objects.filter(cluster=vm_import.cluster)
+    visible_networks = namespaces.visible(networks_of_cluster, validation.scope(vm_import))
     network_ids = [destination.get("network") for destination in mappings.values()]
     valid_ids = [
         network_id
@@ -70,7 +68,7 @@ def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[s
         path = f"{field}.{errors.display_value(name)}"
         network, namespace = destination.get("network"), destination.get("namespace") or ""
         if network is not None and (type(network) is not int or network not in networks):
-            message = f"the cluster {options.cluster} has no such network"
+            message = f"the cluster {vm_import.cluster} has no such network"
             raise errors.InvalidInput.for_field(
                 f"{path}.network", "unknown_network", message, network
             )
@@ -94,7 +92,7 @@ def parse_destination(value: object, path: str) -> Mapping[str, Any]:
     return value
 
 
-def remember_port_groups(vm_import: VMImport, options: ImportOptions) -> None:
+def remember_port_groups(vm_import: VMImport) -> None:
     """Store the mapping for the next import of the cluster; a mapping of a VM owner is not stored."""
     group_rows = [
         PortGroup(
@@ -106,7 +104,7 @@ def remember_port_groups(vm_import: VMImport, options: ImportOptions) -> None:
         for name, destination in vm_import.mapping.items()
         if destination["network"] and name
     ]
-    if group_rows and not options.limited:
+    if group_rows and not vm_import.limited:
         PortGroup.objects.bulk_create(
             group_rows,
             update_conflicts=True,
@@ -151,7 +149,7 @@ MOST_ROWS_READ = 2_000  # later rows are validated in the draft
 CHOSEN_CODE = "network_by_addresses"
 
 
-def find_by_addresses(upload: Upload, user: Any) -> Network | None:
+def find_by_addresses(upload: lifecycle.Upload, user: Any) -> Network | None:
     """Return the only network whose subnets contain all addresses of the upload, else None.
 
     Candidates are the networks in the user's scope that can hold static VMs. Raises InvalidInput for an
@@ -176,10 +174,10 @@ def find_by_addresses(upload: Upload, user: Any) -> Network | None:
     )
 
 
-def _addresses(upload: Upload) -> Iterator[addresses.Address]:
+def _addresses(upload: lifecycle.Upload) -> Iterator[addresses.Address]:
     """Yield the valid addresses of the first rows."""
     unique_addresses: dict[addresses.Address, None] = {}
-    for row in islice(upload.open().rows(), MOST_ROWS_READ):
+    for row in islice(formats.open_file(*upload).rows(), MOST_ROWS_READ):
         for text in row.ips:
             try:
                 unique_addresses[ip_address(text.partition("/")[0])] = None

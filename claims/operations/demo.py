@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
@@ -243,8 +242,7 @@ def _import(cluster: Cluster) -> None:
     """Add a draft of an import with bad rows."""
     network = Network.objects.get(cluster=cluster, name=BLUE)
     options = mapping.ImportOptions(cluster=cluster, network=network)
-    upload = drafts.Upload("file", io.BytesIO(_VMS.encode()), "erp.csv")
-    drafts.create(upload, options, author=demo.AUTHOR)
+    drafts.IMPORTS.create([("erp.csv", _VMS.encode())], options, author=demo.AUTHOR)
 
 
 def _wave(cluster: Cluster) -> None:

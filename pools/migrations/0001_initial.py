@@ -565,7 +565,6 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('name', models.CharField(blank=True, default='', max_length=255)),
-                        ('kind', models.CharField(default='file', max_length=4)),
                         ('content', models.BinaryField()),
                     ],
                     options={

@@ -125,11 +125,10 @@ class Import(models.Model):
 
 
 class ImportFile(models.Model):
-    """An upload of an import that has not been read yet; `kind` is `file`, `text` or `rows` (JSON)."""
+    """A file of an import that has not been read yet; what was pasted or sent as rows (JSON) has no name."""
 
     source_import = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=255, blank=True, default="")
-    kind = models.CharField(max_length=4, default="file")
     content = models.BinaryField()
 
     class Meta:
@@ -137,7 +136,7 @@ class ImportFile(models.Model):
         default_permissions = ()
 
     def __str__(self) -> str:
-        return f"{self.name or self.kind} of import {self.source_import_id}"
+        return f"{self.name or 'file'} of import {self.source_import_id}"
 
 
 class ImportRow(models.Model):

@@ -309,30 +309,52 @@ def _matches(
 
 
 def find_overlapping_networks(
-    network: addresses.Network, *, most: int | None = None, other_than: int | None = None
+    network: addresses.Network,
+    *,
+    most: int | None = None,
+    other_than: int | None = None,
+    cluster_id: int | None = None,
 ) -> list[Owned]:
-    """Return the networks of all address spaces that overlap this network, without those of a pool.
+    """Return the networks of all clusters, or of one, that overlap this network, without those of a pool.
 
     At most `most` of each table, the first by their addresses.
     """
-    values = {"network": str(network), "most": most, "pool": other_than}
+    values = {"network": str(network), "most": most, "pool": other_than, "cluster": cluster_id}
     with connection.cursor() as cursor:
         cursor.execute(_OVERLAPPING, values)
         return [_parse_row(row) for row in sorted(cursor.fetchall(), key=_by_name)]
 
 
 def find_new_overlaps(network: addresses.Network, owner: NetworkOwner) -> list[Owned]:
-    """Return what a network would overlap, at most `MOST_NAMED` of each table, if this owner got it.
+    """Return what a network would overlap if this owner got it: first that of its cluster, then of the others.
 
-    In its own address space only what it would clash with: the register refuses the pools itself.
+    At most `MOST_NAMED` of each table. In its own address space only what it would clash with: the
+    register refuses the pools itself.
     """
     found = find_overlapping_networks(network, most=MOST_NAMED, other_than=owner.pool_id)
     space = owner.cluster_id, owner.space
     return [
         (other, present)
-        for other, present in found
+        for other, present in dict.fromkeys([*_find_in_cluster(network, owner), *found])
         if (present.cluster_id, present.space) != space or uses.is_clash(owner.use, present.use)
     ]
+
+
+def find_refusals(network: addresses.Network, owner: NetworkOwner) -> list[Owned]:
+    """Return the CIDRs of other pools because of which the register refuses the network to this owner."""
+    if owner.category == PREFIX:
+        return []
+    return [
+        (other, present)
+        for other, present in _find_in_cluster(network, owner)
+        if present.pool_id and present.space == owner.space
+    ]
+
+
+def _find_in_cluster(network: addresses.Network, owner: NetworkOwner) -> list[Owned]:
+    return find_overlapping_networks(
+        network, most=MOST_NAMED, other_than=owner.pool_id, cluster_id=owner.cluster_id
+    )
 
 
 _NETWORKS_OF_POOLS = """
@@ -353,9 +375,11 @@ _NETWORKS_OF_OBJECTS = """
 _ALL_NETWORKS = f"{_NETWORKS_OF_POOLS} UNION ALL {_PREFIXES} UNION ALL {_NETWORKS_OF_OBJECTS}"
 _OVERLAPPING = f"""
     ({_NETWORKS_OF_POOLS} WHERE p.cidr && %(network)s AND o.id IS DISTINCT FROM %(pool)s
-        ORDER BY p.cidr LIMIT %(most)s)
-    UNION ALL ({_PREFIXES} AND cluster_prefix && %(network)s ORDER BY cluster_prefix LIMIT %(most)s)
-    UNION ALL ({_NETWORKS_OF_OBJECTS} WHERE c.cidr && %(network)s ORDER BY c.cidr LIMIT %(most)s)
+        AND coalesce(%(cluster)s, k.id) = k.id ORDER BY p.cidr LIMIT %(most)s)
+    UNION ALL ({_PREFIXES} AND cluster_prefix && %(network)s AND coalesce(%(cluster)s, id) = id
+        ORDER BY cluster_prefix LIMIT %(most)s)
+    UNION ALL ({_NETWORKS_OF_OBJECTS} WHERE c.cidr && %(network)s
+        AND coalesce(%(cluster)s, k.id) = k.id ORDER BY c.cidr LIMIT %(most)s)
 """
 _OF_CLUSTER = f"SELECT * FROM ({_ALL_NETWORKS}) AS every (cidr, cluster) WHERE cluster = %s"  # noqa: S608
 

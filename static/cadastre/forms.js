@@ -39,13 +39,14 @@ function addRow() {
     }
   });
   list.append(row);
+  htmx.process(list.lastElementChild);
   total.value = Number(total.value) + 1;
   return list.lastElementChild;
 }
 
 // --- the next free address ------------------------------------------------------------------------
 
-// `data-free` answers with the next free addresses of the network or the IPPool that the form has.
+// `data-free` answers with the next free addresses of a pool, or of the network or the IPPool that the form has.
 function addFreeButton(input) {
   const button = document.createElement("button");
   button.type = "button";
@@ -57,7 +58,7 @@ function addFreeButton(input) {
   input.after(button, message);
   button.addEventListener("click", async () => {
     const url = new URL(input.dataset.free, location.href);
-    for (const name of ["network", "ippool"]) {
+    for (const name of ["network", "ippool", "family"]) {
       const value = input.form.elements[name]?.value;
       if (value) url.searchParams.set(name, value);
     }
@@ -74,6 +75,18 @@ function addFreeButton(input) {
     input.focus();
   });
 }
+
+// An offered CIDR takes the place of what was typed; in a list of lines, of those of its family.
+document.addEventListener("click", (event) => {
+  const cidr = event.target.closest("[data-fill]")?.dataset.fill;
+  if (!cidr) return;
+  const input = event.target.closest(".cad-control, .cad-cidr-parts > div").querySelector(".cad-mono-input");
+  const isOther = (line) => line.trim() && line.includes(":") !== cidr.includes(":");
+  const others = input.localName === "textarea" ? input.value.split("\n").filter(isOther) : [];
+  input.value = [...others, cidr].join("\n");
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  input.focus();
+});
 
 // --- what was typed when the session expired ------------------------------------------------------
 

@@ -37,19 +37,6 @@ def test_entries_of_a_pool() -> None:
     assert not any(vm_interface.problems for vm_interface in vm_interfaces)
 
 
-def test_a_key_that_is_there_twice_is_two_rows_that_say_so() -> None:
-    pool = _pool(f'    "{MAC}": [10.0.0.1/24]\n    "{MAC}": [10.0.0.2/24]\n')
-    vm_interfaces = list(manifests.rows([pool]))
-    assert [vm_interface.ips for vm_interface in vm_interfaces] == [
-        ("10.0.0.1/24",),
-        ("10.0.0.2/24",),
-    ]
-    assert [
-        [problem.code for problem in vm_interface.problems] for vm_interface in vm_interfaces
-    ] == [["duplicate_key"]] * 2
-    assert not any(vm_interface.refused for vm_interface in vm_interfaces)
-
-
 @pytest.mark.parametrize(
     ("entry", "code"),
     [

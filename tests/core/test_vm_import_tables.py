@@ -126,16 +126,6 @@ def test_what_is_wrong_with_a_row_is_told(row: list[str], codes: list[str], refu
     assert (_codes(vm_interface), vm_interface.refused) == (codes, refused)
 
 
-def test_vinfo_has_no_mac_and_so_its_rows_are_refused() -> None:
-    vm_interface = _one("VM,Primary IP Address,Network #1,Powerstate", ["a", "10.0.0.1", "n", "on"])
-    assert (vm_interface.ips, vm_interface.port_group, _codes(vm_interface)) == (
-        ("10.0.0.1",),
-        "n",
-        ["mac_missing"],
-    )
-    assert vm_interface.refused
-
-
 class TestPowerCLI:
     def test_one_row_for_each_address_becomes_one_interface(self) -> None:
         header = "VM,NetworkName,MacAddress,IPAddress,PrefixLength,Origin"
@@ -152,6 +142,22 @@ class TestPowerCLI:
         ]
         assert result[0].note == "origin manual (10.0.0.1), dhcp (2001:db8::1)"
         assert _codes(result[0]) == ["link_local_set_aside"]
+
+    def test_rows_of_one_interface_need_not_be_neighbours(self) -> None:
+        header = "VM,NetworkName,MacAddress,IPAddress,PrefixLength,Origin"
+        result, _ = _read(
+            header,
+            ["a", "n", MAC, "10.0.0.1", "24", "manual"],
+            ["a", "n", MAC_2, "10.0.0.2", "24", "manual"],
+            ["a", "n", MAC, "2001:db8::1", "64", "manual"],
+            ["a", "other", MAC, "10.9.0.1", "24", "manual"],
+            ["a", "n", MAC_2, "10.0.0.2", "24", "manual"],
+        )
+        assert [(item.row, item.mac, item.ips, item.port_group) for item in result] == [
+            (2, MAC, ("10.0.0.1/24", "2001:db8::1/64"), "n"),
+            (3, MAC_2, ("10.0.0.2/24",), "n"),
+            (5, MAC, ("10.9.0.1/24",), "other"),
+        ]
 
     @pytest.mark.parametrize(
         ("network", "macs", "ips", "shares"),

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from knox.models import AuthToken
 
 from claims.models import Entry, VMImport, Wave
-from pools.models import BrowserSession, Cluster, Pool
+from pools.models import AddressSpace, BrowserSession, Cluster, Container, Pool
 from pools.platform.rest import token_scopes
 from tests import factories
 from tests.claims import worlds
@@ -96,7 +96,7 @@ def test_free_is_free_and_an_overlap_is_told_first(visit: Visit) -> None:
     page.get_by_role("button", name="Add the pool").click()
     page.locator("#overlaps").get_by_text("cluster_udn_plan").wait_for()
     assert not Pool.objects.filter(name="twice").exists()
-    page.get_by_label("Save although they overlap").check()
+    page.get_by_label("Save although it overlaps").check()
     page.get_by_role("button", name="Add the pool").click()
     page.get_by_text("Pool twice was added").wait_for()
     visit.open("/admin/address-plan/?q=10.98.0.0/16")
@@ -203,3 +203,57 @@ def test_the_next_free_address_and_an_error_that_ends(visit: Visit) -> None:
     page.get_by_role("button", name="Next free address").click()
     page.wait_for_function("document.querySelector('[name=ips]').value.endsWith('/24')")
     assert not page.locator("#errors").count()
+
+
+def test_an_overlap_is_named_while_the_cidr_is_typed_and_a_free_one_is_filled_in(
+    visit: Visit,
+) -> None:
+    network = worlds.network("cluster_udn_typed", subnets=("10.96.0.0/16",), of=factories.cluster())
+    space = AddressSpace.objects.get(cluster=network.cluster, name="")
+    Container.objects.create(cidr="10.96.0.0/15", name="company", space=space)
+    page = visit.page
+    visit.open(f"/admin/pools/pool/add/?cluster={network.cluster_id}")
+    page.fill("input[name=name]", "typed")
+    page.fill("input[name=mask_size_v4]", "24")
+    page.fill("input[name=cidrs-0-cidr]", "10.96.0.0/20")
+    page.locator("#overlaps").get_by_role("link", name="cluster_udn_typed").wait_for()
+    page.fill("input[name=cidrs-0-cidr]", "10.95.0.0/20")
+    page.locator("#overlaps").wait_for(state="detached")
+    page.get_by_role("button", name="Add another CIDR").click()
+    page.fill("input[name=cidrs-2-cidr]", "10.96.16.0/20")
+    page.get_by_label("Save although it overlaps").check()
+    first = page.locator(".cad-cidr").first
+    first.get_by_role("button", name="Find free").click()
+    first.get_by_role("button", name="10.97.0.0/20").click()
+    assert page.input_value("input[name=cidrs-0-cidr]") == "10.97.0.0/20"
+    last = page.locator(".cad-cidr").last
+    last.get_by_label("Prefix length").fill("17")
+    last.get_by_role("button", name="Find free").click()
+    last.get_by_role("button", name="10.97.128.0/17").wait_for()
+    assert page.get_by_label("Save although it overlaps").is_checked()
+    page.get_by_role("button", name="Add the pool").click()
+    page.get_by_text("Pool typed was added").wait_for()
+    cidrs = Pool.objects.get(name="typed").cidrs.order_by("position")
+    assert [str(row.cidr) for row in cidrs] == ["10.97.0.0/20", "10.96.16.0/20"]
+    assert visit.complaints == []
+
+
+def test_the_next_free_address_of_a_pool(visit: Visit) -> None:
+    pool = factories.pool("192.0.2.0/29", category="ipv4", within=factories.cluster())
+    page = visit.page
+    visit.open(f"/admin/pools/pool/{pool.pk}/allocate/")
+    page.get_by_role("button", name="Next free address").click()
+    page.wait_for_function("document.querySelector('[name=exact]').value === '192.0.2.1'")
+    page.fill("input[name=id]", "web")
+    page.get_by_role("button", name="Allocate", exact=True).click()
+    page.get_by_text("192.0.2.1 was allocated to web").wait_for()
+    visit.open(f"/admin/pools/pool/{pool.pk}/reserve/")
+    page.get_by_role("button", name="Next free address").click()
+    page.wait_for_function("document.querySelector('[name=range]').value === '192.0.2.2'")
+    page.keyboard.type("-192.0.2.3")
+    page.fill("input[name=reason]", "printers")
+    page.get_by_role("button", name="Reserve").click()
+    page.locator("#preview").wait_for()
+    page.get_by_role("button", name="Reserve").click()
+    page.get_by_text("192.0.2.2-192.0.2.3 is reserved").wait_for()
+    assert visit.complaints == []

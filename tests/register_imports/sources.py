@@ -14,18 +14,7 @@ from pools.register.imports import drafts
 BY = events.Author("tester", "api")
 
 IMPORT_PREFIX = ("prefix", "status", "vrf", "tenant", "role", "description")
-TABLE_PREFIX = (
-    "Prefix",
-    "Status",
-    "Children",
-    "VRF",
-    "Utilization",
-    "Tenant",
-    "Scope",
-    "VLAN",
-    "Role",
-    "Description",
-)
+TABLE_PREFIX = ("Prefix", "Status", "Children", "VRF", "Utilization", "Tenant", "Scope", "VLAN", "Role", "Description")  # fmt: skip
 IMPORT_ADDRESS = ("address", "status", "vrf", "tenant", "dns_name", "description")
 TABLE_ADDRESS = ("IP Address", "VRF", "Status", "Role", "Tenant", "Assigned", "DNS Name", "Description")  # fmt: skip
 
@@ -70,7 +59,7 @@ def demo_addresses() -> list[tuple[str, str, str, str, str, str]]:
 def draft(*files: bytes, cluster: Cluster, **options: object) -> RegisterImport:
     uploads = [(f"file{number}.csv", content) for number, content in enumerate(files, start=1)]
     chosen = drafts.ImportOptions(cluster, **options)  # type: ignore[arg-type]
-    return drafts.create(uploads, chosen, author=BY)
+    return drafts.IMPORTS.create(uploads, chosen, author=BY)
 
 
 def counts(register_import: RegisterImport) -> dict[str, int]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,7 @@ from pools.core import errors
 from pools.models import Block, Container, Pool, ReservedRange
 from pools.register.imports import drafts, exports
 from tests import factories
-from tests.register_imports import netbox_server, sources
+from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox
 from tests.register_imports.sources import BY, codes, rows_of, table
 from tests.register_imports.test_netbox_mirror import run, source
@@ -40,13 +38,6 @@ def files(*prefixes: tuple[str, ...]) -> tuple[bytes, bytes]:
         table(sources.IMPORT_PREFIX, [*PREFIXES, *prefixes]),
         table(sources.IMPORT_ADDRESS, ADDRESSES),
     )
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        yield netbox
 
 
 def test_they_are_in_conflict_with_the_way_out_and_nobody_gets_them() -> None:

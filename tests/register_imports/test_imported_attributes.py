@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,20 +23,13 @@ from pools.register.imports import drafts, exports
 from pools.register.plan import containers
 from tests import factories, people
 from tests.edges import api as apis
-from tests.register_imports import netbox_server, sources
+from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox, nested
 from tests.register_imports.sources import BY, counts, rows_of, table
 from tests.register_imports.test_netbox_mirror import confirm, run, source
 from tests.register_imports.test_netbox_odd_objects import AGGREGATES, PREFIXES, list_csv
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        yield netbox
 
 
 def define(

@@ -7,7 +7,7 @@ import gzip
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -25,13 +25,6 @@ from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Answer = Callable[[BaseHTTPRequestHandler], None]
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        yield netbox
 
 
 def answer(body: bytes, status: int = 200, **headers: str) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
 
@@ -33,13 +32,6 @@ from tests.register_imports.netbox_server import NetBox, nested
 from tests.register_imports.sources import BY, counts
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        yield netbox
 
 
 def fill(server: NetBox) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,19 +26,11 @@ from pools.register.imports import drafts, sources, vanished
 from pools.register.imports import undo as imports_undo
 from tests import factories, people
 from tests.edges import api as apis
-from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox, nested
 from tests.register_imports.sources import BY, counts
 from tests.register_imports.test_netbox_mirror import confirm, fill, held, run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        yield netbox
 
 
 def state() -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from pools.platform.attributes import custom_fields
 from pools.register import pools
 from pools.register.imports import drafts, exports
 from tests.edges import api as apis
-from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox
 from tests.register_imports.sources import BY, counts
 from tests.register_imports.test_imported_attributes import attributes, exported, reasons
@@ -21,13 +19,6 @@ from tests.register_imports.test_netbox_mirror import run, source
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PREFIX = "10.1.1.0/24"
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        yield netbox
 
 
 def define(*names: str) -> None:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from pools.models import Block, Container, NetBoxSource, Pool, RegisterImport
-from pools.platform.imports import worker
+from pools.models import Block, Container, Pool
 from pools.register.imports import drafts, exports
-from pools.register.imports import sources as netbox_sources
 from tests import factories
-from tests.register_imports import netbox_server, sources
+from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox, choice, nested
 from tests.register_imports.sources import BY, codes, counts, rows_of
+from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,25 +33,6 @@ AGGREGATES, PREFIXES, ADDRESSES = csv.reader(
         "NAT (Outside),Comments,Contacts,Tags,Created,Last updated,Owner Group,Owner,Interface,Parent",
     )
 )
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        yield netbox
-
-
-def source(server: NetBox) -> NetBoxSource:
-    values = {"name": "dc", "url": server.url, "ca": netbox_server.AUTHORITY.pem}
-    values |= {"cluster": factories.cluster(), "every_minutes": 60}
-    return netbox_sources.create(values, token=netbox_server.TOKEN, author=BY)
-
-
-def run(made: NetBoxSource) -> RegisterImport:
-    queued = netbox_sources.start(made.pk, mirror=True, author=BY)
-    worker.process_import(queued.pk)
-    return RegisterImport.objects.get(pk=queued.pk)
 
 
 def exported(write: Any) -> dict[tuple[str, str], dict[str, str]]:

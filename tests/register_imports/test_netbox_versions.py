@@ -5,7 +5,6 @@ The fields are those of netbox/ipam/api/serializers.py of v3.0.12, v3.7.8 and v4
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,18 +12,11 @@ import pytest
 from pools.platform.outbound.credentials import Access
 from pools.register.imports import netbox
 from tests.register_imports import netbox_server
-from tests.register_imports.netbox_server import NetBox
+from tests.register_imports.netbox_server import NetBox, choice
 from tests.register_imports.sources import counts, rows_of
 from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        yield netbox
 
 
 def nested(name: str | None, **more: Any) -> dict[str, Any]:
@@ -35,10 +27,6 @@ def nested(name: str | None, **more: Any) -> dict[str, Any]:
         "name": name,
         **more,
     }
-
-
-def choice(value: str) -> dict[str, str]:
-    return {"value": value, "label": value.title()}
 
 
 FAMILY = {"value": 4, "label": "IPv4"}

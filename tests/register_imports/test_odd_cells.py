@@ -10,7 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from pools.core.register_import import parsing
 from pools.register.imports import files

@@ -211,24 +211,13 @@ def test_tables_of_its_database_have_decimal_addresses_and_numbers_of_states() -
         ],
     )  # fmt: skip
     addresses = table(
-        (
-            "id",
-            "subnetId",
-            "ip_addr",
-            "is_gateway",
-            "description",
-            "hostname",
-            "mac",
-            "owner",
-            "state",
-            "switch",
-        ),
+        ("id", "subnetId", "ip_addr", "is_gateway", "description", "hostname", "mac", "owner", "state", "switch"),
         [
             (1, 3, "168427779", 0, "Server1", "server1.cust1.local", "NULL", "NULL", 2, "NULL"),
             (3, 3, "168427781", 0, "Server3", "NULL", "NULL", "NULL", 3, "NULL"),
             (5, 3, "168428021", 1, "Gateway", "NULL", "NULL", "NULL", 2, "NULL"),
         ],
-    )
+    )  # fmt: skip
     draft = sources.draft(subnets, addresses, cluster=factories.cluster())
     assert sources.codes(draft) == []
     assert [(row.target, str(row.cidr)) for row in sources.rows_of(draft)] == [
@@ -248,17 +237,7 @@ def test_an_xls_file_is_refused_with_what_to_do() -> None:
 
 # app/admin/import-export/generate-xls.php
 def test_the_export_of_all_sections_has_a_table_below_each_subnet() -> None:
-    header = (
-        "ip address",
-        "ip state",
-        "description",
-        "hostname",
-        "mac",
-        "owner",
-        "device",
-        "port",
-        "note",
-    )
+    header = ("ip address", "ip state", "description", "hostname", "mac", "owner", "device", "port", "note")  # fmt: skip
     content = table(
         ("10.10.1.0/24 - Customer 1 (vlan: 100 - servers)",),
         [
@@ -288,13 +267,3 @@ def test_the_export_of_all_sections_has_a_table_below_each_subnet() -> None:
     assert [note["message"] for note in reading.notes] == [
         "not read: 1 lines with a text and no address, such as *No hosts*"
     ]
-
-
-def test_an_address_of_a_subnet_that_has_subnets_inside_is_in_conflict() -> None:
-    addresses = table(
-        ("Section", "IP Address", "Hostname", "Subnet"),
-        [("Customers", "10.10.7.7", "direct.example", "10.10.0.0/16")],
-    )
-    draft = sources.draft(SUBNETS, addresses, cluster=factories.cluster())
-    (row,) = [row for row in sources.rows_of(draft) if row.kind == "address"]
-    assert (row.status, row.reasons[0]["code"]) == ("conflict", "in_container")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from pools.models import Block, Container, Pool, PoolCIDR, ReservedRange
 from pools.register.checks import compare_free_space
 from pools.register.imports import drafts, exports
 from tests import factories
-from tests.register_imports import netbox_server, sources
+from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox
 from tests.register_imports.sources import BY, counts, rows_of, table
 from tests.register_imports.test_netbox_mirror import run, source
@@ -20,12 +19,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def server(settings: Any) -> Iterator[NetBox]:
-    settings.IPAM_ALLOW_LOOPBACK_NETBOX = True
-    with netbox_server.serving() as netbox:
-        netbox.prefix("10.0.1.0/24", description="Servers")
-        netbox.address("10.0.1.5/24", dns_name="five.example")
-        yield netbox
+def server(server: NetBox) -> NetBox:
+    server.prefix("10.0.1.0/24", description="Servers")
+    server.address("10.0.1.5/24", dns_name="five.example")
+    return server
 
 
 def state() -> dict[str, list[Any]]:

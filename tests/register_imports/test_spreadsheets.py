@@ -148,7 +148,9 @@ def workbook() -> bytes:
 @pytest.mark.django_db
 def test_a_workbook_with_numbers_and_dates_is_imported_once() -> None:
     cluster = factories.cluster()
-    draft = drafts.create([("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY)
+    draft = drafts.IMPORTS.create(
+        [("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY
+    )
     assert sources.codes(draft) == []
     assert any("the table Contacts has no column" in note["message"] for note in draft.notes)
     drafts.IMPORTS.commit(draft.pk, author=BY)
@@ -162,7 +164,9 @@ def test_a_workbook_with_numbers_and_dates_is_imported_once() -> None:
         ("10.0.0.6/32", "web2"),
     ]
     assert ReservedRange.objects.get().span == "10.0.0.100-10.0.0.120"
-    again = drafts.create([("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY)
+    again = drafts.IMPORTS.create(
+        [("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY
+    )
     assert sources.counts(again) == {"unchanged": 5}
 
 
@@ -255,5 +259,5 @@ def test_files_and_sheets_with_long_names_are_read() -> None:
     content = io.BytesIO()
     book.save(content)
     options = drafts.ImportOptions(factories.cluster())
-    created = drafts.create([("f" * 240 + ".xlsx", content.getvalue())], options, author=BY)
+    created = drafts.IMPORTS.create([("f" * 240 + ".xlsx", content.getvalue())], options, author=BY)
     assert sources.counts(created) == {"new": 2}

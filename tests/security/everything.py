@@ -159,7 +159,7 @@ def _register_imports() -> tuple[int, int]:
     """Make a draft of an import, and a committed one."""
     options = register_drafts.ImportOptions(Cluster.objects.get(name="empty"))
     import_ids = [
-        register_drafts.create([("", text)], options, author=factories.BY).pk
+        register_drafts.IMPORTS.create([("", text)], options, author=factories.BY).pk
         for text in (b"prefix\n10.70.0.0/24\n", b"prefix\n10.71.0.0/24\n")
     ]
     register_drafts.IMPORTS.commit(import_ids[1], author=factories.BY)

@@ -7,8 +7,9 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.html import format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -102,20 +103,20 @@ def parse_entry(raw_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors
 
 
 def check(request: HttpRequest) -> HttpResponse:
-    """Answer `{"problems", "warnings", "duplicates"}` for the values typed so far.
+    """Show the problems and duplicates of the values typed so far; an empty field is no problem yet.
 
-    An empty field is no problem yet.
+    In a table the names of the fields begin with that of their row.
     """
     pages.require(request, "claims.view_entry")
-    query = request.GET
+    query = {name.rpartition("-")[2]: request.GET[name] for name in request.GET}
     rows = scoped.rows(request, IPPool)
     ippool_id = scoped.IPPOOLS.parse_name(rows, query.get("ippool", "").strip())
     ippool = rows.filter(pk=ippool_id).select_related("network").first()
     if ippool is None:
-        return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
+        return HttpResponse()
     spec, problems = parse_entry(query, ippool)
-    field_problems = [
-        {"field": problem.field.split(".")[0], "message": pages.sentence(problem.message)}
+    lines = [
+        (pages.sentence(problem.message),)
         for problem in problems
         if query.get(problem.field.split(".")[0], "").strip()
     ]
@@ -123,13 +124,8 @@ def check(request: HttpRequest) -> HttpResponse:
     entry_duplicates = (
         _entry_duplicates(request, ippool, spec, entry_id) if spec.mac or spec.ips else []
     )
-    return JsonResponse(
-        {
-            "problems": field_problems,
-            "warnings": [],
-            "duplicates": duplicate_list.as_json(entry_duplicates, ippool.network),
-        }
-    )
+    warnings = duplicate_list.warnings(entry_duplicates, ippool.network)
+    return HttpResponse(format_html_join("", '<p class="cad-error">{}</p>', lines) + warnings)
 
 
 def _entry_duplicates(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Callable
 from typing import Any
 
@@ -22,21 +21,19 @@ from claims.access import namespaces
 from claims.admin import scoped
 from claims.admin.imports import page as vm_page
 from claims.admin.imports.destination import Destination, DestinationField
-from claims.imports import drafts, mapping
-from claims.imports.drafts import Upload
-from claims.imports.files import formats
+from claims.imports import formats, mapping
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools import tasks
 from pools.admin.register_imports import page as register_page
-from pools.admin.register_imports.form import RegisterOptions
+from pools.admin.register_imports.sources import RegisterOptions
 from pools.core import errors, holders
 from pools.models import Cluster, RegisterImport
 from pools.models.imports import Import, ImportStatus
 from pools.platform.admin import display, imports, lists, pages, related
 from pools.platform.admin import forms as fields
-from pools.platform.imports.lifecycle import Recognition
+from pools.platform.imports.lifecycle import NewImport, Recognition
 from pools.register.imports import drafts as register_drafts
 from pools.register.imports import files as register_files
 
@@ -167,7 +164,11 @@ class ImportForm(RegisterOptions):
     def _clean_vm(self) -> None:
         self.import_kind = VM
         self.field = "vm"
-        if not self.cleaned_data.get("vm", "").strip() and "vm" not in self.errors:
+        values = self.cleaned_data
+        row = {name: values.get(name, "").strip() for name in ("vm", "mac")}
+        ips = values.get("ips", "").replace(",", " ").split()
+        self.uploads = [formats.rows_upload([{**row, "ips": ips}])]
+        if not row["vm"] and "vm" not in self.errors:
             self.add_error("vm", gettext("Enter the name of the VM."))
 
     def _clean_files(self, kind: str) -> None:
@@ -189,10 +190,6 @@ class ImportForm(RegisterOptions):
             return
         with pages.errors_at_field(self, self.field):
             self.import_kind = kind or self._recognise()
-            several = len(self.uploads) > 1
-            if several and not PAGES[self.import_kind].kind.several_files:
-                message = gettext("VMs are imported one file at a time: choose one of them.")
-                raise errors.InvalidInput.for_field("file", "several_files", message)
 
     def _recognise(self) -> str:
         """Return the kind that all files are, and note why. Raises InvalidInput."""
@@ -227,57 +224,48 @@ class ImportForm(RegisterOptions):
             return
         if not where:
             with contextlib.suppress(errors.InvalidInput):  # said beside the file afterwards
-                self.network = mapping.find_by_addresses(self.upload(), self._user)
+                self.network = mapping.find_by_addresses(self.uploads[0], self._user)
             if self.network is None:
                 self.add_error("where", gettext("Choose the target network."))
                 return
             self.notes.append(mapping.network_note(self.network))
         self.cluster = self.network.cluster if self.network else where  # type: ignore[assignment]
 
-    def upload(self) -> Upload:
-        """Return what was sent as an upload of VMs."""
-        values = self.cleaned_data
-        if values.get("kind") == ONE:
-            row = {name: values[name].strip() for name in ("vm", "mac")}
-            return Upload("rows", [{**row, "ips": values["ips"].replace(",", " ").split()}])
-        if self.field == "text":
-            return Upload("text", values["text"])
-        ((name, content),) = self.uploads
-        return Upload("file", io.BytesIO(content), name)
-
     def create(self, request: HttpRequest) -> Import | None:
         """Create the draft; None, with errors beside their fields, if it is refused."""
+        is_register = self.import_kind == REGISTER
+        options = self._register_options(request) if is_register else self._vm_options(request)
+        imports_of_kind = PAGES[self.import_kind].kind
         try:
-            create = self._create_register if self.import_kind == REGISTER else self._create_vms
-            return create(request)
+            row: Import = imports_of_kind.create(
+                self.uploads, options, author=pages.author(request)
+            )
         except errors.NotAllowed as error:
             pages.add_errors(self, error, "target")
         except errors.IpamError as error:
             pages.add_errors(self, error, self.field)
+        else:
+            return row
         return None
 
-    def _create_vms(self, request: HttpRequest) -> Import:
-        target = self.cleaned_data["target"] or ImportTarget.IPPOOL.value
-        options = mapping.ImportOptions(
+    def _vm_options(self, request: HttpRequest) -> NewImport:
+        return mapping.ImportOptions(
             self.cluster,
-            target=target,
+            target=self.cleaned_data["target"] or ImportTarget.IPPOOL.value,
             network=self.network,
             namespace=self.cleaned_data["namespace"],
             user=request.user,
-            limited=drafts.is_limited(request.user, target),
             notes=tuple(self.notes),
         )
-        return drafts.create(self.upload(), options, author=pages.author(request))
 
-    def _create_register(self, request: HttpRequest) -> Import:
-        options = register_drafts.ImportOptions(
+    def _register_options(self, request: HttpRequest) -> NewImport:
+        return register_drafts.ImportOptions(
             self.cluster,
             holder_kind=self.cleaned_data["holder_kind"] or "host",
             user=request.user,
             notes=tuple(self.notes),
             **self.register_options(),
         )
-        return register_drafts.create(self.uploads, options, author=pages.author(request))
 
 
 def permitted(request: HttpRequest) -> list[str]:

@@ -13,10 +13,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from claims.access import namespaces
 from claims.admin import scoped, tables
-from claims.admin.imports import display, mapping
+from claims.admin.imports import mapping
 from claims.core import address_requests
 from claims.entries import ippools
 from claims.imports import corrections, drafts, manifests
@@ -28,8 +29,7 @@ from claims.waves import waves
 from pools import tasks
 from pools.core import errors
 from pools.models.imports import ImportStatus as Status
-from pools.platform.admin import display as admin_display
-from pools.platform.admin import import_texts, imports, lists, pages
+from pools.platform.admin import display, import_texts, imports, lists, pages
 
 _SHOWN_BY_THE_ROW = frozenset({"differs", "vm_name_changed"})
 # The texts of a row that can be corrected.
@@ -43,13 +43,45 @@ _CORRECTED = {
 }
 
 
+_VM_STATUS_BADGES = {
+    manifests.PROVISIONED: (
+        "pending",
+        "○",
+        _("provisioned"),
+        _("registered, not yet seen in the cluster"),
+    ),
+    manifests.SEEN: ("open", "◔", _("seen in the cluster"), _("the VM exists but is not running")),
+    manifests.RUNNING: ("ok", "●", _("running"), _("runs with its registered addresses")),
+    manifests.DIFFERING: (
+        "conflict",
+        "≠",
+        _("differing"),
+        _("runs with another MAC or IP address"),
+    ),
+    manifests.GONE: ("refused", "✕", _("gone"), _("the entry or claim was deleted")),
+}
+FORMATS: dict[str, StrOrPromise] = {
+    "rvtools-xlsx": _("RVTools, XLSX"),
+    "rvtools-csv": _("RVTools, CSV"),
+    "rvtools-zip": _("RVTools, ZIP of CSVs"),
+    "forklift": _("MTV inventory, JSON"),
+    "powercli": _("PowerCLI, CSV"),
+    "template-csv": _("template, CSV"),
+    "template-xlsx": _("template, XLSX"),
+    "ippool-yaml": _("IPPools, YAML"),
+    "ipamclaim-yaml": _("IPAMClaims, YAML"),
+    "two-column": _("list"),
+    "rows": _("typed rows"),
+}
+
+
 class VMImportPages(imports.ImportPages[VMImport]):
     kind = drafts.IMPORTS
     notify = staticmethod(tasks.notify_import_worker)
     template = "import_vm.html"
     endpoint = "imports"
     what = _("VMs")
-    formats = display.FORMATS
+    formats = FORMATS
 
     def view(self, request: HttpRequest, row: VMImport) -> HttpResponse:
         if request.method != "POST" or request.POST.get("action") != "map":
@@ -128,6 +160,25 @@ class VMImportPages(imports.ImportPages[VMImport]):
 PAGES = VMImportPages()
 
 
+def vm_status_badge(name: str) -> SafeString:
+    return display.badge(*_VM_STATUS_BADGES[name])
+
+
+def differences(row: VMRow) -> list[tuple[str, str, str]]:
+    """Return (label, registered value, new value) of each value that a row changes."""
+    before = row.before
+    if before is None:
+        return []
+    changes = [("MAC", str(before["mac"] or ""), str(row.mac or ""))] if row.mac else []
+    if row.ips:
+        changes.append(("IPs", ", ".join(before["ips"]), ", ".join(row.ips)))
+    fields = (("VM", "vm"), (gettext("namespace"), "namespace"), (gettext("note"), "note"))
+    changes += [
+        (label, before[name], getattr(row, name)) for label, name in fields if getattr(row, name)
+    ]
+    return [change for change in changes if change[1] != change[2]]
+
+
 def _lines(vm_import: VMImport, rows: list[VMRow]) -> Iterator[dict[str, Any]]:
     statuses: dict[int, str] = {}
     if vm_import.status == Status.COMMITTED:
@@ -147,8 +198,8 @@ def _lines(vm_import: VMImport, rows: list[VMRow]) -> Iterator[dict[str, Any]]:
                 for reason in import_texts.reasons(row)
                 if reason["code"] not in _SHOWN_BY_THE_ROW
             ],
-            "differences": display.differences(row),
-            "vm_status": display.vm_status_badge(vm_status_name) if vm_status_name else "",
+            "differences": differences(row),
+            "vm_status": vm_status_badge(vm_status_name) if vm_status_name else "",
             "choices": list(_address_choices(row)),
         }
 
@@ -172,13 +223,13 @@ def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
                     % {"cluster": vm_import.cluster}
                 )
         added = waves.add_import(wave.pk, vm_import, author=author)
-    link = admin_display.link(admin_display.url_of(wave), wave.name)
+    link = display.link(display.url_of(wave), wave.name)
     text = ngettext(
         "{count} VM was added to the wave {wave}.",
         "{count} VMs were added to the wave {wave}.",
         added,
     )
-    messages.success(request, format_html(text, count=admin_display.digits(added), wave=link))
+    messages.success(request, format_html(text, count=display.digits(added), wave=link))
 
 
 def _address_choices(row: VMRow) -> Iterator[tuple[str, str]]:
@@ -222,7 +273,7 @@ def _vm_statuses(vm_import: VMImport) -> list[tuple[SafeString, str]]:
     if vm_import.status != Status.COMMITTED:
         return []
     return [
-        (display.vm_status_badge(name), admin_display.digits(number))
+        (vm_status_badge(name), display.digits(number))
         for name, number in manifests.status_counts(vm_import).items()
         if number
     ]

@@ -68,6 +68,7 @@ def _choice_field(
 
 class NetworkForm(attributes.AttributeFields):
     attributed = Network
+    takes_cidrs = True
     cluster = cluster_fields.cluster_field()
     kind = _choice_field(
         _("Kind"),
@@ -117,6 +118,7 @@ class NetworkForm(attributes.AttributeFields):
     subnets = _lines_field(
         _("Subnets"), _("At most one of each family, one per line."), "10.100.0.0/16", rows=2
     )
+    fields.with_free_cidrs(subnets.widget, 16)
     default_gateways = _lines_field(
         _("Default gateways"),
         _(

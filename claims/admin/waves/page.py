@@ -14,7 +14,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.admin import tables
-from claims.admin.imports import display
+from claims.admin.imports import page as import_page
 from claims.imports import drafts
 from claims.models import VMImport, Wave
 from claims.waves import readiness, waves
@@ -144,7 +144,7 @@ def _vm_row(machine: WaveMachine, numbers: dict[str, int]) -> dict[str, Any]:
         "interfaces": [
             (
                 interface,
-                display.vm_status_badge(interface.vm_status),
+                import_page.vm_status_badge(interface.vm_status),
                 reverse("admin:claims_network_change", args=[interface.network_id]),
             )
             for interface in machine.interfaces

@@ -12,10 +12,9 @@ from rest_framework.response import Response
 from claims.api import scoped
 from claims.api.imports.vm import VMImportSerializer
 from claims.imports import drafts, manifests
-from claims.imports.files import formats
 from claims.models import VMImport
 from pools.api.imports.views import ActionView, ImportsView
-from pools.platform.rest import query, views
+from pools.platform.rest import views
 
 
 class ImportMissingAddresses(ActionView):
@@ -39,29 +38,11 @@ class ImportManifest(ImportsView):
             views.require(request, permission)
         vm_import = self.import_of_path
         text = manifests.render_yaml(vm_import, scoped.request_scope(request))
-        return _file(text.encode(), "application/yaml", f"import-{vm_import.pk}.yaml")
-
-
-class TemplateCSV(views.View):
-    needs = {"GET": ("claims.view_vmimport",)}
-
-    @extend_schema(
-        operation_id="imports_template_csv_retrieve",
-        responses={(200, "text/csv"): OpenApiTypes.BINARY},
-    )
-    def get(self, request: Request) -> views.Answer:
-        """A CSV template of VMs to fill in."""
-        query.Query(request).raise_problems()
-        return _file(formats.template_csv(), "text/csv; charset=utf-8", "vm-import.csv")
-
-
-def _file(content: bytes, media_type: str, name: str) -> HttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(content, content_type=media_type, headers=headers)
+        headers = {"Content-Disposition": f'attachment; filename="import-{vm_import.pk}.yaml"'}
+        return HttpResponse(text, content_type="application/yaml", headers=headers)
 
 
 urlpatterns = [
-    path("imports/template.csv", TemplateCSV.as_view(), name="import-template-csv"),
     path(
         "imports/<int:import_id>/missing-addresses/",
         ImportMissingAddresses.as_view(),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rest_framework.request import Request
 
 from claims.api import scoped
 from claims.core import entries
-from claims.imports import corrections, drafts, manifests
+from claims.imports import corrections, drafts, formats, manifests
 from claims.imports import mapping as import_mapping
 from claims.imports import rows as import_rows
-from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
@@ -21,7 +20,8 @@ from pools.core import errors, object_reader
 from pools.models import Cluster
 from pools.models.imports import ImportStatus
 from pools.platform import documents, events, search
-from pools.platform.rest import fields, filters, parsing, views
+from pools.platform.imports.lifecycle import NewImport, Upload
+from pools.platform.rest import fields, filters
 from pools.platform.rest.serializers import Representation, Serializer
 
 _DESTINATION = {
@@ -159,16 +159,11 @@ class MappingField(fields.ParsedField):
         return mapping
 
 
-def _parse_rows(value: object, path: str) -> Upload:
+def _parse_rows(value: object, path: str) -> list[Upload]:
     """Check only that it is a list: bad rows become refused rows of the draft."""
     if not isinstance(value, list):
         raise errors.InvalidInput.for_field(path, "wrong_type", "a list is expected", value)
-    return Upload("rows", value)
-
-
-def _parse_file(value: object, path: str) -> Upload:
-    file = kinds.parse_file(value, path)
-    return Upload("file", file.file, file.name or "")
+    return [formats.rows_upload(value)]
 
 
 def _parse_mac(value: object, path: str) -> str:
@@ -182,30 +177,6 @@ def _parse_mac(value: object, path: str) -> str:
 # --- requests -------------------------------------------------------------------------------------
 
 
-class VMOptionsSerializer(kinds.NewImportSerializer):
-    """The target of an import, and what is done with it."""
-
-    kind = fields.ChoiceField([VMImport.KIND], required=False)
-    network = NetworkField(required=False, schema={"type": "integer"})
-    mapping = MappingField(required=False)
-    cluster = scoped.ClusterField(required=False)
-    namespace = fields.NamespaceField(required=False)
-    target = fields.ChoiceField(
-        ImportTarget.values, required=False, default=ImportTarget.IPPOOL.value
-    )
-
-
-class VMImportFormSerializer(VMOptionsSerializer):
-    """A new import from a file."""
-
-    file = fields.ParsedField(
-        _parse_file,
-        source="upload",
-        error_messages={"required": "send the file as the part `file`"},
-        schema={"type": "string", "format": "binary"},
-    )
-
-
 class VMInterfaceSerializer(Serializer):
     """An interface of a VM to import. Only described: the draft reads it."""
 
@@ -217,35 +188,25 @@ class VMInterfaceSerializer(Serializer):
     note = fields.TextField(required=False)
 
 
-class VMImportBodySerializer(VMOptionsSerializer):
-    """A new import: either `rows`, or a pasted `text`."""
+class NewVMImportSerializer(kinds.NewImportSerializer):
+    """A new import of a file, of `rows` or of a pasted `text`, and its target."""
 
+    sources = ("rows", *kinds.NewImportSerializer.sources)
     example = {
         "cluster": "prod",
         "namespace": "shop",
         "rows": [{"vm": "web-9", "mac": "00:1a:4b:12:34:56", "ips": ["10.60.0.99"]}],
     }
 
-    empty_allowed = True  # it is refused like any other body without rows
-
-    rows = fields.ListField(
-        _parse_rows, child=VMInterfaceSerializer(), source="upload", required=False
+    kind = fields.ChoiceField([VMImport.KIND], required=False)
+    rows = fields.ListField(_parse_rows, child=VMInterfaceSerializer(), required=False)
+    network = NetworkField(required=False, schema={"type": "integer"})
+    mapping = MappingField(required=False)
+    cluster = scoped.ClusterField(required=False)
+    namespace = fields.NamespaceField(required=False)
+    target = fields.ChoiceField(
+        ImportTarget.values, required=False, default=ImportTarget.IPPOOL.value
     )
-    text = fields.TextField(
-        lambda value, path: Upload("text", parsing.text(value, path)),
-        source="upload",
-        required=False,
-    )
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        report = object_reader.ProblemReport()
-        if (data.get("rows") is None) is (data.get("text") is None):
-            report.add("rows", "required", "send either rows or text")
-        values: dict[str, Any] = {}
-        with report.collect():
-            values = super().to_internal_value(data)
-        report.raise_any()
-        return values
 
 
 class VMImportChangeSerializer(Serializer):
@@ -296,8 +257,7 @@ class VMImportKind(kinds.ImportKind):
     serializer = VMImportSerializer
     detail_serializer = VMImportDetailSerializer
     row_serializer = VMImportRowSerializer
-    form_serializer = VMImportFormSerializer
-    body_serializer = VMImportBodySerializer
+    new_serializer = NewVMImportSerializer
     change_serializer = VMImportChangeSerializer
     row_change_serializer = VMImportRowChangeSerializer
     list_filters = {
@@ -314,12 +274,14 @@ class VMImportKind(kinds.ImportKind):
     def knows_cluster(self, request: Request, cluster: Cluster) -> bool:
         return scoped.knows_cluster(request, cluster)
 
-    def create(self, request: Request, values: Mapping[str, Any]) -> VMImport:
-        options = dict(values)
-        upload = options.pop("upload")
-        return drafts.create(
-            upload, _import_options(request, upload, options), author=views.author(request)
-        )
+    def options(
+        self, request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
+    ) -> NewImport:
+        """Return the options; they name the cluster, the network or both. Raises InvalidInput unknown_network, required."""
+        cluster = _target_cluster(request, values)
+        if cluster is None:
+            raise _missing_target_error(request, uploads[0])
+        return ImportOptions(**{**values, "cluster": cluster, "user": request.user})
 
     def change(
         self, row: VMImport, values: Mapping[str, Any], *, author: events.Author, user: Any
@@ -355,19 +317,6 @@ class VMImportKind(kinds.ImportKind):
 
 
 KIND = VMImportKind()
-
-
-def _import_options(request: Request, upload: Upload, values: Mapping[str, Any]) -> ImportOptions:
-    """Return the options of an import; they name its cluster, its network or both.
-
-    Raises InvalidInput unknown_network, required; NotAllowed.
-    """
-    cluster = _target_cluster(request, values)
-    if cluster is None:
-        raise _missing_target_error(request, upload)
-    limited = drafts.is_limited(request.user, values["target"])
-    options = {**values, "cluster": cluster, "user": request.user, "limited": limited}
-    return ImportOptions(**options)
 
 
 def _target_cluster(request: Request, values: Mapping[str, Any]) -> Cluster | None:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from typing import Any
 
 from claims.core import macs
-from claims.core.vm_import.vm_interface import problem
+from claims.core.vm_import.vm_interface import MAC_MISSING, NO_ADDRESS, VMInterface, problem
 from pools.core import addresses, errors, spreadsheet_cells
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Date, Failure, Formula, Number, unescape
@@ -264,6 +265,25 @@ def is_container_address(address: addresses.Address | None) -> bool:
     if address in _BRIDGES:
         return address in _DOCKER or (low == 1 and address.packed[1] > 17)
     return address == _PODMAN or (any(address in net for net in _PODS) and (low & 0xFF) < 2)
+
+
+def read_interface(
+    row: int,
+    vm: str,
+    mac: str,
+    ips: Addresses,
+    *,
+    problems: Sequence[FieldProblem] = (),
+    remarks: Sequence[FieldProblem] = (),
+    **values: Any,
+) -> VMInterface:
+    """Return an interface with its problems; it is refused for `problems`, those of its MAC, and addresses that are not valid."""
+    wrong = (*problems, *parse_mac(mac)) if mac else (*problems, MAC_MISSING)
+    refused = bool(wrong) or ips.unread
+    all_problems = (*wrong, *remarks, *ips.problems)
+    if not ips.ips:
+        all_problems = (*all_problems, NO_ADDRESS)
+    return VMInterface(row, vm, str(mac), ips.ips, problems=all_problems, refused=refused, **values)
 
 
 def parse_text(field: str, text: str) -> tuple[str, FieldProblem | None]:

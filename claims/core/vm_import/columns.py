@@ -21,64 +21,51 @@ TEMPLATE = "template"
 POWERCLI = "powercli"
 LIST = "two-column"
 
-TEMPLATE_HEADER = ("VM", "MAC address", "IP addresses", "Network", "Namespace", "Note")
+_Names = dict[str, list[str]]
 
-_Names = dict[str, tuple[str, ...]]
+
+def _words(**texts: str) -> _Names:
+    return {role: text.split() for role, text in texts.items()}
+
+
 # Names of the column of each role, the best first, in English, German, French and Japanese; blanks and punctuation are
 # ignored.
-_VNETWORK_NAMES: _Names = {
-    "vm": ("vm", "vnetworkvmname"),
-    "template": ("template", "vnetworktemplate"),
-    "power": ("powerstate", "vnetworkpowerstate"),
-    "placeholder": ("srmplaceholder", "vnetworksrmplaceholder"),
-    "mac": ("macaddress", "vnetworkmacaddress"),
-    "ip": ("ipv4address", "vnetworkip4address", "vnetworkipv4address"),
-    "ip6": ("ipv6address", "vnetworkip6address", "vnetworkipv6address"),
-    "network": ("network", "vnetworkname", "vnetworknetwork"),
-}
-_VINFO_NAMES: _Names = {
-    "vm": ("vm", "vinfovmname"),
-    "template": ("template", "vinfotemplate"),
-    "power": ("powerstate", "vinfopowerstate"),
-    "placeholder": ("srmplaceholder", "vinfosrmplaceholder"),
-    "ip": ("primaryipaddress", "vinfoprimaryipaddress"),
-    "network": ("network1", "vinfonetwork1"),
-}
-_OTHER_NAMES: _Names = {
-    "vm": (
-        *("vm", "vmname", "virtualmachine", "virtualmachinename", "parent", "name"),
-        *("virtuellemaschine", "machinevirtuelle", "nom", "仮想マシン", "仮想マシン名"),
-    ),
-    "template": ("template", "istemplate", "vorlage", "modèle", "modele", "テンプレート"),
-    "power": (
-        *("powerstate", "power", "state", "vmstate"),
-        *("energiestatus", "betriebszustand", "電源"),
-    ),
-    "mac": (
-        *("macaddress", "mac", "macaddresses", "macs", "macaddr", "hwaddress"),
-        *("macadresse", "adressemac", "macアドレス"),
-    ),
-    "ip": (
-        *("ipaddress", "ipaddresses", "ip", "ips", "ipv4address", "ipv4addresses", "ipv4"),
-        *("address", "addresses", "guestipaddress", "guestip", "primaryipaddress"),
-        *("fixedips", "fixedipaddresses"),
-        *("ipadresse", "ipadressen", "ipv4adresse", "adresseip", "adressesip", "ipアドレス"),
-    ),
-    "ip6": ("ipv6address", "ipv6addresses", "ipv6", "ipv6adresse"),
-    "prefix": (
-        *("prefixlength", "prefix", "prefixlen", "subnetmask", "netmask", "mask"),
-        *("subnetzmaske", "netzmaske", "masque"),
-    ),
+_VNETWORK_NAMES = _words(
+    vm="vm vnetworkvmname",
+    template="template vnetworktemplate",
+    power="powerstate vnetworkpowerstate",
+    placeholder="srmplaceholder vnetworksrmplaceholder",
+    mac="macaddress vnetworkmacaddress",
+    ip="ipv4address vnetworkip4address vnetworkipv4address",
+    ip6="ipv6address vnetworkip6address vnetworkipv6address",
+    network="network vnetworkname vnetworknetwork",
+)
+_VINFO_NAMES = _words(
+    vm="vm vinfovmname",
+    template="template vinfotemplate",
+    power="powerstate vinfopowerstate",
+    placeholder="srmplaceholder vinfosrmplaceholder",
+    ip="primaryipaddress vinfoprimaryipaddress",
+    network="network1 vinfonetwork1",
+)
+_OTHER_NAMES = _words(
+    vm="vm vmname virtualmachine virtualmachinename parent name"
+    " virtuellemaschine machinevirtuelle nom 仮想マシン 仮想マシン名",
+    template="template istemplate vorlage modèle modele テンプレート",
+    power="powerstate power state vmstate energiestatus betriebszustand 電源",
+    mac="macaddress mac macaddresses macs macaddr hwaddress macadresse adressemac macアドレス",
+    ip="ipaddress ipaddresses ip ips ipv4address ipv4addresses ipv4 address addresses"
+    " guestipaddress guestip primaryipaddress fixedips fixedipaddresses"
+    " ipadresse ipadressen ipv4adresse adresseip adressesip ipアドレス",
+    ip6="ipv6address ipv6addresses ipv6 ipv6adresse",
+    prefix="prefixlength prefix prefixlen subnetmask netmask mask subnetzmaske netzmaske masque",
     # The last one of the first line is used in the export of entries; a switch is what Hyper-V has.
-    "network": (
-        *("networkname", "network", "portgroup", "portgroupname", "ippoolnetworkname"),
-        *("switchname", "switch"),
-        *("netzwerk", "portgruppe", "réseau", "reseau", "groupedeports", "ネットワーク"),
-    ),
-    "namespace": ("namespace", "targetnamespace", "namensraum"),
-    "note": ("note", "notiz", "bemerkung", "remarque"),
-    "origin": ("origin",),
-}
+    network="networkname network portgroup portgroupname ippoolnetworkname"
+    " switchname switch netzwerk portgruppe réseau reseau groupedeports ネットワーク",
+    namespace="namespace targetnamespace namensraum",
+    note="note notiz bemerkung remarque",
+    origin="origin",
+)
 _VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio", "ipv4address"}
 _TEMPLATE_KEYS = {"vm", "macaddress", "ipaddresses"}
 _NO_SIGNS = re.compile(r"[\W_]+")

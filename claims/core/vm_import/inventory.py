@@ -78,16 +78,10 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
         wrong = (*name_problems, problem("mac", "mac_missing", message))
         yield VMInterface(row, name, "", (), namespace=namespace, problems=wrong, refused=True)
     for mac, listed, network, note, lost in interfaces:
-        ips = cells.parse_addresses(*listed)
-        wrong = cells.parse_mac(mac) if mac else ()
-        vm_problems = (*name_problems, *lost)
-        problems, no_mac = vm_interface.add_missing_problems(
-            mac, ips.ips, (*vm_problems, *wrong, *ips.problems)
-        )
-        refused = bool(name_problems or wrong or ips.unread or no_mac)
-        interface = VMInterface(
-            row, name, mac, ips.ips, network, namespace, "", note, problems, refused
-        )
+        interface = cells.read_interface(
+            row, name, mac, cells.parse_addresses(*listed), problems=name_problems, remarks=lost,
+            port_group=network, namespace=namespace, note=note,
+        )  # fmt: skip
         interface = vm_interface.tell_address(interface, _word(vm.get("ipAddress")))
         yield vm_interface.tell_power(interface, _word(vm.get("powerState") or vm.get("status")))
 

@@ -80,18 +80,13 @@ def _entries(number: int, manifest: Json) -> Iterator[VMInterface]:
 def _entry(
     row: int, mac: str, value: object, network: str, problems: tuple[FieldProblem, ...]
 ) -> VMInterface:
-    wrong = cells.parse_mac(mac)
     listed_ips = value if isinstance(value, list) and not isinstance(value, RepeatedKey) else None
     if listed_ips is None or not all(isinstance(ip, str) for ip in listed_ips):
         message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
-        problems = (*problems, *wrong, problem("ips", "wrong_type", message, value))
+        problems = (*problems, *cells.parse_mac(mac), problem("ips", "wrong_type", message, value))
         return VMInterface(row, "", mac, (), network, problems=problems, refused=True)
     ips = cells.parse_addresses(*listed_ips, aside=False)
-    problems, no_mac = vm_interface.add_missing_problems(
-        mac, ips.ips, (*problems, *wrong, *ips.problems)
-    )
-    refused = bool(wrong) or ips.unread or no_mac
-    return VMInterface(row, "", mac, ips.ips, network, problems=problems, refused=refused)
+    return cells.read_interface(row, "", mac, ips, remarks=problems, port_group=network)
 
 
 def _claim(row: int, claim: ipamclaim.Claim) -> VMInterface:

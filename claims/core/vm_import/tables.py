@@ -1,4 +1,4 @@
-"""Reads the rows of a table as interfaces, one by one, so that no file is held in memory."""
+"""Reads the rows of a table as interfaces, one by one; only those that may be merged are held in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(
         row for numbered_row in rows for row in table.interfaces(*numbered_row)
     )
     if layout.kind in (columns.POWERCLI, columns.TEMPLATE) and layout.mac >= 0:
-        interfaces = _merge_neighbours(interfaces)
+        interfaces = _merge_interfaces(interfaces)
     return map(vm_interface.settle_origins, interfaces)
 
 
@@ -40,28 +40,24 @@ def _list_row(layout: ColumnLayout, row: Sequence[str]) -> Sequence[str]:
     return () if columns.is_comment(row) else layout.join_addresses(row)
 
 
-def _merge_neighbours(rows: Iterable[VMInterface]) -> Iterator[VMInterface]:
-    """Merge neighbouring rows with one VM and MAC, because PowerCLI writes a row for each address."""
-    last: VMInterface | None = None
+def _merge_interfaces(rows: Iterable[VMInterface]) -> Iterator[VMInterface]:
+    """Merge the rows of one VM, MAC and network, wherever they stand: PowerCLI writes a row for each address."""
+    merged: list[VMInterface] = []
+    places: dict[tuple[str, ...], int] = {}
     for row in rows:
-        if last is not None and _same_interface(last, row):
-            last = _merge(last, row)
-            continue
-        if last is not None:
-            yield last
-        last = row
-    if last is not None:
-        yield last
+        key = (row.vm, row.mac, row.port_group, row.namespace)
+        place = places.get(key) if row.vm and row.mac else None
+        # Bounded, because each merge copies the values of all rows before.
+        if place is not None and _size(merged[place]) < cells.MAX_IN_A_CELL:
+            merged[place] = _merge(merged[place], row)
+        else:
+            places[key] = len(merged)
+            merged.append(row)
+    yield from merged
 
 
-def _same_interface(previous: VMInterface, other: VMInterface) -> bool:
-    # Bounded, because each merge copies the values of all rows before.
-    small = len(previous.ips) + len(previous.problems) < cells.MAX_IN_A_CELL
-    return (
-        small
-        and bool(previous.vm and previous.mac)
-        and (previous.vm, previous.mac) == (other.vm, other.mac)
-    )
+def _size(row: VMInterface) -> int:
+    return len(row.ips) + len(row.problems)
 
 
 def _merge(previous: VMInterface, other: VMInterface) -> VMInterface:
@@ -162,25 +158,22 @@ class _TableReader:
             if layout.namespace >= 0
             else ""
         )
-        wrong = cells.parse_mac(mac) if mac else ()
-        refused = bool(wrong or problems or ips.unread)
         remarks: list[FieldProblem] = []
         note = self._text("note", row[layout.note], remarks) if layout.note >= 0 else ""
-        refused = refused or any(remark.code != "too_long" for remark in remarks)
-        all_problems = (*problems, *wrong, *ips.problems, *remarks)
-        all_problems, no_mac = vm_interface.add_missing_problems(mac, ips.ips, all_problems)
-        interface = VMInterface(
+        if remarks and remarks[0].code != "too_long":
+            problems, remarks = [*problems, *remarks], []
+        interface = cells.read_interface(
             number,
             vm,
-            str(mac),
-            ips.ips,
-            network,
-            namespace,
-            self.sheet,
-            note,
-            all_problems,
-            refused or no_mac,
-            self._origins(row, ips.ips),
+            mac,
+            ips,
+            problems=problems,
+            remarks=remarks,
+            port_group=network,
+            namespace=namespace,
+            sheet=self.sheet,
+            note=note,
+            origins=self._origins(row, ips.ips),
         )
         return (
             vm_interface.tell_power(interface, row[layout.power])

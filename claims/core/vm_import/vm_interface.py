@@ -67,16 +67,6 @@ MAC_MISSING = problem(
 NO_ADDRESS = problem("ips", "no_address", "the file has no address for this interface")
 
 
-def add_missing_problems(
-    mac: str, ips: Sequence[str], problems: Sequence[FieldProblem]
-) -> tuple[tuple[FieldProblem, ...], bool]:
-    """Add the problems of a missing MAC or address; return the problems, and True to refuse the row."""
-    all_problems = tuple(problems)
-    if not ips:
-        all_problems = (*all_problems, NO_ADDRESS)
-    return (all_problems, False) if mac else ((*all_problems, MAC_MISSING), True)
-
-
 def tell_address(row: VMInterface, address: str) -> VMInterface:
     """Return the row of an interface without an address with the one that the file has of its VM as a proposal."""
     if not address or NO_ADDRESS not in row.problems:

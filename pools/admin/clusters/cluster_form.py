@@ -23,6 +23,7 @@ class ClusterChangeForm(attributes.AttributeFields):
     """The fields that `PATCH clusters/{name}/` changes."""
 
     attributed = Cluster
+    takes_cidrs = True
 
     description = fields.description_field()
     instance_gateway = fields.address_field(
@@ -44,7 +45,7 @@ class ClusterChangeForm(attributes.AttributeFields):
     cluster_prefix = fields.cidr_field(
         label=_("Cluster prefix"),
         required=False,
-        widget=fields.addresses_text(placeholder="2001:db8:10::/48"),
+        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="2001:db8:10::/48"), 56),
         help_text=_(
             "IPv6, /64 or larger. The node pool and the instance pool that the cluster lacks are"
             " created in it."

@@ -42,12 +42,13 @@ SHOWN_CIDRS = 50
 
 class ClusterForm(attributes.AttributeFields):
     attributed = Cluster
+    takes_cidrs = True
     name = fields.name_field(label=_("Name"))
     description = fields.description_field()
     cluster_prefix = fields.cidr_field(
         label=_("Cluster prefix"),
         required=False,
-        widget=fields.addresses_text(placeholder="2001:db8:10::/48"),
+        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="2001:db8:10::/48"), 56),
         help_text=_(
             "IPv6, /64 or larger. It is split into one pool for nodes and one for "
             "instances. Leave it empty for a cluster without these pools."

@@ -82,16 +82,20 @@ def overlaps_accepted(
 ) -> bool:
     """Return True if the networks overlap nothing, or if the user has ticked that they may.
 
-    If not, nothing is saved, and the page of the form shows what they overlap (overlap_warning.html).
+    If not, nothing is saved, and the page of the form shows what they overlap (overlap_warning.html), and
+    for which pools the register refuses them, whatever is ticked.
     """
-    found = [
-        (network, other, present)
-        for network in networks
-        for other, present in overlaps.find_new_overlaps(network, owner)
-    ]
     shown: Any = form
-    shown.overlaps, shown.overlaps_accepted = found[:_MOST_OVERLAPS], OVERLAPS_TICK in form.data
-    return not found or shown.overlaps_accepted
+    shown.overlaps, shown.refusals = [], []
+    for network in networks:
+        for lines, find in (
+            (shown.overlaps, overlaps.find_new_overlaps),
+            (shown.refusals, overlaps.find_refusals),
+        ):
+            lines += [(network, *owned) for owned in find(network, owner)]
+            del lines[_MOST_OVERLAPS:]
+    shown.overlaps_accepted = OVERLAPS_TICK in form.data
+    return not shown.overlaps or shown.overlaps_accepted
 
 
 def tenant_filters(*columns: str) -> tuple[type[related.NamesFilter], ...]:

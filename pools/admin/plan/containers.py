@@ -36,13 +36,17 @@ from pools.register.plan import containers
 
 class ContainerForm(attributes.AttributeFields):
     attributed = Container
+    takes_cidrs = True
     space = cluster_fields.space_field(
         empty_label=plan.FLEET,
         help_text=_(
             "The fleet, which has the CIDRs of all clusters, or one cluster or isolated VM network."
         ),
     )
-    cidr = fields.cidr_field(label="CIDR", widget=fields.addresses_text(placeholder="10.0.0.0/8"))
+    cidr = fields.cidr_field(
+        label="CIDR",
+        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="10.0.0.0/8"), 16),
+    )
     name = fields.reason_field(label=_("Name"), required=False, help_text="")
     description = fields.description_field()
 

@@ -243,6 +243,7 @@ class AllocateForm(forms.Form):
             initial["family"] = "6" if ":" in exact else "4"
         super().__init__(data, initial=initial)
         families = [family for family in (4, 6) if pool.mask_size(family) is not None]
+        self.fields["exact"].widget.attrs["data-free"] = _free_url(pool)
         choices = [(str(family), f"IPv{family}") for family in families]
         if len(families) > 1:
             choices.insert(0, ("", gettext("IPv4 and IPv6")))
@@ -259,6 +260,11 @@ class AllocateForm(forms.Form):
             env=values["env"] or "",
             cidr=values["exact"],
         )
+
+
+def _free_url(pool: Pool) -> str:
+    """Return the URL from which the button *Next free address* of an input fills it in."""
+    return reverse("admin:pools_pool_free", args=[pool.pk])
 
 
 def allocate(request: HttpRequest, pool: Pool) -> HttpResponse:
@@ -335,6 +341,7 @@ class ReserveForm(forms.Form):
 def reserve(request: HttpRequest, pool: Pool) -> HttpResponse:
     pages.require(request, "pools.change_pool")
     form = ReserveForm(request.POST or None)
+    form.fields["range"].widget.attrs["data-free"] = _free_url(pool)
     preview = None
     if request.method == "POST" and form.is_valid():
         span, reason = form.cleaned_data["range"], form.cleaned_data["reason"]
@@ -393,9 +400,10 @@ def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponse:
 
 
 class AddCidrForm(forms.Form):
+    takes_cidrs = True
     cidr = fields.cidr_field(
         label="CIDR",
-        widget=fields.addresses_text(placeholder="10.30.0.0/16"),
+        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="10.30.0.0/16"), 20),
         help_text=_("Blocks of this CIDR are allocated after those of the existing CIDRs."),
     )
     reserved = fields.RangesField(

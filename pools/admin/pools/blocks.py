@@ -32,7 +32,7 @@ from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import block_lists, dns
 from pools.register.history import addresses as history_addresses
-from pools.register.imports import records
+from pools.register.imports import rows as import_rows
 from pools.register.leaks import detection
 
 POOLS = related.RelatedRows(lambda _request: Pool.objects.all(), ("cluster__name", "name"))
@@ -87,7 +87,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
         held=block.state == BlockState.HELD,
         is_address=block.cidr.prefixlen == block.cidr.max_prefixlen,
         dns_name=dns.name_of(block),
-        imported=list(imported_facts(records.record_of(block.pk))),
+        imported=list(imported_facts(import_rows.record_of(block.pk))),
         leak=detection.confirmed_leaks().filter(block=block).first(),
         tenures=[tenure for tenure in tenures if tenure.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),

@@ -39,6 +39,7 @@ ENDED = {MigrationStatus.REMOVED, MigrationStatus.KEPT, MigrationStatus.ABORTED}
 
 
 class BeginForm(forms.Form):
+    takes_cidrs = True
     cidr = forms.ChoiceField(label=_("CIDR to retire"), widget=fields.select())
     range = fields.range_field(
         label=_("Range"),
@@ -49,7 +50,7 @@ class BeginForm(forms.Form):
     to = fields.cidr_field(
         label=_("Replacement CIDR"),
         required=False,
-        widget=fields.addresses_text(placeholder="10.30.0.0/16"),
+        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="10.30.0.0/16"), 20),
         help_text=_(
             "Added to the pool in a separate step. Leave empty if the other CIDRs "
             "of the pool have enough free blocks."

@@ -27,6 +27,7 @@ _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 class PoolForm(attributes.AttributeFields):
     attributed = Pool
+    takes_cidrs = True
     cluster = cluster_fields.cluster_field()
     name = fields.name_field(label=_("Name"))
     category = forms.ChoiceField(
@@ -107,7 +108,9 @@ class PoolForm(attributes.AttributeFields):
 
 class CidrForm(forms.Form):
     cidr = fields.cidr_field(
-        label="CIDR", required=False, widget=fields.addresses_text(placeholder="10.20.0.0/16")
+        label="CIDR",
+        required=False,
+        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="10.20.0.0/16"), 20),
     )
     reserved = fields.RangesField(label=_("Reserved ranges"))
     remove = forms.BooleanField(required=False, widget=fields.tick())

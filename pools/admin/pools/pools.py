@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from pools.admin.clusters import cidr_inputs
 from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import actions as pool_actions
 from pools.admin.pools import cidr_migrations, page, topology, usage_bars
@@ -224,6 +225,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
         Page("delete", pool_actions.delete),
         Page("topology", topology.of_pool),
         Page("allocate", pool_actions.allocate),
+        Page("free", cidr_inputs.next_free),
         Page("reserve", pool_actions.reserve),
         Page("unreserve", pool_actions.unreserve, path="unreserve/<int:range_id>"),
         Page("add_cidr", pool_actions.add_cidr, path="add-cidr"),

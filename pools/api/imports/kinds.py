@@ -6,20 +6,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.files.uploadedfile import UploadedFile
 from rest_framework.request import Request
 
-from pools.core import errors
+from pools.core import errors, object_reader
 from pools.models import Cluster
 from pools.models.imports import Import, ImportStatus, RowStatus
 from pools.platform import events
 from pools.platform.files import archives
 from pools.platform.imports import states
-from pools.platform.imports.lifecycle import Imports
+from pools.platform.imports.lifecycle import Imports, NewImport, Upload
 from pools.platform.rest import fields, filters, parsing, query, token_scopes, views
 from pools.platform.rest.serializers import Representation, Serializer
 
@@ -114,11 +114,47 @@ class FormFlagField(fields.FlagField):
         return query.flag(data, "") if isinstance(data, str) else super().to_internal_value(data)
 
 
-class NewImportSerializer(Serializer):
-    """What is done with a new import; a kind adds its `kind` and its options."""
+def parse_file(value: object, path: str) -> Upload:
+    """Return an uploaded file. Raises InvalidInput wrong_type, too_large."""
+    if not isinstance(value, UploadedFile):
+        message = "send the file as the part `file`"
+        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
+    if (value.size or 0) > archives.LARGEST:
+        message = f"a file has at most {archives.LARGEST} bytes"
+        raise errors.InvalidInput.for_field(path, "too_large", message)
+    value.seek(0)
+    return value.name or "", value.read()
 
+
+def _parse_pasted(value: object, path: str) -> list[Upload]:
+    return [("", parsing.text(value, path).encode())]
+
+
+class NewImportSerializer(Serializer):
+    """What is imported, one of the `sources` of its kind, and what is done with it; a kind adds its `kind` and its options."""
+
+    sources: ClassVar[tuple[str, ...]] = ("file", "text")
+    empty_allowed = True  # it is refused like any other body without a source
+
+    file = fields.ListField(
+        child=fields.ParsedField(parse_file, schema={"type": "string", "format": "binary"}),
+        required=False,
+    )
+    text = fields.TextField(_parse_pasted, required=False)
     commit = FormFlagField(required=False)
     skip_bad = FormFlagField(required=False)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        report = object_reader.ProblemReport()
+        if sum(data.get(name) is not None for name in self.sources) != 1:
+            message = f"send one of: {', '.join(self.sources)}; the file as the part `file`"
+            report.add(self.sources[0], "required", message)
+        values: dict[str, Any] = {}
+        with report.collect():
+            values = super().to_internal_value(data)
+        report.raise_any()
+        uploads = [values.pop(name) for name in self.sources if name in values]
+        return {**values, "uploads": uploads[0]}
 
 
 class ImportCommitSerializer(Serializer):
@@ -127,17 +163,6 @@ class ImportCommitSerializer(Serializer):
     empty_allowed = True
 
     skip_bad = fields.FlagField(required=False)
-
-
-def parse_file(value: object, path: str) -> UploadedFile[Any]:
-    """Return an uploaded file. Raises InvalidInput wrong_type, too_large."""
-    if not isinstance(value, UploadedFile):
-        message = "send the file as the part `file`"
-        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
-    if (value.size or 0) > archives.LARGEST:
-        message = f"a file has at most {archives.LARGEST} bytes"
-        raise errors.InvalidInput.for_field(path, "too_large", message)
-    return value
 
 
 def parse_correction(value: object, path: str) -> str:
@@ -159,29 +184,24 @@ class ImportKind(ABC):
     serializer: type[ImportSerializer]
     detail_serializer: type[ImportSerializer]
     row_serializer: type[ImportRowSerializer]
-    form_serializer: type[Serializer]
-    body_serializer: type[Serializer]
+    new_serializer: type[NewImportSerializer]
     change_serializer: type[Serializer]
     row_change_serializer: type[Serializer]
     # Beside those of all kinds.
     list_filters: Mapping[str, filters.Filter] = {}
     row_filters: Mapping[str, filters.Filter] = {}
-    takes_several_files = False
     # The rows stay in the import's cluster, so that a token of this cluster may be used.
     stays_in_cluster = False
-
-    def permission(self, verb: str) -> str:
-        """Return the permission to `view`, `add` or `change` imports of the kind."""
-        meta = self.imports.model._meta
-        return f"{meta.app_label}.{verb}_{meta.model_name}"
 
     def knows_cluster(self, _request: Request, _cluster: Cluster) -> bool:
         """Return True if the user may know that the cluster exists."""
         return True
 
     @abstractmethod
-    def create(self, request: Request, values: Mapping[str, Any]) -> Import:
-        """Create an import of the values of a form or a body. Raises InvalidInput, NotAllowed."""
+    def options(
+        self, request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
+    ) -> NewImport:
+        """Return the options of a new import. Raises InvalidInput."""
 
     @abstractmethod
     def change(
@@ -221,14 +241,14 @@ def permitted(request: Request, verb: str, names: Collection[str] = ()) -> dict[
         for name, kind in KINDS.items()
         if (not names or name in names)
         and (kind.stays_in_cluster or not is_confined)
-        and request.user.has_perm(kind.permission(verb))
+        and kind.imports.permits(request.user, verb)
     }
 
 
 def require(request: Request, name: str, verb: str) -> None:
     """Raise NotAllowed or TokenScope unless `permitted` has the kind."""
     if name not in permitted(request, verb):
-        views.require(request, KINDS[name].permission(verb))
+        views.require(request, KINDS[name].imports.permission(verb))
         raise errors.TokenScope(
             "This token is limited to one cluster, imports of this kind are not."
         )
@@ -250,7 +270,7 @@ class HasKindPermission(views.HasPermission):
         for verb in verbs(request, view):
             if not permitted(request, verb, view.only_kinds):
                 for name in view.only_kinds or KINDS:
-                    permission = KINDS[name].permission(verb)
+                    permission = KINDS[name].imports.permission(verb)
                     token_scopes.explain_missing(request.auth, [permission])
                 return False
         return True

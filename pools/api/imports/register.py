@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.core.files.uploadedfile import UploadedFile
 from rest_framework.request import Request
 
 from pools.api import lookups
@@ -14,7 +13,8 @@ from pools.core import errors, holders, object_reader
 from pools.models import Cluster, RegisterImport
 from pools.models.imports import RegisterTarget
 from pools.platform import documents, events, search
-from pools.platform.rest import attributes, fields, filters, parsing, views
+from pools.platform.imports.lifecycle import NewImport, Upload
+from pools.platform.rest import attributes, fields, filters, parsing
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import drafts
 
@@ -104,8 +104,10 @@ def parse_cooldown(value: object, path: str) -> int:
     return holders.parse_cooldown(value, field=path)
 
 
-class RegisterOptionsSerializer(kinds.NewImportSerializer):
-    """Where an import goes, and what is done with it."""
+class NewRegisterImportSerializer(kinds.NewImportSerializer):
+    """A new import of one or several files (the part `file` may be repeated), or of a pasted table, and where it goes."""
+
+    example = {"kind": "register", "cluster": "prod", "text": "prefix\n10.70.0.0/24\n"}
 
     kind = fields.ChoiceField([RegisterImport.KIND])
     cluster = fields.TextField(lookups.cluster_by_name)
@@ -114,22 +116,6 @@ class RegisterOptionsSerializer(kinds.NewImportSerializer):
     cooldown_seconds = fields.ParsedField(
         parse_cooldown, required=False, schema={"type": "integer"}
     )
-
-
-class RegisterImportFormSerializer(RegisterOptionsSerializer):
-    """A new import of one or several files: the part `file` may be repeated."""
-
-    file = fields.ListField(
-        child=fields.ParsedField(kinds.parse_file, schema={"type": "string", "format": "binary"})
-    )
-
-
-class RegisterImportBodySerializer(RegisterOptionsSerializer):
-    """A new import of a pasted table."""
-
-    example = {"kind": "register", "cluster": "prod", "text": "prefix\n10.70.0.0/24\n"}
-
-    text = fields.TextField()
 
 
 class RegisterImportChangeSerializer(Serializer):
@@ -176,8 +162,7 @@ class RegisterImportKind(kinds.ImportKind):
     imports = drafts.IMPORTS
     serializer = detail_serializer = RegisterImportSerializer
     row_serializer = RegisterImportRowSerializer
-    form_serializer = RegisterImportFormSerializer
-    body_serializer = RegisterImportBodySerializer
+    new_serializer = NewRegisterImportSerializer
     change_serializer = RegisterImportChangeSerializer
     row_change_serializer = RegisterImportRowChangeSerializer
     row_filters = {
@@ -186,19 +171,11 @@ class RegisterImportKind(kinds.ImportKind):
             select=search.matching, help_text="A part of an address, holder or description."
         ),
     }
-    takes_several_files = True
 
-    def create(self, request: Request, values: Mapping[str, Any]) -> RegisterImport:
-        options = dict(values)
-        if "text" in options:
-            uploads = [("", options.pop("text").encode())]
-        else:
-            uploads = [_upload(file) for file in options.pop("file")]
-        return drafts.create(
-            uploads,
-            drafts.ImportOptions(**options, user=request.user),
-            author=views.author(request),
-        )
+    def options(
+        self, request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
+    ) -> NewImport:
+        return drafts.ImportOptions(**values, user=request.user)
 
     def change(
         self,
@@ -215,11 +192,6 @@ class RegisterImportKind(kinds.ImportKind):
         names = dict(clusters.values_list("pk", "name"))
         for line in rows:
             line.cluster_name, line.candidates = names.get(line.cluster_id), drafts.candidates(line)
-
-
-def _upload(file: UploadedFile[Any]) -> tuple[str, bytes]:
-    file.seek(0)
-    return file.name or "", file.read()
 
 
 KIND = RegisterImportKind()

@@ -45,8 +45,8 @@ IMPORT = _any_kind("Import", "serializer")
 _DETAIL = _any_kind("ImportDetail", "detail_serializer")
 _SMALL_OR_LARGE = {200: IMPORT, 202: IMPORT}
 _NEW = {
-    FORM: _any_kind("NewImportForm", "form_serializer", None),
-    parsing.JSON: _any_kind("NewImport", "body_serializer", None),
+    FORM: _any_kind("NewImport", "new_serializer", None),
+    parsing.JSON: _any_kind("NewImport", "new_serializer", None),
 }
 
 
@@ -165,26 +165,26 @@ class Imports(ImportsView):
         kind, values = self._read_import(request)
 
         def create() -> idempotency.StoredAnswer:
-            row = kind.create(request, values)
+            uploads = values.pop("uploads")
+            options = kind.options(request, uploads, values)
+            row = kind.imports.create(uploads, options, author=self.author())
             return idempotency.StoredAnswer(201, self.represent(row, kind.serializer))
 
         return self.answer(views.run_once(request, create, body=_form_identity(request)))
 
-    def _read_import(self, request: Request) -> tuple[kinds.ImportKind, Mapping[str, Any]]:
+    def _read_import(self, request: Request) -> tuple[kinds.ImportKind, dict[str, Any]]:
         """Return the kind and the values of a new import. Raises InvalidInput, NotAllowed."""
         media_type = parsing.media_type(request)
         if media_type == FORM:
             kind = self._kind_to_add(request._request.POST.get("kind") or None)
-            data = _form_parts(request, several_files=kind.takes_several_files)
-            serializer_class = kind.form_serializer
+            data = _form_parts(request)
         elif media_type == parsing.JSON:
             data = parsing.document(request, limit=self.largest_body)
             kind = self._kind_to_add(data.get("kind") if isinstance(data, dict) else None)
-            serializer_class = kind.body_serializer
         else:
             message = f"Send {FORM} with a part `file`, or {parsing.JSON}."
             raise exceptions.UnsupportedMediaType(request.META.get("CONTENT_TYPE", ""), message)
-        serializer = serializer_class(data=data, context=self.get_serializer_context())
+        serializer = kind.new_serializer(data=data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
         values = dict(serializer.validated_data)
         values.pop("kind", None)
@@ -196,8 +196,8 @@ class Imports(ImportsView):
         return kinds.KINDS[name]
 
 
-def _form_parts(request: Request, *, several_files: bool) -> dict[str, Any]:
-    """Return the parts of a form but the empty ones; with `several_files`, `file` is a list.
+def _form_parts(request: Request) -> dict[str, Any]:
+    """Return the parts of a form but the empty ones; `file` is a list.
 
     Raises InvalidInput for another repeated part.
     """
@@ -207,7 +207,7 @@ def _form_parts(request: Request, *, several_files: bool) -> dict[str, Any]:
     for name in {*form.POST, *form.FILES}:
         files = form.FILES.getlist(name)
         values = [*form.POST.getlist(name), *files]
-        if several_files and files and name == "file":
+        if files and name == "file":
             parts[name] = files
         elif len(values) > 1:
             report.add(name, "repeated", "is given more than once")

@@ -38,22 +38,8 @@ _PLAIN_IPV4 = re.compile(
 )
 # Fields that the register keeps beside an object, for its page and for the export.
 DETAILS = (
-    "status",
-    "role",
-    "dns_name",
-    "tenant",
-    "vrf",
-    "site",
-    "vlan",
-    "mac",
-    "interface",
-    "owner",
-    "device",
-    "note",
-    "rir",
-    "is_pool",
-    "mark_utilized",
-    "tags",
+    *("status", "role", "dns_name", "tenant", "vrf", "site", "vlan", "mac", "interface", "owner"),
+    *("device", "note", "rir", "is_pool", "mark_utilized", "tags"),
 )
 LONGEST_NAME = 253
 LONGEST = {"description": 500, "note": 500}

@@ -37,6 +37,12 @@ def lines(rows: int, **attrs: str) -> forms.Widget:
     return widgets.UnfoldAdminTextareaWidget(attrs=attributes)
 
 
+def with_free_cidrs(widget: Any, length: int) -> forms.Widget:
+    """Let an input of CIDRs offer free ones, of this prefix length unless another is typed (find_free.html)."""
+    widget.free_length = length
+    return widget  # type: ignore[no-any-return]  # unfold's widgets have no such attribute
+
+
 def password() -> forms.Widget:
     """An input of a secret that the browser neither shows nor fills."""
     return widgets.UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})

@@ -8,7 +8,7 @@ Drafting, committing and undoing are one transaction each, so that no import is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -27,6 +27,9 @@ from pools.platform.imports import states
 
 Row = TypeVar("Row", bound=Import)
 Step = Callable[[int], None]  # called with the number of rows done
+Upload = tuple[
+    str, bytes
+]  # the name of a file, and its content; what was pasted or sent as rows has no name
 _PAUSE = timedelta(seconds=10)  # from the start of an attempt to the next one, times their number
 
 KINDS: dict[str, Imports[Any]] = {}  # by the kind of an import; the apps' extensions fill it
@@ -91,8 +94,8 @@ class Imports(ABC, Generic[Row]):
     # Errors of a commit after which the import is a draft again; by others it has failed.
     refusals: ClassVar[tuple[type[errors.IpamError], ...]] = (errors.ImportHasBadRows,)
 
-    def new(self, chosen: NewImport, *, author: events.Author, **values: Any) -> Row:
-        """Return a new import, which is not saved yet; `values` are those of the kind."""
+    def new(self, chosen: Any, *, author: events.Author, **values: Any) -> Row:
+        """Return a new import of chosen options (NewImport), which is not saved yet; `values` are those of the kind."""
         return self.model(
             cluster=chosen.cluster,
             notes=list(chosen.notes),
@@ -107,10 +110,13 @@ class Imports(ABC, Generic[Row]):
 
     # --- what a kind says -------------------------------------------------------------------------
 
-    def permits(self, user: Any, verb: str) -> bool:
-        """Return True if the user may `view`, `add` or `change` imports of the kind."""
+    def permission(self, verb: str) -> str:
+        """Return the permission to `view`, `add` or `change` imports of the kind."""
         meta = self.model._meta
-        return bool(user.has_perm(f"{meta.app_label}.{verb}_{meta.model_name}"))
+        return f"{meta.app_label}.{verb}_{meta.model_name}"
+
+    def permits(self, user: Any, verb: str) -> bool:
+        return bool(user.has_perm(self.permission(verb)))
 
     @abstractmethod
     def recognise(self, name: str, content: bytes) -> Recognition:
@@ -120,7 +126,11 @@ class Imports(ABC, Generic[Row]):
         """Raise NotAllowed if the user may not change the import."""
 
     @abstractmethod
-    def read(self, row: Row) -> Any:
+    def read_small(self, row: Row, uploads: Sequence[Upload]) -> Any:
+        """Return what was uploaded, for `store`; None if there is so much of it that a worker reads it. Raises InvalidInput."""
+
+    @abstractmethod
+    def read(self, row: Row, uploads: Sequence[Upload]) -> Any:
         """Return what was uploaded, for `store`. Raises IpamError."""
 
     @abstractmethod
@@ -245,6 +255,27 @@ class Imports(ABC, Generic[Row]):
             else:
                 self.commit_rows(row, author=author)
         return self.get(import_id)
+
+    def create(self, uploads: Sequence[Upload], chosen: NewImport, *, author: events.Author) -> Row:
+        """Create an import: small uploads become a draft, large ones wait for a worker.
+
+        With `chosen.commit` a small draft is committed at once; if it has bad rows it stays a draft with the error.
+        Raises NotAllowed, and InvalidInput for what cannot be read; then no import is created.
+        """
+        if len(uploads) > 1 and not self.several_files:
+            message = f"{self.model._meta.verbose_name_plural} take one file at a time: choose one of them"
+            raise errors.InvalidInput.for_field("file", "repeated", message)
+        row = self.new(chosen, author=author)
+        row.file_name = ", ".join(filter(None, (name for name, _ in uploads)))[:255]
+        reading = self.read_small(row, uploads)
+        with events.recorded_by(author):
+            row.save()
+            if reading is None:
+                for name, content in uploads:
+                    row.files.create(name=name[:255], content=content)
+                return row
+            self.store(row, reading, ignore_progress)
+        return self.commit_if_wanted(row, author=author)
 
     def commit_if_wanted(self, row: Row, *, author: events.Author) -> Row:
         """Commit a new draft if its user wants that; with bad rows it stays a draft with the error."""

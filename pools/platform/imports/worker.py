@@ -165,7 +165,7 @@ def _end(row: Import) -> None:
 
 def _draft(imports: Imports[Any], row: Any, step: Step) -> None:
     author = states.recorded_author(row)
-    reading = imports.read(row)
+    reading = imports.read(row, [(file.name, bytes(file.content)) for file in row.files.all()])
     with events.recorded_by(author):
         imports.store(row, reading, step)
         _end(row)

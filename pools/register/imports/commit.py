@@ -39,7 +39,7 @@ from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
-from pools.register.imports import attributes, validation, vanished
+from pools.register.imports import attributes, vanished
 from pools.register.imports import rows as import_rows
 from pools.register.plan import containers
 from pools.sql import statements
@@ -59,7 +59,7 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     _lock_pools(register_import)
     if import_rows.fingerprint(register_import) != register_import.fingerprint:
         stored_rows.save(import_rows.reread(register_import.rows.all(), register_import))
-    validation.validate(register_import)
+    import_rows.validate(register_import)
     counts = states.count_rows(register_import)
     states.check_rows(register_import, counts)
     write_rows(register_import, step)
@@ -80,7 +80,7 @@ def _write_grown_ranges(register_import: RegisterImport, step: Step) -> dict[str
     statuses = [RowStatus.CONFLICT, RowStatus.UNCHANGED]
     ranges = register_import.rows.filter(values__target=RESERVED, status__in=statuses, verdict="")
     if numbers := list(ranges.values_list("number", flat=True)):
-        validation.validate(register_import, numbers)
+        import_rows.validate(register_import, numbers)
         write_rows(register_import, step)
     return states.count_rows(register_import)
 

@@ -24,7 +24,6 @@ from pools.register.imports import (
     sources,
     topology,
     undo,
-    validation,
     vanished,
 )
 from pools.register.imports import rows as import_rows
@@ -56,11 +55,25 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
     take_back = staticmethod(undo.take_back)
     check_not_in_use = staticmethod(undo.check_not_in_use)
 
-    def read(self, row: RegisterImport) -> files.Reading:
+    def new(self, chosen: ImportOptions, *, author: events.Author, **values: Any) -> RegisterImport:
+        mapping = {kind: dict(names) for kind, names in chosen.mapping.items()}
+        names = ("holder_kind", "cooldown_seconds")
+        options = {name: getattr(chosen, name) for name in names}
+        return super().new(chosen, author=author, mapping=mapping, options=options, **values)
+
+    def read_small(
+        self, row: RegisterImport, uploads: Sequence[lifecycle.Upload]
+    ) -> files.Reading | None:
+        if sum(len(content) for _, content in uploads) > LARGE_FILE:
+            return None
+        reading = self.read(row, uploads)
+        return reading if len(reading.rows) <= states.SMALL else None
+
+    def read(self, row: RegisterImport, uploads: Sequence[lifecycle.Upload]) -> files.Reading:
         source = row.netbox_source
         reading = sources.read(source) if source is not None else _new_reading()
-        for file in row.files.all():
-            files.read_file(file.name, bytes(file.content), reading)
+        for name, content in uploads:
+            files.read_file(name, content, reading)
         row.rows_total = len(reading.rows)
         return reading
 
@@ -70,7 +83,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         step(len(rows) // 2)
         stored_rows.insert(rows)
         stored_rows.analyze()
-        validation.validate(row)
+        import_rows.validate(row)
         row.rows_total = row.rows_done = len(rows)
         row.format = reading.format
         row.notes = [*row.notes, *reading.notes]
@@ -81,7 +94,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         """Resolve and validate all rows again."""
         row.fingerprint = import_rows.fingerprint(row)
         stored_rows.save(import_rows.reread(row.rows.all(), row))
-        validation.validate(row)
+        import_rows.validate(row)
         states.mark_drafted(row, "fingerprint", "rows_total")
 
     def correct(self, row: RegisterImport, number: int, values: Mapping[str, Any]) -> None:
@@ -114,7 +127,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         changed = {number: rows[number] for number in numbers}
         changed |= {line.number: line for line in import_rows.reread(rows.values(), row)}
         stored_rows.save(list(changed.values()))
-        validation.validate(row, list(changed))
+        import_rows.validate(row, list(changed))
         states.mark_drafted(row, "fingerprint", "rows_total")
 
 
@@ -177,37 +190,3 @@ def confirm_vanished(
             register_import.counts |= {status: counts[status]} if counts.get(status) else {}
         register_import.save(update_fields=["counts"])
     return IMPORTS.get(import_id)
-
-
-def create(
-    uploads: Sequence[tuple[str, bytes]], options: ImportOptions, *, author: events.Author
-) -> RegisterImport:
-    """Create an import of files (name, content): small ones become a draft, large ones wait for a worker.
-
-    With `options.commit` a draft without bad rows is committed at once. Raises InvalidInput for a file that
-    cannot be read; then no import is created.
-    """
-    register_import = IMPORTS.new(
-        options,
-        author=author,
-        mapping={kind: dict(names) for kind, names in options.mapping.items()},
-        options={
-            "holder_kind": options.holder_kind,
-            "cooldown_seconds": options.cooldown_seconds,
-        },
-        file_name=", ".join(name for name, _ in uploads)[:255],
-    )
-    is_large = sum(len(content) for _, content in uploads) > LARGE_FILE
-    reading = _new_reading()
-    if not is_large:
-        for name, content in uploads:
-            files.read_file(name, content, reading)
-        is_large = len(reading.rows) > states.SMALL
-    with events.recorded_by(author):
-        register_import.save()
-        if is_large:
-            for name, content in uploads:
-                register_import.files.create(name=name[:255], content=content)
-            return register_import
-        IMPORTS.store(register_import, reading, lifecycle.ignore_progress)
-    return IMPORTS.commit_if_wanted(register_import, author=author)

@@ -1,8 +1,9 @@
-"""Rows of an import: read from the source, resolved to a cluster and an address space, stored and reloaded."""
+"""Rows of an import: read from the source, resolved to a cluster and an address space, compared with the register."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pools.core import errors
@@ -13,6 +14,7 @@ from pools.platform import database
 from pools.platform.imports import rows as stored_rows
 from pools.register.imports import attributes, topology
 from pools.register.imports.files import SourceRow
+from pools.sql import statements
 
 _LONGEST_PLACE = 255  # of a file and its sheet
 
@@ -175,4 +177,38 @@ _FINGERPRINT = """
         FROM pools_customfield f)))
     FROM pools_poolcidr c JOIN pools_addressspace s ON s.id = c.space_id
     WHERE s.cluster_id = ANY(%(clusters)s)
+"""
+
+
+def validate(register_import: RegisterImport, numbers: Collection[int] | None = None) -> None:
+    """Update the status of all rows; with `numbers`, compare only these rows with the register.
+
+    New: the register has nothing there. Changed: it has the same object, with another description, organization or
+    detail. Unchanged: it has all of it. Conflict: it has something else there. Invalid: the row itself cannot be imported.
+    """
+    values = {
+        "holder_kind": register_import.holder_kind,
+        "source": register_import.netbox_source_id,
+    }
+    stored_rows.compare(register_import, _VALIDATE, numbers, values)
+
+
+_VALIDATE = statements.read("pools/validate_register_rows")
+
+
+def record_of(block_id: int) -> dict[str, Any] | None:
+    """Return the description and the details of a held address; None if no import said anything about its holder."""
+    rows = database.rows(_RECORD, [block_id])
+    if not rows:
+        return None
+    description, details = rows[0]
+    return {"description": description, "details": json.loads(details)}
+
+
+_RECORD = """
+    SELECT d.description, d.details::text
+    FROM pools_block b
+    JOIN pools_registerrecord d ON d.space_id = b.space_id AND d.target = 'address'
+        AND d.first = host(b.cidr)::inet AND d.last = host(b.cidr)::inet AND d.holder_id = b.holder_id
+    WHERE b.id = %s AND b.state = 'held' AND (d.description <> '' OR d.details <> '{}')
 """

@@ -22,7 +22,8 @@ from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import attributes, commit, topology, validation, vanished
+from pools.register.imports import attributes, commit, topology, vanished
+from pools.register.imports import rows as import_rows
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -44,7 +45,7 @@ def restore(register_import: RegisterImport, step: Step) -> None:
         return
     former = {row.number: row.object_id or 0 for row in rows}
     stored_rows.save(rows)
-    validation.validate(register_import, [row.number for row in rows])
+    import_rows.validate(register_import, [row.number for row in rows])
     commit.write_rows(register_import, step)
     values = {"numbers": [*former], "objects": [*former.values()]}
     database.fetch(_FOLLOW, {"import": register_import.pk, **values})

@@ -9,9 +9,10 @@ from ipaddress import ip_address
 from typing import Any
 
 from django.db.models import Q
+from django.db.models.functions import Now
 
-from pools.core import addresses, blocks, errors, free_prefixes
-from pools.models import AddressSpace, Block, Cluster, Container, ObservedCIDR, PoolCIDR
+from pools.core import addresses, blocks, errors, free_prefixes, overlaps
+from pools.models import AddressSpace, Block, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
 from pools.models.blocks import LIVE
 from pools.platform import database
 from pools.register.allocator import window
@@ -78,8 +79,11 @@ def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes
     Nothing is free in a CIDR that itself is a cluster's prefix or planned for one address space, nor inside of
     what a pool, a VM network or an object of a cluster has.
     """
-    if is_taken(parent, scope):
-        return
+    if not is_taken(parent, scope):
+        yield from _find_gaps(parent, scope)
+
+
+def _find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes.Gap]:
     values = {"parent": str(parent), "spaces": list(scope.spaces), "fleet": scope.fleet}
     for before, after, _ in database.rows(_FIND_GAPS, values, prepare=False):
         first = int(ip_address(before)) + 1 if before else int(parent.network_address)
@@ -91,13 +95,20 @@ def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes
 def is_taken(network: addresses.Network, scope: Scope) -> bool:
     """Return True if nothing inside a CIDR is free, whatever is inside it."""
     text = str(network)
-    used: dict[str, Any] = {"cidr__net_contains_or_equals": text, "space__in": scope.spaces}
     return (
-        PoolCIDR.objects.filter(**used).exists()
-        or ObservedCIDR.objects.filter(**used).exists()
+        _is_used(network, scope)
         or Cluster.objects.filter(cluster_prefix=text, spaces__in=scope.spaces).exists()
         or (scope.fleet and Container.objects.filter(cidr=text, space__in=scope.spaces).exists())
     )
+
+
+def _is_used(network: addresses.Network, scope: Scope) -> bool:
+    """Return True if a pool, a VM network or an object of a cluster has all of a CIDR."""
+    used: dict[str, Any] = {
+        "cidr__net_contains_or_equals": str(network),
+        "space__in": scope.spaces,
+    }
+    return any(model.objects.filter(**used).exists() for model in (PoolCIDR, ObservedCIDR))
 
 
 def find_prefixes(
@@ -121,6 +132,78 @@ def check_length(parent: addresses.Network, length: int) -> None:
         if parent.prefixlen == parent.max_prefixlen:
             message = f"{parent} is a single address, which has no parts"
         raise errors.InvalidInput.for_field("prefix_length", "prefix_length", message, length)
+
+
+OFFERED = 6  # prefixes that a form offers
+
+
+def offer_prefixes(
+    length: int, space: AddressSpace | None, *, limit: int = OFFERED
+) -> list[tuple[addresses.Network, str]]:
+    """Return the first free prefixes of a length for an address space, each with the name of what contains it.
+
+    They are parts of the space's containers, then of its cluster's prefix, then of the fleet's containers; None
+    is the fleet. Of the first `MOST` containers of each kind those without another cluster's plan are searched.
+    """
+    offers: dict[addresses.Network, str] = {}
+    for parent, name, scope in _parents(space, length):
+        gaps = () if _is_used(parent, scope) else _find_gaps(parent, scope)
+        for prefix in free_prefixes.first_fit(gaps, parent.version, length, limit):
+            offers.setdefault(prefix, name)
+        if len(offers) >= limit:
+            break
+    return list(offers.items())[:limit]
+
+
+def has_parents(length: int, space: AddressSpace | None) -> bool:
+    """Return True if there is a container, or a prefix of the cluster, in which such a prefix could be free."""
+    return next(_parents(space, length), None) is not None
+
+
+def _parents(
+    space: AddressSpace | None, length: int
+) -> Iterator[tuple[addresses.Network, str, Scope]]:
+    """Yield the CIDRs that `offer_prefixes` searches, with their names and scopes."""
+    for parent, name, scope in _containers(space):
+        if parent.prefixlen < length <= parent.max_prefixlen:
+            yield parent, name, scope
+
+
+def _containers(space: AddressSpace | None) -> Iterator[tuple[addresses.Network, str, Scope]]:
+    containers = Container.objects.order_by("cidr")
+    if space is not None:
+        own, cluster = scope_of_space(space), space.cluster
+        for container in containers.filter(space=space)[:MOST]:
+            yield container.cidr, container.name or str(container.cidr), own
+        if space.name == AddressSpace.OWN and cluster.cluster_prefix is not None:
+            yield cluster.cluster_prefix, f"{cluster}: {cluster.cluster_prefix}", own
+    fleet = fleet_scope()
+    for container in containers.filter(space=None)[:MOST]:
+        around = str(container.cidr)
+        prefixes = Cluster.objects.filter(cluster_prefix__net_contains_or_equals=around)
+        planned = Container.objects.filter(cidr__net_contains_or_equals=around).exclude(space=None)
+        if space is not None:
+            prefixes, planned = prefixes.exclude(pk=space.cluster_id), planned.exclude(space=space)
+        if not prefixes.exists() and not planned.exists():
+            yield container.cidr, container.name or around, fleet
+
+
+def next_free_block(pool: Pool, family: int | None = None) -> addresses.Network | None:
+    """Return the lowest block of a pool that can be allocated, of the first family that has one; None if none is left."""
+    cidrs = PoolCIDR.objects.filter(pool=pool, orphaned_at=None, pending="").select_related("pool")
+    ready = Block.objects.filter(
+        pool=pool, withheld=False, available_from__lte=Now(), space=pool.space_id
+    )
+    for version in (family,) if family else (4, 6):
+        free: list[addresses.Network] = [
+            window.layout(cidr).block_at(int(span.first))
+            for cidr in cidrs.filter(cidr__family=version)
+            if (span := cidr.free_spans.order_by("first").first()) is not None
+        ]
+        free += [row.cidr for row in ready.filter(family=version).order_by("cidr")[:1]]
+        if free:
+            return min(free, key=overlaps.sort_key)
+    return None
 
 
 REACH = 128  # blocks searched on each side

@@ -11,6 +11,8 @@ from typing import Any
 
 import openpyxl
 
+from claims.imports import formats
+
 Row = Sequence[object]
 
 VNETWORK = (
@@ -160,3 +162,13 @@ def ipamclaim(name: str = "web-01.prod", **spec: object) -> dict[str, Any]:
 
 def to_json(value: object) -> bytes:
     return json.dumps(value).encode()
+
+
+def from_text(text: str) -> formats.FileReading:
+    """The reading of a pasted text."""
+    return formats.open_file("", text.encode("utf-8", "surrogatepass"))
+
+
+def from_rows(rows: object) -> formats.FileReading:
+    """The reading of rows that a program sent."""
+    return formats.open_file("", to_json({"rows": rows}))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from claims.core.vm_import import cells
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from tests import effort
 from tests.claims.imports import corpus
@@ -94,7 +94,7 @@ def test_bytes(content: bytes) -> None:
 
 @hypothesis.given(ANY_TEXT | st.lists(st.lists(CELL, max_size=4).map(" ".join)).map("\n".join))
 def test_pasted_texts(text: str) -> None:
-    _survives(lambda: formats.from_text(text))
+    _survives(lambda: corpus.from_text(text))
 
 
 @hypothesis.given(
@@ -108,7 +108,7 @@ def test_tables(header: list[str], rows: list[list[str]], delimiter: str) -> Non
 @hypothesis.given(JSON_LIKE, st.sampled_from(["vms", "rows", "items", ""]))
 def test_documents(value: object, under: str) -> None:
     _survives(lambda: formats.open_file("x", corpus.to_json({under: value} if under else value)))
-    _survives(lambda: formats.from_rows(value))  # type: ignore[arg-type]
+    _survives(lambda: corpus.from_rows(value))  # type: ignore[arg-type]
     _survives(lambda: formats.open_file("x", corpus.to_json([corpus.vsphere_vm(nics=value)])))
     _survives(
         lambda: formats.open_file("x", corpus.to_json(corpus.vsphere_vm(guestNetworks=value)))

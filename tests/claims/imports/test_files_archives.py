@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
@@ -49,12 +49,6 @@ def test_several_vcenters_in_one_archive() -> None:
     )
     assert [item.row for item in reading.rows()] == [2, 3, 4, 2]
     assert (reading.total, reading.skipped) == (5, {"template": 1})
-
-
-def test_vinfo_alone_is_refused_row_by_row() -> None:
-    reading = formats.open_file("x", corpus.to_zip({"a.csv": VINFO.encode()}))
-    assert [row.refused for row in reading.rows()] == [True]
-    assert [note.code for note in reading.notes] == ["vinfo_only"]
 
 
 def _tampered(content: bytes, offset: int, to: bytes) -> bytes:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
@@ -56,7 +56,7 @@ def test_keys_that_are_there_twice_are_kept_and_shown() -> None:
     pool += f' "{corpus.mac(1)}": ["10.0.0.2/24"]}}}}}}'
     listed = f'{{"kind": "List", "items": [{pool}]}}'
     for content in (text, pool, listed):
-        result = list(formats.from_text(content).rows())
+        result = list(corpus.from_text(content).rows())
         assert [item.ips for item in result] == [("10.0.0.1/24",), ("10.0.0.2/24",)]
         assert {problem.code for item in result for problem in item.problems} == {"duplicate_key"}
 
@@ -83,7 +83,7 @@ def test_keys_that_are_there_twice_are_kept_and_shown() -> None:
 )
 def test_what_is_no_usable_document_is_refused(content: str, code: str) -> None:
     with pytest.raises(errors.InvalidInput) as refused:
-        formats.from_text(content)
+        corpus.from_text(content)
     assert refused.value.code == code
 
 
@@ -104,7 +104,7 @@ def test_what_is_no_usable_document_is_refused(content: str, code: str) -> None:
     ],
 )
 def test_rows_of_a_program(row: object, codes: list[str]) -> None:
-    (result,) = formats.from_rows([row]).rows()
+    (result,) = corpus.from_rows([row]).rows()
     assert [problem.code for problem in result.problems] == codes
     assert result.refused == bool(set(codes) - {"no_address"})
 
@@ -112,5 +112,5 @@ def test_rows_of_a_program(row: object, codes: list[str]) -> None:
 def test_rows_are_a_list_of_bounded_length() -> None:
     for rows, code in (({}, "wrong_type"), ([{}] * 100_001, "too_many_rows")):
         with pytest.raises(errors.InvalidInput) as refused:
-            formats.from_rows(rows)  # type: ignore[arg-type]
+            corpus.from_rows(rows)  # type: ignore[arg-type]
         assert refused.value.code == code

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
@@ -102,9 +102,7 @@ def test_bullets_and_invisible_characters_belong_to_no_name() -> None:
 
 
 def test_names_with_words_between_stay_whole_in_a_pasted_list() -> None:
-    assert (
-        formats.from_text(f"Rock and Roll {MAC} 10.0.0.1").rows().__next__().vm == "Rock and Roll"
-    )
+    assert corpus.from_text(f"Rock and Roll {MAC} 10.0.0.1").rows().__next__().vm == "Rock and Roll"
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import io
+import pathlib
 
 import openpyxl
 import pytest
 from openpyxl.worksheet.formula import ArrayFormula
 
-from claims.imports.files import formats
+from claims.imports import formats
 from pools.core import errors
 from pools.core import spreadsheet_cells as cells
 from pools.platform.files import workbooks
@@ -267,7 +268,7 @@ def test_too_many_rows_are_told_while_reading() -> None:
 
 
 def test_the_template_is_read_back() -> None:
-    reading, result = _read(formats.template_csv())
+    reading, result = _read(pathlib.Path("static/cadastre/vm-import.csv").read_bytes())
     assert (reading.format, reading.notes, len(result)) == ("template-csv", (), 1)
     assert result[0].ips == ("192.0.2.21/24", "2001:db8::21/64")
     assert not result[0].problems

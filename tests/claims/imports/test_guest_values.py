@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
 import pytest
 
 from claims.imports import drafts as import_drafts
-from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from claims.models import Network, VMRow
 from tests.claims import worlds
@@ -28,8 +26,8 @@ def network() -> Network:
 
 def draft(network: Network, text: str, **options: Any) -> Any:
     chosen = {"network": network, "namespace": "blue"} | options
-    upload = Upload("text", text)
-    return import_drafts.create(upload, ImportOptions(network.cluster, **chosen), author=BY)
+    options = ImportOptions(network.cluster, **chosen)
+    return import_drafts.IMPORTS.create([("", text.encode())], options, author=BY)
 
 
 def results(of: Any) -> list[tuple[str, list[str], list[str]]]:
@@ -137,7 +135,7 @@ def test_the_address_of_the_vm_is_told(network: Network) -> None:
     of = draft(network, json.dumps([vm]))
     assert "10.0.0.21 for its VM" in of.rows.get().reasons[0]["message"]
     options = ImportOptions(network.cluster, network=network)
-    of = import_drafts.create(Upload("file", io.BytesIO(book)), options, author=BY)
+    of = import_drafts.IMPORTS.create([("", book)], options, author=BY)
     (line,) = of.rows.all()
     assert (line.status, len(line.reasons)) == ("invalid", 1)
     assert "10.0.0.22 for its VM" in line.reasons[0]["message"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from claims.models import Entry, Membership, Network, VMImport
+from claims.models import Entry, Membership, Network
 from pools.platform.imports import worker
 from tests.claims import worlds
 from tests.claims.imports import drafts
@@ -120,30 +120,12 @@ def test_committed_at_once_or_a_draft_that_says_why_not(network: Network) -> Non
     assert Entry.objects.count() == 1
 
 
-def test_the_same_key_is_one_import(network: Network) -> None:
-    api = apis.Api("operator")
-    body = {"rows": [row("a", mac(1), "10.0.0.5")], "network": network.pk}
-    first = api("POST", "imports/", body, Idempotency_Key="k")
-    assert api("POST", "imports/", body, Idempotency_Key="k").json() == first.json()
-    other = api("POST", "imports/", body | {"namespace": "x"}, Idempotency_Key="k")
-    assert other.status_code == 422
-    assert VMImport.objects.count() == 1
-
-
 def test_a_cancelled_draft_is_gone(network: Network) -> None:
     api = apis.Api("operator")
     draft = made(upload(api, CSV, network=network.pk))
     assert api("POST", f"imports/{draft['id']}/cancel/").json()["status"] == "cancelled"
     assert api("GET", f"imports/{draft['id']}/rows/").json()["results"] == []
     apis.refused(api("POST", f"imports/{draft['id']}/commit/"), 409, "import_state")
-
-
-def test_the_template_can_be_filled_in_and_sent_back(network: Network) -> None:
-    api = apis.Api("operator")
-    answer = api("GET", "imports/template.csv")
-    assert "attachment" in answer["Content-Disposition"]
-    draft = made(upload(api, answer.content, network=network.pk))
-    assert draft["format"] == "template-csv"
 
 
 @pytest.mark.exhaustive

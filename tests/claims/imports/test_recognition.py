@@ -144,14 +144,3 @@ def test_each_kind_has_its_rights(network: Network) -> None:
     assert client.post(url, commit).status_code == 403
     assert _only("view_vmimport").get(reverse(pages.NEW)).status_code == 403
     assert _only("view_pool").get(listed).status_code == 403
-
-
-def test_both_kinds_are_in_one_list(network: Network) -> None:
-    client = pages.browser()
-    _send(client, VMS, where=f"network-{network.pk}")
-    _send(client, PREFIXES)
-    listed = reverse("admin:pools_import_changelist")
-    rows = [row.kind for row in client.get(listed).context["cl"].result_list]
-    assert rows == ["register", "vm"]
-    rows = [row.kind for row in client.get(listed, {"kind": "vm"}).context["cl"].result_list]
-    assert rows == ["vm"]

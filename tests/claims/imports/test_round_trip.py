@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
 from claims.imports import drafts
-from claims.imports.drafts import Upload
 from claims.imports.mapping import ImportOptions
 from tests.claims import worlds
 
@@ -33,8 +30,9 @@ def test_an_export_of_entries_is_unchanged_as_an_import() -> None:
     worlds.entry(of, "00:1a:4b:00:00:0b", "10.0.0.6/24", "fd00::6/64", vm="db", **entry)
     text = _exported()
     assert b"'=1+1" in text  # no formula for a spreadsheet
-    upload = Upload("file", io.BytesIO(text), "entries.csv")
-    draft = drafts.create(
-        upload, ImportOptions(network.cluster, network=network, namespace="blue"), author=worlds.BY
+    draft = drafts.IMPORTS.create(
+        [("entries.csv", text)],
+        ImportOptions(network.cluster, network=network, namespace="blue"),
+        author=worlds.BY,
     )
     assert {status: count for status, count in draft.counts.items() if count} == {"unchanged": 2}

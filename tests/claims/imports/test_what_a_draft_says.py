@@ -92,18 +92,6 @@ def test_a_manifest_of_another_network(network: Network) -> None:
     assert f"target network of the row is {network.name}" in pages.page(pages.browser(), draft)
 
 
-@pytest.mark.parametrize("form", ["number", "object"])
-def test_a_port_group_goes_to_a_network(network: Network, form: str) -> None:
-    to = network.pk if form == "number" else {"network": network.pk}
-    rows = [row("web", mac(1), "10.0.0.11", network="vlan100")]
-    body = {"rows": rows, "mapping": {"vlan100": to}, "namespace": "blue"}
-    api = apis.Api("operator")
-    created = api.create("imports/", body)
-    assert created["counts"]["new"] == 1
-    changed = api("PATCH", f"imports/{created['id']}/", {"mapping": {"vlan100": to}})
-    assert changed.status_code == 200, changed.content
-
-
 def test_what_mtv_does_not_preserve(network: Network) -> None:
     """Of Windows guests: by DHCP, or made of the link layer's address."""
 

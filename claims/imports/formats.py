@@ -2,32 +2,45 @@
 
 The type of a file is detected by its content, never by its name. An unusable file raises InvalidInput with
 a code: when it is opened, or while its rows are read if a workbook or an archive shows the error only
-then. Errors of single rows are in their problems. Beside it: the import template, a CSV.
+then. Errors of single rows are in their problems.
 """
 
 from __future__ import annotations
 
-import csv
 import io
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
-from claims.core.vm_import import columns, tables, vm_interface
+from claims.core import ippool
+from claims.core.ipamclaims import ipamclaim
+from claims.core.vm_import import cells, columns, inventory, manifests, tables, vm_interface
 from claims.core.vm_import.columns import ColumnLayout
-from claims.core.vm_import.vm_interface import Skipped, VMInterface
-from claims.imports.files import documents
-from pools.core import errors, spreadsheet_cells
+from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
+from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Row
+from pools.platform import documents
 from pools.platform.files import archives, texts
 from pools.platform.files import tables as file_tables
 from pools.platform.files.archives import file_error
 from pools.platform.files.tables import Table, Tables
-from pools.platform.imports.lifecycle import Certainty, Recognition
+from pools.platform.files.texts import Text
+from pools.platform.imports.lifecycle import Certainty, Recognition, Upload
 
 LARGEST = archives.LARGEST
-MOST_ROWS = documents.MOST_ROWS
+MOST_ROWS = 100_000
+_MOST_ITEMS = 1000  # list items in which duplicate keys of entries are accepted
+_REPEATABLE = frozenset({ippool.ENTRIES})
+_REPEATABLE_IN_LISTS = _REPEATABLE | {
+    ("items", str(n), *ippool.ENTRIES) for n in range(_MOST_ITEMS)
+}
+_YAML = re.compile(
+    r"(?:---|[\"']?(?:apiVersion|kind|metadata|spec|items)[\"']?\s*:)(?:\s|$)", re.MULTILINE
+)
+_FIELDS = ("vm", "mac", "ips", "network", "namespace", "note")
+_FORMATS = {ippool.KIND: "ippool-yaml", ipamclaim.KIND: "ipamclaim-yaml"}
 _MOST_INTERFACES = MOST_ROWS  # a row may have several interfaces
 _MOST_LINES = 1_048_576  # of a text, including blank lines; the row limit of a sheet
 _FAMILIES = {
@@ -39,10 +52,6 @@ _VINFO_ONLY = FieldProblem(
     "file",
     "vinfo_only",
     "vInfo has no MAC addresses, so its rows cannot be imported: export the tab vNetwork",
-)
-_TEMPLATE_EXAMPLE = (
-    *("example-01", "00:50:56:00:00:01", "192.0.2.21/24, 2001:db8::21/64"),
-    *("vlan100-prod", "prod", "an example: delete this row"),
 )
 
 Source = Callable[[Skipped], Iterator[VMInterface]]
@@ -73,13 +82,13 @@ class FileReading:
         self.skipped.clear()
         for count, row in enumerate(self._source(self.skipped)):
             if count >= _MOST_INTERFACES:
-                raise documents.too_many_rows_error()
+                raise _too_many_rows_error()
             yield row
 
 
 def open_file(
     name: str,  # noqa: ARG001  # not trusted
-    content: bytes | BinaryIO,
+    data: bytes,
     *,
     already_counted: bool = False,
 ) -> FileReading:
@@ -91,25 +100,21 @@ def open_file(
     damaged, xml_entities, nested_archive, encoding, header, duplicate_header, csv_syntax,
     field_too_long, too_many_rows, and the codes of pools.platform.documents for JSON and YAML.
     """
-    data = content if isinstance(content, bytes) else content.read(LARGEST + 1)
     archives.check_kind(data)
     if not data.startswith(archives.ZIP):
         text = texts.decode(lambda: io.BytesIO(data))
-        if kind := documents.sniff(text):
-            document = documents.parse_document(text.read(), kind)
-            return FileReading(document.format, document.rows, document.total, text.notes)
+        if kind := _sniff(text):
+            reading = _read_document(text.read(), kind)
+            reading.notes = text.notes
+            return reading
     return _reading(
         file_tables.read_tables(data, columns.find_header), already_counted=already_counted
     )
 
 
-def from_text(text: str) -> FileReading:
-    """Recognise a pasted text: a table, JSON, YAML, or lines of values separated by blanks."""
-    try:
-        return open_file("", text.encode())
-    except UnicodeEncodeError as error:
-        message = f"character {error.start} is half of a surrogate pair"
-        raise file_error("encoding", message) from None
+def rows_upload(rows: Sequence[object]) -> Upload:
+    """Return rows `{"vm", "mac", "ips"}` of a program as an upload; `network`, `namespace` and `note` are optional."""
+    return "", json.dumps({"rows": rows}, ensure_ascii=False).encode()
 
 
 def recognise(name: str, content: bytes) -> Recognition:
@@ -131,18 +136,6 @@ def _certainty(layout: ColumnLayout) -> Certainty:
         return Certainty.PRODUCT
     has_both = layout.mac >= 0 and (layout.vm >= 0 or not layout.names)
     return Certainty.TABLE if has_both else Certainty.COLUMNS
-
-
-def from_rows(rows: Sequence[object]) -> FileReading:
-    """Return a reading of rows `{"vm", "mac", "ips"}`, numbered from 1.
-
-    `network`, `namespace` and `note` are optional. Raises InvalidInput wrong_type, too_many_rows.
-    """
-    if not isinstance(rows, list | tuple):
-        raise errors.InvalidInput.for_field("rows", "wrong_type", "a list is expected", rows)
-    if len(rows) > MOST_ROWS:
-        raise documents.too_many_rows_error()
-    return FileReading("rows", lambda _: documents.from_rows(rows), len(rows))
 
 
 def _reading(result: Tables[ColumnLayout], *, already_counted: bool) -> FileReading:
@@ -206,7 +199,7 @@ def _count(table: Table[ColumnLayout]) -> int:
     for number, row in table.rows():
         total += any(row)
         if total > MOST_ROWS or number > _MOST_LINES:
-            raise documents.too_many_rows_error()
+            raise _too_many_rows_error()
     return total
 
 
@@ -225,7 +218,7 @@ def _read_rows(best: _Tables, vinfo: _Tables, skipped: Skipped) -> Iterator[VMIn
         for row in rows:
             left -= any(row[1])
             if left < 0:
-                raise documents.too_many_rows_error()
+                raise _too_many_rows_error()
             yield row
 
     for table in best:
@@ -252,10 +245,129 @@ def _rows(table: Table[ColumnLayout]) -> Iterator[Row]:
     return table.rows(table.layout.used_columns)
 
 
-def template_csv() -> bytes:
-    """Return the template as CSV, in UTF-8 with a byte order mark for Excel."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    for row in (columns.TEMPLATE_HEADER, _TEMPLATE_EXAMPLE):
-        writer.writerow([spreadsheet_cells.escape(text) for text in row])
-    return stream.getvalue().encode("utf-8-sig")
+# --- documents ------------------------------------------------------------------------------------
+
+
+def _too_many_rows_error() -> errors.InvalidInput:
+    return file_error("too_many_rows", f"a file may have at most {MOST_ROWS:,} rows")
+
+
+def _sniff(text: Text) -> str:
+    """Return `json`, `yaml`, or "" for any other text."""
+    with text.open() as stream:
+        head = stream.read(8192)
+    if head.lstrip()[:1] in ("{", "["):
+        return "json"
+    return "yaml" if _YAML.match(_first_line(head)) else ""
+
+
+def _first_line(head: str) -> str:
+    lines = (line for line in head.splitlines() if line.strip() and not line.startswith(("#", "%")))
+    return next(lines, "")
+
+
+def _read_document(text: str, kind: str) -> FileReading:
+    """Parse a text of the kind `json` or `yaml` and recognise its documents.
+
+    Raises InvalidInput: the codes of pools.platform.documents, unsupported_document.
+    """
+    repeatable = _REPEATABLE_IN_LISTS if "items" in text else _REPEATABLE
+    if kind == "json":
+        limit = archives.LARGEST
+        data = documents.load_json_value(text, limit=limit, repeatable=repeatable)
+        values = data if isinstance(data, list) else [data]
+    else:
+        loaded = documents.load_yaml(text, limit=archives.LARGEST, repeatable=repeatable)
+        values = [document.data for document in loaded]
+    return _document(values)
+
+
+def _document(documents_: list[object]) -> FileReading:
+    first = documents_[0] if documents_ else None
+    if len(documents_) == 1 and isinstance(first, dict):
+        if "rows" in first:
+            return _list_document("rows", first["rows"], lambda rows, _: _program_rows(rows))
+        if "vms" in first and not inventory.is_vm(first):
+            return _list_document("forklift", first["vms"], inventory.vms)
+    objects = manifests.objects(documents_)
+    kinds = [manifests.kind_of(document) for document in objects]
+    kind = next((kind for kind in kinds if kind), "")
+    if kind:
+        return FileReading(_FORMATS[kind], lambda _: manifests.rows(objects))
+    if objects and all(inventory.is_plan(document) for document in objects):
+        return FileReading("forklift", lambda _: _plan_rows(objects), len(objects))
+    if objects and all(inventory.is_vm(document) for document in objects):
+        return _list_document("forklift", objects, inventory.vms)
+    if objects and all(isinstance(document, dict) and "mac" in document for document in objects):
+        return _list_document("rows", objects, lambda rows, _: _program_rows(rows))
+    message = "expected VMs of MTV's inventory, a Plan, an IPPool, an IPAMClaim or a list of rows"
+    raise file_error("unsupported_document", message)
+
+
+def _list_document(
+    name: str, rows: object, read: Callable[[Sequence[object], Skipped], Iterator[VMInterface]]
+) -> FileReading:
+    if not isinstance(rows, list):
+        raise file_error("wrong_type", "a list is expected", rows)
+    if len(rows) > MOST_ROWS:
+        raise _too_many_rows_error()
+    items: list[object] = rows
+    return FileReading(name, lambda skipped: read(items, skipped), len(items))
+
+
+def _plan_rows(objects: Sequence[object]) -> Iterator[VMInterface]:
+    for row, document in enumerate(objects, start=1):
+        if isinstance(document, dict):
+            yield from inventory.plan(row, document)
+
+
+def _program_rows(rows: Sequence[object]) -> Iterator[VMInterface]:
+    """Yield the interfaces of rows that a program sent; each deviation is a problem of its row."""
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row, dict):
+            yield _row(number, row)
+        else:
+            error = problem("", "wrong_type", "an object is expected")
+            yield VMInterface(number, "", "", (), problems=(error,), refused=True)
+
+
+def _row(number: int, row: dict[str, object]) -> VMInterface:
+    problems: list[FieldProblem] = []
+    for key in row:
+        if key not in _FIELDS:
+            message = f"unknown field; known here: {', '.join(_FIELDS)}"
+            problems.append(problem(errors.display_value(key), "unknown_field", message))
+    texts = {key: _text(row, key, problems) for key in _FIELDS if key != "ips"}
+    ips = cells.parse_addresses(*_ips(row.get("ips"), problems), aside=False)
+    raw_mac = str(row["mac"]) if texts["mac"] else ""
+    if not raw_mac.isprintable():  # trailing line breaks are errors
+        problems += cells.parse_mac(raw_mac)
+    return cells.read_interface(
+        number, texts["vm"], texts["mac"], ips, problems=problems,
+        port_group=texts["network"], namespace=texts["namespace"], note=texts["note"],
+    )  # fmt: skip
+
+
+def _text(row: dict[str, object], key: str, problems: list[FieldProblem]) -> str:
+    value = row.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        problems.append(problem(key, "wrong_type", "a string is expected", value))
+        return ""
+    text, error = cells.parse_text(key, value)
+    problems += [error] if error else []
+    return text
+
+
+def _ips(value: object, problems: list[FieldProblem]) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    addresses = value if isinstance(value, list) else []
+    if value is not None and (
+        not isinstance(value, list) or not all(isinstance(ip, str) for ip in addresses)
+    ):
+        message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
+        problems.append(problem("ips", "wrong_type", message, value))
+        return []
+    return [ip for ip in addresses if isinstance(ip, str)]
