@@ -49,8 +49,6 @@ def _group(title: Promise | str, *items: dict[str, Any]) -> dict[str, Any]:
     return {"title": title, "items": [*items]}
 
 
-_OVERLAPS = _page(_("Overlaps"), "admin:overlaps", "reference/observed-cidrs", "pools.view_pool")
-
 MENU = [
     _group(
         _("Address space"),
@@ -72,10 +70,11 @@ MENU = [
             _page(
                 _("Address plan"), "admin:plan", "reference/address-plan", "pools.view_container"
             ),
-            _list(_("Network containers"), "pools.container", "reference/address-plan"),
-            _list(_("CIDRs"), "pools.poolcidr", "reference/custom-fields"),
-            _list(_("Observed CIDRs"), "pools.observedcidr", "reference/observed-cidrs"),
-            _OVERLAPS,
+            below=[
+                _list(_("Network containers"), "pools.container", "reference/address-plan"),
+                _list(_("CIDRs"), "pools.poolcidr", "reference/custom-fields"),
+                _list(_("Observed CIDRs"), "pools.observedcidr", "reference/observed-cidrs"),
+            ],
         ),
         _item(
             "stacks",
@@ -142,7 +141,6 @@ MENU = [
             _list(_("Findings"), "pools.finding", "reference/findings"),
             _list(_("Leaks"), "pools.leak", "reference/leak-detection"),
             _list(_("Drift"), "pools.drift", "how-to/connect-a-cluster"),
-            _OVERLAPS,
             _list(_("Requests"), "pools.allocationrequest", "reference/allocation"),
             _list(_("Silences"), "pools.silence", "reference/alerts"),
             _list(_("Webhook decisions"), "claims.decision", "how-to/vm-webhooks"),

@@ -33,7 +33,6 @@ _PAGES = (
     ("names/<slug:offered>/", related.offered_view, "names"),
     (f"{_LIST}filters/<int:filter_id>/", preferences.filter_view, "list_filter"),
     ("node-demand/", guides.demand_of_node, "node_demand"),
-    ("overlaps/", guides.overlap_list, "overlaps"),
     ("cidrs/check/", cidr_inputs.check, "cidr_check"),
     ("cidrs/free/", cidr_inputs.free, "cidr_free"),
     ("docs/<path:chapter>/", documentation.chapter_view, "documentation"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
@@ -24,6 +24,7 @@ from pools.core.observed.uses import Role
 from pools.models import AddressSpace, Cluster, Pool
 from pools.models.pools import Category
 
+MOST_OTHERS = 3  # CIDRs that are shown beside one that they overlap
 MOST_NAMED = 20  # networks of each table that one would overlap
 PREFIX = "prefix"  # the category of a cluster's own prefix, which no pool has
 
@@ -163,19 +164,28 @@ def find_overlaps(
     ]
 
 
-def overlapping_cidrs() -> frozenset[addresses.Network]:
-    """Return the CIDRs of all overlaps that may be a fault, found once for each state of the networks."""
+def overlapping_cidrs() -> Mapping[addresses.Network, Sequence[addresses.Network]]:
+    """Return the CIDRs of all overlaps that may be a fault, found once for each state of the networks.
+
+    Each with the first other CIDRs that it overlaps: none, if all overlap by having this same CIDR.
+    """
     return _overlapping_cidrs(fingerprint())
 
 
 @functools.lru_cache(maxsize=2)
-def _overlapping_cidrs(_fingerprint: tuple[object, ...]) -> frozenset[addresses.Network]:
-    return frozenset(
-        network
-        for overlap in find_overlaps()
-        if overlap.severity is not OverlapSeverity.INFO
-        for network, _owner in overlap.members
-    )
+def _overlapping_cidrs(
+    _fingerprint: tuple[object, ...],
+) -> Mapping[addresses.Network, Sequence[addresses.Network]]:
+    others: dict[addresses.Network, list[addresses.Network]] = {}
+    for overlap in find_overlaps():
+        if overlap.severity is not OverlapSeverity.INFO:
+            distinct = dict.fromkeys(network for network, _owner in overlap.members)
+            others |= {network: [] for network in distinct}
+            for outer, inner in overlaps.nested_pairs((network, None) for network in distinct):
+                for network, other in ((outer[0], inner[0]), (inner[0], outer[0])):
+                    if len(others[network]) < MOST_OTHERS:
+                        others[network].append(other)
+    return others
 
 
 def fingerprint() -> tuple[object, ...]:

@@ -64,11 +64,9 @@ def test_pages_of_an_item_belong_to_it(name: str, title: str, chapter: str) -> N
     assert tabs == (shown if title else [])
 
 
-def test_a_page_of_two_items_belongs_to_the_first() -> None:
-    active, tabs = open_page(reverse("admin:overlaps"), is_superuser=True)
-    assert active == ["Address plan"]
-    assert tabs[0] == "Address plan"
-    assert tabs[-1] == "Overlaps*"
+def test_a_list_below_an_item_belongs_to_it_and_has_no_tab() -> None:
+    url = reverse("admin:pools_observedcidr_changelist")
+    assert open_page(url, is_superuser=True) == (["Address plan"], [])
 
 
 def test_an_item_leads_to_its_first_page_that_the_user_may_open() -> None:

@@ -87,7 +87,7 @@ def test_free_is_free_and_an_overlap_is_told_first(visit: Visit) -> None:
     assert not page.locator("tr.cad-plan-free").count()
     visit.open("/admin/address-plan/?q=10.98.0.0/16")
     row = page.locator("tr", has_text="cluster_udn_plan")
-    assert "address space" in row.inner_text()
+    assert "isolated VM network" in row.inner_text()
     page.goto(f"{visit.url}/admin/pools/pool/add/?cluster={network.cluster_id}&cidr=10.98.0.0/20")
     page.fill("input[name=name]", "twice")
     page.fill("input[name=mask_size_v4]", "24")
@@ -100,7 +100,7 @@ def test_free_is_free_and_an_overlap_is_told_first(visit: Visit) -> None:
     page.get_by_role("button", name="Add the pool").click()
     page.get_by_text("Pool twice was added").wait_for()
     visit.open("/admin/address-plan/?q=10.98.0.0/16")
-    page.get_by_role("link", name="overlap", exact=True).first.wait_for()
+    page.get_by_role("link", name="▲ overlap", exact=True).first.wait_for()
 
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)

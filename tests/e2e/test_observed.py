@@ -49,7 +49,7 @@ def test_what_a_cluster_uses_is_drawn_and_found(visit: Visit, scheme: str) -> No
     for name, path in (
         ("cluster", f"/admin/pools/cluster/{cluster.pk}/change/"),
         ("plan", "/admin/address-plan/?parent=10.0.0.0/8"),
-        ("overlaps", "/admin/overlaps/"),
+        ("overlaps", "/admin/address-plan/?overlaps=all"),
         ("list", "/admin/pools/observedcidr/"),
         ("find", "/admin/find/?q=192.168.1.0/24"),
     ):

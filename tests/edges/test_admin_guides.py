@@ -75,25 +75,26 @@ def test_preflight(cluster: Cluster) -> None:
 
 
 def test_overlaps_and_their_filters(cluster: Cluster) -> None:
-    assert "No overlapping CIDRs." in _page("overlaps")
+    assert "No overlapping CIDRs." in _page("plan", overlaps="all")
     other = factories.pool("10.20.4.0/24", name="vms")
-    page = _page("overlaps")
+    page = _page("plan", overlaps="all")
     assert "1 overlap</h2>" in page
     assert f"{other}</a>" in page
-    assert "No overlap matches this filter." in _page("overlaps", kind="overlay")
-    assert "1 overlap</h2>" in _page("overlaps", kind="vm-network", within="10.20.4.7")
-    assert "cad-error" in _page("overlaps", within="10.20.4")
+    for query in ({"overlaps": "overlay"}, {"overlaps": "all", "parent": "10.30.0.0/16"}):
+        assert "No overlapping CIDRs." in _page("plan", **query)
+    for query in ({"overlaps": "vm-network", "q": "10.20.4.7"}, {"overlaps": "warning"}):
+        assert "1 overlap</h2>" in _page("plan", **query)
 
 
 @pytest.mark.exhaustive
 def test_many_of_one_overlap_are_counted(cluster: Cluster) -> None:
     for _ in range(13):
         factories.pool("10.20.0.0/16", category="pod", mask=24)
-    assert "and 2 more" in _page("overlaps")
+    assert "and 2 more" in _page("plan", overlaps="all")
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("name", ["pool_for_pod", "node_demand", "preflight", "overlaps"])
+@pytest.mark.parametrize("name", ["pool_for_pod", "node_demand", "preflight"])
 def test_who_may_look(cluster: Cluster, name: str) -> None:
     assert people.browser(people.VIEWER).get(reverse(f"admin:{name}")).status_code == 200
     assert people.browser(()).get(reverse(f"admin:{name}")).status_code == 403
@@ -104,6 +105,6 @@ def test_the_overview_tells_of_overlaps_and_leads_to_migrations(cluster: Cluster
     evaluation.evaluate()
     page = html.unescape(people.browser().get("/admin/").content.decode())
     assert "1 overlapping CIDR" in page
-    assert reverse("admin:overlaps") in page
+    assert reverse("admin:plan", query={"overlaps": "all"}) in page
     url = reverse("admin:pools_pool_migrations", args=[pool.pk], query={"cidr": "10.20.0.0/16"})
     assert url in page

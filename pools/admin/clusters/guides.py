@@ -1,4 +1,4 @@
-"""Calculators: pool for a pod, node demand, Cilium readiness check, overlaps.
+"""Calculators: pool for a pod, node demand, Cilium readiness check.
 
 Their forms use GET, so that a result has a URL that can be shared.
 """
@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -21,10 +20,6 @@ from pools.core.cilium import multipool, pod_pool
 from pools.core.cilium.preflight import PreflightFinding
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
-from pools.register import overlaps
-
-PER_PAGE = 50
-MEMBERS = 12  # members of one overlap that are shown
 
 
 class MarksField(forms.CharField):
@@ -249,63 +244,3 @@ def with_titles(findings: Iterable[PreflightFinding]) -> list[tuple[str, Preflig
         first.setdefault(text, finding)
         titles.setdefault(text, []).append(str(_TITLES.get(finding.rule, finding.rule)))
     return [(", ".join(titles[text]), finding) for text, finding in first.items()]
-
-
-class OverlapForm(forms.Form):
-    cluster = cluster_fields.cluster_field(required=False, empty_label=_("all clusters"))
-    kind = forms.ChoiceField(
-        label=_("Kind"),
-        required=False,
-        widget=fields.select(),
-        choices=[
-            ("", _("all kinds")),
-            (overlaps.OverlapKind.CLUSTERS.value, _("between clusters")),
-            (overlaps.OverlapKind.VM_NETWORK.value, _("with VM networks")),
-            (overlaps.OverlapKind.OVERLAY.value, _("with overlay prefixes")),
-            (overlaps.OverlapKind.CLASH.value, _("inside a cluster")),
-        ],
-    )
-    severity = forms.ChoiceField(
-        label=_("Severity"),
-        required=False,
-        widget=fields.select(),
-        choices=[
-            ("", _("all")),
-            (overlaps.OverlapSeverity.ERROR.value, _("error")),
-            (overlaps.OverlapSeverity.WARNING.value, _("warning")),
-            (overlaps.OverlapSeverity.INFO.value, _("information")),
-        ],
-    )
-    within = fields.block_field(label=_("Address or CIDR"), required=False)
-
-
-def overlap_list(request: HttpRequest) -> HttpResponse:
-    pages.require(request, "pools.view_pool")
-    form = OverlapForm(request.GET)
-    all_overlaps: list[overlaps.Overlap] = []
-    if form.is_valid():
-        values = form.cleaned_data
-        all_overlaps = overlaps.find_overlaps(
-            cluster_id=values["cluster"].pk if values["cluster"] else None,
-            kind=overlaps.OverlapKind(values["kind"]) if values["kind"] else None,
-            within=values["within"],
-            severity=overlaps.OverlapSeverity(values["severity"]) if values["severity"] else None,
-        )
-        severities = list(overlaps.OverlapSeverity)
-        all_overlaps.sort(key=lambda overlap: severities.index(overlap.severity))
-    rows = Paginator(all_overlaps, PER_PAGE).get_page(request.GET.get("page"))
-    parameters = request.GET.copy()
-    parameters.pop("page", None)
-    return pages.page(
-        request,
-        "overlaps.html",
-        title=gettext("Overlaps"),
-        form=form,
-        filtered=any(form.cleaned_data.values()) if form.is_valid() else True,
-        rows=rows,
-        query=parameters.urlencode(),
-        overlaps=[
-            (overlap, overlap.members[:MEMBERS], max(0, len(overlap.members) - MEMBERS))
-            for overlap in rows
-        ],
-    )

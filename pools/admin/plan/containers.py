@@ -198,6 +198,5 @@ class ContainerAdmin(attributes.AttributedList[Container]):
         Page("change", _page),
         Page("edit", _edit, "pools.change_container"),
         Page("delete", _delete, "pools.delete_container"),
-        Page("free", plan.free_prefixes, path="free-prefixes"),
         lists.history(lambda row: {"q": str(row.cidr)}, "pools.view_event"),
     )

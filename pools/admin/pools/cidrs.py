@@ -82,7 +82,7 @@ def _linked(cidr: Any) -> SafeString:
     url = f"{display.url_of(cidr.pool)}?map={cidr.cidr}#map"
     mark = ""
     if cidr.overlaps:
-        within = reverse("admin:overlaps", query={"within": str(cidr.cidr)})
+        within = reverse("admin:plan", query={"overlaps": "all", "parent": str(cidr.cidr)})
         mark = format_html(
             ' <a class="cad-state cad-state-warning" href="{}">{}</a>', within, gettext("overlap")
         )

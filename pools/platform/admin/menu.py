@@ -49,10 +49,10 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def permitted_pages(request: HttpRequest) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the pages of the menu and its tabs that the user may open, each after its item."""
+    """Yield the pages of the menu, its tabs and what is below them that the user may open, each after its item."""
     for group in _groups():
         for item in group["items"]:
-            for page in _permitted(item["pages"], request):
+            for page in _permitted([*item["pages"], *item["below"]], request):
                 yield item, page
 
 

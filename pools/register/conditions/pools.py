@@ -247,7 +247,9 @@ def _overlapping_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     }
     detail = ngettext("In one cluster.", "In %(count)s clusters.", clusters) % {"count": clusters}
     level = Level.WARNING if is_clash else Level.INFO
-    yield ActiveCondition(OVERLAPPING, "register", level, title, detail, "/admin/overlaps/")
+    yield ActiveCondition(
+        OVERLAPPING, "register", level, title, detail, "/admin/address-plan/?overlaps=all"
+    )
 
 
 ALL = (

@@ -6,7 +6,6 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -30,17 +29,31 @@ class Scope:
     fleet: bool
     space: AddressSpace | None = None  # None: the fleet
     most: int | None = None
+    everywhere: bool = False  # the spaces are all there are: thousands, which no filter has to name
+
+    @property
+    def rows(self) -> Q:
+        """The filter for what the address spaces have."""
+        return Q() if self.everywhere else Q(space__in=self.spaces)
+
+    @property
+    def clusters(self) -> Q:
+        """The filter for clusters that have one of the address spaces."""
+        return Q() if self.everywhere else Q(spaces__in=self.spaces)
 
     @property
     def containers(self) -> Q:
         """The filter for containers of the scope."""
+        if self.everywhere:
+            return Q() if self.fleet else Q(space__isnull=False)
         condition = Q(space__in=self.spaces)
         return condition | Q(space=None) if self.fleet else condition
 
 
 def fleet_scope() -> Scope:
     """Return the scope of the fleet: all address spaces, so that nothing that a VM network has is free."""
-    return Scope(tuple(AddressSpace.objects.values_list("pk", flat=True)), fleet=True)
+    spaces = tuple(AddressSpace.objects.values_list("pk", flat=True))
+    return Scope(spaces, fleet=True, everywhere=True)
 
 
 def scope_of_space(space: AddressSpace | None) -> Scope:
@@ -95,20 +108,18 @@ def _find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixe
 def is_taken(network: addresses.Network, scope: Scope) -> bool:
     """Return True if nothing inside a CIDR is free, whatever is inside it."""
     text = str(network)
+    in_spaces = Container.objects.filter(scope.rows, cidr=text, space__isnull=False)
     return (
         _is_used(network, scope)
-        or Cluster.objects.filter(cluster_prefix=text, spaces__in=scope.spaces).exists()
-        or (scope.fleet and Container.objects.filter(cidr=text, space__in=scope.spaces).exists())
+        or Cluster.objects.filter(scope.clusters, cluster_prefix=text).exists()
+        or (scope.fleet and in_spaces.exists())
     )
 
 
 def _is_used(network: addresses.Network, scope: Scope) -> bool:
     """Return True if a pool, a VM network or an object of a cluster has all of a CIDR."""
-    used: dict[str, Any] = {
-        "cidr__net_contains_or_equals": str(network),
-        "space__in": scope.spaces,
-    }
-    return any(model.objects.filter(**used).exists() for model in (PoolCIDR, ObservedCIDR))
+    used = scope.rows & Q(cidr__net_contains_or_equals=str(network))
+    return any(model.objects.filter(used).exists() for model in (PoolCIDR, ObservedCIDR))
 
 
 def find_prefixes(

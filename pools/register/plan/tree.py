@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network, summarize_address_range
 from typing import Any
@@ -74,9 +74,9 @@ class PlanRow:
     more_pool_cidrs: int = 0
     more_observed_cidrs: int = 0
     address_counts: list[AddressCount] = field(default_factory=list)
-    overlaps: bool = (
-        False  # with a CIDR of another address space, or it clashes with one of its own
-    )
+    # With a CIDR of another address space, or it clashes with one of its own; and the other CIDRs.
+    overlaps: bool = False
+    overlapping: Sequence[addresses.Network] = ()
 
     @property
     def free(self) -> bool:
@@ -99,6 +99,16 @@ class PlanRow:
     @property
     def expandable(self) -> bool:
         return self.share is not None or self.has_ranges or bool(self.containers)
+
+    @property
+    def isolated(self) -> bool:
+        """True for what an isolated VM network has, which routes to nothing else."""
+        return any(pool_cidr.space.name for pool_cidr in self.pool_cidrs)
+
+    @property
+    def utilization(self) -> float | None:
+        """The used share: of the fullest pool, or what the CIDRs inside cover; None if unknown."""
+        return max((counts.ratio for counts in self.usages), default=self.share)
 
 
 @dataclass(frozen=True)
@@ -157,7 +167,7 @@ def read_level(
         )
     page = used[:limit]
     following = str(page[-1].broadcast_address) if len(used) > limit else ""
-    rows = _describe(scope, page, shown.spaces)
+    rows = _describe(scope, page, shown)
     for row in rows:
         row.reserved_ranges = ranges.get(row.cidr, [])
         row.grouped = networks.get(row.cidr, False)
@@ -181,12 +191,12 @@ def find_names(scope: Scope, text: str) -> list[PlanRow]:
     containers = Container.objects.filter(scope.containers).filter(
         Q(name__icontains=text) | Q(description__icontains=text)
     )
-    pool_cidrs = PoolCIDR.objects.filter(space__in=scope.spaces).filter(
+    pool_cidrs = PoolCIDR.objects.filter(scope.rows).filter(
         Q(pool__name__icontains=text) | Q(pool__cluster__name__icontains=text)
     )
-    clusters = Cluster.objects.filter(spaces__in=scope.spaces, name__icontains=text)
+    clusters = Cluster.objects.filter(scope.clusters, name__icontains=text)
     clusters = clusters.exclude(cluster_prefix=None)
-    observed = ObservedCIDR.objects.filter(space__in=scope.spaces, name__icontains=text)
+    observed = ObservedCIDR.objects.filter(scope.rows, name__icontains=text)
     found = [
         *containers.values_list("cidr", flat=True)[:MOST],
         *pool_cidrs.order_by("cidr").values_list("cidr", flat=True)[:MOST],
@@ -202,7 +212,7 @@ def _narrow(scope: Scope, level_filter: LevelFilter) -> Scope:
     if level_filter.cluster is None:
         return scope
     own = AddressSpace.objects.filter(cluster=level_filter.cluster, pk__in=scope.spaces)
-    return replace(scope, spaces=tuple(own.values_list("pk", flat=True)))
+    return replace(scope, spaces=tuple(own.values_list("pk", flat=True)), everywhere=False)
 
 
 def _find_networks(
@@ -295,34 +305,34 @@ def _with_free_parts(
 
 
 def _describe(
-    scope: Scope, networks: Iterable[addresses.Network], spaces: Iterable[int] | None = None
+    scope: Scope, networks: Iterable[addresses.Network], shown: Scope | None = None
 ) -> list[PlanRow]:
     """Return rows of the networks with the objects that have them, by a few queries.
 
-    Those of other address spaces than `spaces` are left out.
+    Those of other address spaces than those of `shown` are left out, but not containers.
     """
-    spaces = scope.spaces if spaces is None else spaces
+    shown = shown or scope
     rows = {network: PlanRow(network) for network in networks}
     texts = [str(network) for network in rows]
     containers = Container.objects.filter(scope.containers, cidr__in=texts)
     for container in containers.select_related("space__cluster"):
         rows[container.cidr].containers.append(container)
-    pool_cidrs = PoolCIDR.objects.filter(space__in=spaces, cidr__in=texts)
+    pool_cidrs = PoolCIDR.objects.filter(shown.rows, cidr__in=texts)
     pool_cidrs = pool_cidrs.select_related("pool__cluster", "space__cluster")
     for pool_cidr in _first(pool_cidrs, scope.most, "pk"):
         row = rows[pool_cidr.cidr]
         row.pool_cidrs.append(pool_cidr)
         row.more_pool_cidrs = pool_cidr.number - len(row.pool_cidrs)
-    observed_cidrs = ObservedCIDR.objects.filter(space__in=spaces, cidr__in=texts)
+    observed_cidrs = ObservedCIDR.objects.filter(shown.rows, cidr__in=texts)
     for observed in _first(
         observed_cidrs.select_related("space__cluster"), scope.most, "space", "kind", "name"
     ):
         row = rows[observed.cidr]
         row.observed_cidrs.append(observed)
         row.more_observed_cidrs = observed.number - len(row.observed_cidrs)
-    clusters = Cluster.objects.filter(
-        spaces__in=spaces, spaces__name=AddressSpace.OWN, cluster_prefix__in=texts
-    )
+    # The prefix belongs to the cluster's own space, not to those of its VM networks.
+    own = Q() if shown.everywhere else Q(spaces__in=shown.spaces, spaces__name=AddressSpace.OWN)
+    clusters = Cluster.objects.filter(own, cluster_prefix__in=texts)
     for cluster in clusters:
         if cluster.cluster_prefix is not None:
             rows[cluster.cluster_prefix].clusters.append(cluster)
@@ -361,7 +371,7 @@ def _of_cluster(scope: Scope, cluster: Cluster, rows: list[PlanRow]) -> list[Pla
 
 def _measure(scope: Scope, rows: list[PlanRow]) -> None:
     """Add the shares, the usages, the overlaps and whether there are reserved ranges, by a few queries."""
-    overlapping = register_overlaps.overlapping_cidrs() if rows else frozenset()
+    overlapping = register_overlaps.overlapping_cidrs() if rows else {}
     shares = _coverage(scope, [row.cidr for row in rows if not row.free])
     pool_cidrs = [pool_cidr for row in rows for pool_cidr in row.pool_cidrs]
     usages = usage.usage_by_cidr(pool_cidrs)
@@ -371,6 +381,7 @@ def _measure(scope: Scope, rows: list[PlanRow]) -> None:
     for row in rows:
         row.share = shares.get(row.cidr)
         row.overlaps = not row.free and row.cidr in overlapping
+        row.overlapping = overlapping[row.cidr] if row.overlaps else ()
         row.has_ranges = any(pool_cidr.pk in with_ranges for pool_cidr in row.pool_cidrs)
         row.usages = [usages[pool_cidr.pk] for pool_cidr in row.pool_cidrs]
 
