@@ -80,7 +80,7 @@ def test_steps_are_done_by_what_the_register_has(admin: Client) -> None:
 
 def test_what_was_looked_at_is_of_the_user(admin: Client) -> None:
     assert choose(admin, "drift") == reverse("admin:pools_drift_changelist")
-    assert choose(admin, "overlaps") == reverse("admin:overlaps")
+    assert choose(admin, "overlaps") == reverse("admin:plan", query={"overlaps": "all"})
     assert steps(admin)["Look at overlaps and drift"] == "done"
     other = people.browser(is_superuser=True)
     assert steps(other)["Look at overlaps and drift"] == "open"

@@ -19,7 +19,10 @@ from pools.register.demo import demo
 
 _DISMISSED = "dismissed"
 # What the user says to have looked at, and where that leads.
-_LOOKED_AT = {"overlaps": "admin:overlaps", "drift": "admin:pools_drift_changelist"}
+_LOOKED_AT: dict[str, tuple[str, dict[str, str]]] = {
+    "overlaps": ("admin:plan", {"overlaps": "all"}),
+    "drift": ("admin:pools_drift_changelist", {}),
+}
 
 
 @dataclass(frozen=True)
@@ -124,4 +127,5 @@ def view(request: HttpRequest) -> HttpResponse:
     elif step in {*_LOOKED_AT, _DISMISSED}:
         row.first_steps = sorted({*row.first_steps, step})
     row.save(update_fields=["first_steps"])
-    return redirect(_LOOKED_AT.get(step, "admin:index"))
+    name, query = _LOOKED_AT.get(step, ("admin:index", {}))
+    return redirect(reverse(name, query=query))
