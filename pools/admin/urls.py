@@ -8,6 +8,7 @@ from django.urls import URLPattern, path
 
 from pools.admin import access, comparison, documentation, find, history, journal
 from pools.admin.clusters import cidr_inputs, guides, observed
+from pools.admin.overview import checklist
 from pools.admin.plan import plan
 from pools.admin.pools import imports
 from pools.platform.admin import preferences, related
@@ -18,6 +19,7 @@ _PAGES = (
     ("find/", find.view, "find"),
     ("history/", history.view, "history"),
     ("profile/", access.profile, "profile"),
+    ("first-steps/", checklist.view, "first_steps"),
     ("history/compare/", comparison.view, "history_compare"),
     ("history/pool/<int:pool_id>/", history.pool_view, "history_pool"),
     ("journal/<slug:subject>/<int:subject_id>/", journal.view, "journal"),

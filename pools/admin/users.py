@@ -233,6 +233,7 @@ class UserAdmin(_Account, _Users):
             user,
             title=gettext("Link for %(user)s") % {"user": user},
             link=request.build_absolute_uri(path),
+            rights=access.rights(User.objects.get(pk=user.pk)),
             validity=display.duration(settings.PASSWORD_RESET_TIMEOUT),
         )
 

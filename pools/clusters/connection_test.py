@@ -83,12 +83,15 @@ def test_connection(connection: Connection, resources: Iterable[Resource]) -> Co
 
 
 def test_source(
-    source: connections.ConnectionSource, terms: connections.Terms, resources: Iterable[Resource]
+    source: connections.ConnectionSource,
+    terms: connections.Terms,
+    resources: Iterable[Resource],
+    replaced: Connection | None = None,  # noqa: PT028  # no test function
 ) -> ConnectionTest:
-    """Test a connection before it is stored; an error is part of the result."""
+    """Test a connection before it is stored, or before it replaces another; an error is part of the result."""
     result = ConnectionTest(source.access.server)
     with _recording_fault(result):
-        _run(result, source.access, list(resources), terms.managed_resources, None)
+        _run(result, source.access, list(resources), terms.managed_resources, replaced)
     return result
 
 

@@ -26,7 +26,7 @@ from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, Obse
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.platform import database, events
-from pools.platform.outbound import credentials, secrets
+from pools.platform.outbound import credentials, guard, secrets
 from pools.platform.outbound.credentials import Access
 
 LONGEST_SERVER = 500
@@ -116,10 +116,26 @@ def _choice(name: str, value: str, allowed: Iterable[str]) -> errors.FieldProble
 def from_kubeconfig(text: str | bytes, *, context: str = "") -> ConnectionSource:
     """Return the source in a kubeconfig, without contact to the cluster. Raises InvalidInput."""
     reading = kubeconfig.read(text, context=context, now=database.now())
-    if len(reading.access.server) > LONGEST_SERVER:
+    _check_length(reading.access.server)
+    return ConnectionSource(reading.access, reading.context, warnings=reading.warnings)
+
+
+def from_token(server: str, ca: str, token: str) -> ConnectionSource:
+    """Return the source of a service account's token, without contact to the cluster.
+
+    `ca` is PEM, or the base64 of a kubeconfig. Raises InvalidInput at `server`, `ca` and `token`.
+    """
+    if "-----BEGIN" not in ca:
+        ca = kubeconfig.decode_pem(ca, "ca")
+    access = Access(guard.parse_url(server.strip()).url, ca, token.strip())
+    _check_length(access.server)
+    return ConnectionSource(access, warnings=credentials.check(access, now=database.now()))
+
+
+def _check_length(server: str) -> None:
+    if len(server) > LONGEST_SERVER:
         message = f"the server's URL may have at most {LONGEST_SERVER} characters"
         raise errors.InvalidInput.for_field("server", "too_long", message)
-    return ConnectionSource(reading.access, reading.context, warnings=reading.warnings)
 
 
 def from_pod() -> ConnectionSource:

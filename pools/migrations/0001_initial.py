@@ -642,6 +642,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='preferences', serialize=False, to=settings.AUTH_USER_MODEL)),
                         ('time_zone', models.CharField(blank=True, default='', max_length=64)),
+                        ('first_steps', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=20), default=list, size=None)),
                     ],
                     options={
                         'default_permissions': (),

@@ -105,7 +105,11 @@ def time_zones() -> frozenset[str]:
 
 
 class Preferences(models.Model):
-    """What a user chose for all pages: the time zone of their times; "" is that of the browser."""
+    """What a user chose for all pages.
+
+    `time_zone` is that of their times, "" that of the browser. `first_steps` has what they have looked at or dismissed
+    of the checklist of an empty site.
+    """
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -114,6 +118,7 @@ class Preferences(models.Model):
         related_name="preferences",
     )
     time_zone = models.CharField(max_length=64, blank=True, default="")
+    first_steps = ArrayField(models.CharField(max_length=20), default=list)
 
     class Meta:
         default_permissions = ()

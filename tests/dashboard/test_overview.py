@@ -44,14 +44,6 @@ def test_the_demo_fleet_in_all_sections() -> None:
     assert "numbers were counted" not in text  # a small register is counted on the spot
 
 
-def test_an_empty_register_leads_to_the_first_steps() -> None:
-    steps = ("pools_cluster_add", "pools_pool_add", "import", "pools_import_add")
-    links = [f'href="{reverse(f"admin:{name}")}' for name in steps]
-    text = page(people.browser(is_superuser=True))
-    main = text[text.index("The register is empty") :]
-    assert [link for link in links if link not in main] == []
-
-
 @pytest.mark.sample(16)
 @pytest.mark.parametrize("days", [7, 30, 90, 365])
 @pytest.mark.parametrize("grouping", ["category", "cluster", "org", "env"])

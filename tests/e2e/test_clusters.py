@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from pools.models import Connection
+from pools.register.demo import demo
 from tests import factories
 from tests.e2e import fleet
 from tests.kube.fake import FakeCluster
@@ -76,4 +77,46 @@ def test_a_cluster_is_connected_by_hand(visit: Visit, fake: FakeCluster) -> None
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Resume").wait_for()
     assert Connection.objects.get(cluster=cluster).paused
+    assert visit.complaints == []
+
+
+def test_from_the_first_step_to_a_connected_cluster(visit: Visit, fake: FakeCluster) -> None:
+    page = visit.page
+    demo.clear()
+    visit.open("/admin/")
+    page.get_by_role("link", name="Connect a cluster").click()
+    page.fill("[name=name]", "prod")
+    page.get_by_role("button", name="Add and connect").click()
+    page.locator(".cad-copy-button").first.wait_for()  # the commands are there to be copied
+    page.fill("[name=server]", fake.url)
+    page.fill("[name=ca]", fake.ca)
+    page.fill("[name=token]", "stranger")
+    page.get_by_role("button", name="Connect", exact=True).click()
+    page.get_by_text("does not accept the credentials (401)").first.wait_for()
+    page.fill("[name=token]", fake.token)
+    page.get_by_role("button", name="Connect", exact=True).click()
+    page.wait_for_url("**/change/#connection")
+    visit.open("/admin/")
+    assert "done" in page.locator(".cad-steps > li").first.inner_text()
+    page.get_by_role("button", name="Drift").click()
+    page.wait_for_url("**/pools/drift/")
+    visit.open("/admin/")
+    page.get_by_role("button", name="Dismiss").click()
+    page.wait_for_url("**/admin/")
+    assert not page.locator(".cad-steps").count()
+    assert visit.complaints == []
+
+
+@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
+def test_where_a_pool_is(visit: Visit, ids: dict[str, int]) -> None:
+    page = visit.page
+    visit.open(f"/admin/pools/cluster/{ids['cluster']}/change/")
+    page.locator(".cad-object-head summary").click()
+    page.get_by_role("link", name="Where is this?").click()
+    page.locator("#list a").first.wait_for()
+    assert not visit.scrolls_sideways()
+    links = page.locator("#list a")
+    assert links.count() == page.locator("svg.cad-topology a").count()
+    links.nth(1).click()
+    page.wait_for_url("**/pools/pool/*/change/**")
     assert visit.complaints == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
 
@@ -86,7 +87,6 @@ def test_what_is_kept_between_steps_is_for_this_person_and_cluster(
 
 
 BAD = {
-    "nothing": ("", "Paste a kubeconfig"),
     "no YAML": ("{", "did not find"),
     "a program": ("exec", "programs are not run"),
     "loopback": ("loopback", "loopback"),
@@ -105,6 +105,84 @@ def test_what_is_wrong_stands_beside_the_field(cluster: Cluster, text: str, mess
     assert message in errors_of(answer)["text"][0]
     assert "canary" not in answer.content.decode()
     assert not Connection.objects.exists()
+
+
+def by_token(fake: FakeCluster, **more: str) -> dict[str, str]:
+    return {"server": fake.url, "ca": fake.ca, "token": fake.token, "mode": "observed", **more}
+
+
+@pytest.mark.parametrize("form", ["PEM", "base64"])
+def test_a_cluster_is_connected_by_server_ca_and_token(
+    fake: FakeCluster, cluster: Cluster, form: str
+) -> None:
+    ca = fake.ca if form == "PEM" else base64.b64encode(fake.ca.encode()).decode()
+    assert post("connect", cluster, **by_token(fake, ca=ca)).status_code == 302
+    access = sync.cluster_access(Connection.objects.get())
+    assert (access.server, access.ca, access.token) == (fake.url, fake.ca, fake.token)
+
+
+def test_the_token_is_kept_between_steps_and_never_shown(
+    fake: FakeCluster, cluster: Cluster
+) -> None:
+    client = people.browser()
+    page = post("connect", cluster, client, **by_token(fake, _test="1")).content.decode()
+    assert fake.token not in page
+    assert fake.url in page
+    (held,) = HELD.findall(page)
+    assert (
+        post("connect", cluster, client, **by_token(fake, token="", held=held)).status_code == 302
+    )
+
+
+WRONG = {
+    "nothing": ({"server": "", "ca": "", "token": ""}, "server", "Enter the API server"),
+    "no token": ({"token": ""}, "token", "Enter the token"),
+    "no TLS": ({"server": "http://api.example"}, "server", "https://"),
+    "no CA": ({"ca": "-----BEGIN CERTIFICATE-----"}, "ca", "certificates in PEM"),
+    "no base64": ({"ca": "x"}, "ca", "base64"),
+    "no bearer": ({"token": "a b"}, "token", "bearer token"),
+    "unreachable": ({"server": "https://127.0.0.1:65000"}, "server", "cannot be reached"),
+    "another CA": ({"ca": "another"}, "ca", "certificate is refused"),
+    "401": ({"token": "stranger"}, "token", "does not accept the credentials (401)"),
+}
+
+
+@pytest.mark.parametrize(("change", "field", "message"), WRONG.values(), ids=WRONG)
+def test_each_fault_of_a_token_stands_at_its_field(
+    fake: FakeCluster, cluster: Cluster, change: dict[str, str], field: str, message: str
+) -> None:
+    if change == {"ca": "another"}:
+        change = {"ca": certificates.Authority().pem}
+    answer = post("connect", cluster, **by_token(fake, **change))
+    assert message in errors_of(answer)[field][0]
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.usefixtures("handlers")
+def test_missing_rights_are_named_and_can_be_done_without(
+    fake: FakeCluster, cluster: Cluster
+) -> None:
+    rules = [
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+        {"apiGroups": ["cilium.io"], "resources": ["ciliumnodes"], "verbs": ["*"]},
+    ]
+    data = by_token(fake, token=fake.user("half", rules))
+    page = post("connect", cluster, **data).content.decode()
+    assert "Not connected" in page
+    assert "list ciliumpodippools.cilium.io" in page
+    assert not Connection.objects.exists()
+    assert post("connect", cluster, **data, _anyway="1").status_code == 302
+
+
+@pytest.mark.usefixtures("handlers")
+def test_new_credentials_are_tested_before_they_replace_others(
+    fake: FakeCluster, other: FakeCluster, cluster: Cluster
+) -> None:
+    connected(fake, cluster)
+    page = post("connect", cluster, text=fake.kubeconfig(), _test="1").content.decode()
+    assert "Connection test succeeded" in page
+    refused = post("connect", cluster, text=other.kubeconfig())
+    assert "Another cluster" in errors_of(refused)["text"][0]
 
 
 @pytest.mark.usefixtures("handlers")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.admin import bulk, scoped
-from claims.admin.networks import form, page
+from claims.admin.networks import form, page, topology
 from claims.core.networks import udn
 from claims.models import NAD, Entry, Network
 from claims.models.networks import NetworkKind
@@ -147,6 +147,7 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
         Page("change", page.view),
         Page("edit", form.edit, "claims.change_network"),
         Page("delete", _delete, "claims.delete_network"),
+        Page("topology", topology.view),
         lists.history(
             lambda network: {"q": network.name, "type": "network"}, "claims.view_network"
         ),

@@ -111,7 +111,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponse:
         management_addresses=udn.management_addresses(network),
         advertisements=route_advertisements.of_networks([network])[network.pk],
         nads=annotated_network.shown_nads,
-        uses=list(_usage_counts(request, network)),
+        uses=list(usage_counts(request, network)),
         ippool=scoped.rows(request, IPPool).filter(network=network).first(),
         may_add=form.may_add(request),
         manifest=_manifest(network, everything=everything),
@@ -151,12 +151,12 @@ def _pool_context(request: HttpRequest, pool: Pool) -> dict[str, Any]:
     }
 
 
-def _running(request: HttpRequest, network: Network) -> QuerySet[Any]:
+def running(request: HttpRequest, network: Network) -> QuerySet[Any]:
     rows = scoped.rows(request, Workload).filter(network=network)
     return rows.exclude(kind=WorkloadKind.TEMPLATE)
 
 
-def _usage_counts(request: HttpRequest, network: Network) -> Any:
+def usage_counts(request: HttpRequest, network: Network) -> Any:
     """Yield (label, number, URL of the list) of the visible objects that use the network."""
     tables: list[tuple[str, type[Model], QuerySet[Any]]] = [
         (
@@ -165,7 +165,7 @@ def _usage_counts(request: HttpRequest, network: Network) -> Any:
             scoped.rows(request, Entry).filter(ippool__network=network),
         ),
         ("IPAMClaims", IPAMClaim, scoped.rows(request, IPAMClaim).filter(network=network)),
-        (gettext("Workloads"), Workload, _running(request, network)),
+        (gettext("Workloads"), Workload, running(request, network)),
     ]
     for label, model, rows in tables:
         url = ""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools.admin.clusters import address_claims, address_map, cluster_form, connections, field
-from pools.admin.pools import page
+from pools.admin.pools import page, topology
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
 from pools.core import blocks, errors
@@ -118,10 +118,11 @@ def _add(request: HttpRequest) -> HttpResponse:
     if _may_save(request, form, None):
         with pages.errors_at_field(form, _field_of_problem):
             cluster = _create(form, request)
+            connect_url = reverse("admin:pools_cluster_connect", args=[cluster.pk])
             return pages.done(
                 request,
                 gettext("Cluster %(cluster)s was added.") % {"cluster": cluster.name},
-                cluster,
+                connect_url if "_connect" in request.POST else cluster,
             )
     return pages.form_page(
         request,
@@ -344,6 +345,7 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
         Page("change", _page),
         Page("edit", cluster_form.edit, "pools.change_cluster"),
         Page("delete", _delete, "pools.delete_cluster"),
+        Page("topology", topology.of_cluster, "pools.view_cluster", "pools.view_pool"),
         Page("divide", _divide, "pools.change_cluster", "pools.add_pool"),
         Page("connect", connections.connect, "pools.view_cluster"),
         Page("terms", connections.terms, "pools.change_connection"),

@@ -1,11 +1,12 @@
-"""The form that connects a cluster. The kubeconfig is never shown again after it was entered.
+"""The form that connects a cluster: by API server, CA and token, or by a kubeconfig.
 
-If the form is shown again (a context to choose, an error in another field), the page holds the
-kubeconfig encrypted with the key ring and bound to this user, session and cluster.
+Credentials are never shown again after they were entered. If the form is shown again (a context to choose, an
+error in another field), the page holds them encrypted with the key ring and bound to this user, session and cluster.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import forms
@@ -14,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
-from pools.clusters import connections, other_writers
+from pools.clusters import connection_test, connections, other_writers
 from pools.clusters.client import kubeconfig
 from pools.core import errors
 from pools.models import Cluster
@@ -28,7 +29,14 @@ _INSTEAD_OF = {
     ManagedResource.POD_CIDRS: _("PodCIDRs of CiliumNodes, in the place of Cilium's operator"),
     ManagedResource.CLAIMS: _("status of IPAMClaims, in the place of OVN-Kubernetes"),
 }
-_EXPIRED = _("The kubeconfig of the previous step is no longer available. Enter it again.")
+# By the code of a fault of the connection: the field of a token's form that shows it, and what happened.
+_FAULTS = {
+    faults.Unreachable.code: ("server", _("The API server cannot be reached")),
+    faults.TLSRefused.code: ("ca", _("No TLS connection that can be trusted")),
+    faults.Unauthorized.code: ("token", _("The API server does not accept the credentials (401)")),
+    faults.Forbidden.code: ("token", _("A right is missing")),
+}
+_EXPIRED = _("The credentials of the previous step are no longer available. Enter it again.")
 
 
 class TermsForm(row_forms.RowForm):
@@ -75,16 +83,34 @@ class TermsForm(row_forms.RowForm):
 
 
 class ConnectForm(TermsForm):
+    server = forms.CharField(
+        label=_("API server"),
+        required=False,
+        widget=fields.text(placeholder="https://api.prod.example:6443", autocomplete="off"),
+    )
+    ca = forms.CharField(
+        label=_("CA certificate"),
+        required=False,
+        strip=False,
+        widget=fields.lines(3, autocomplete="off"),
+        help_text=_(
+            "PEM, or the base64 of a kubeconfig. Empty: the system's certificate authorities."
+        ),
+    )
+    token = forms.CharField(
+        label=_("Token"),
+        required=False,
+        widget=fields.lines(3, autocomplete="off", **{"data-secret": ""}),
+        help_text=_("Stored encrypted and never shown again."),
+    )
     text = forms.CharField(
         label=_("Kubeconfig"),
         required=False,
         strip=False,
-        widget=fields.lines(8, autocomplete="off", **{"data-secret": ""}),
+        widget=fields.lines(3, autocomplete="off", **{"data-secret": ""}),
         help_text=_(
-            "Must contain the server, its certificate authority, and a token or a "
-            "client certificate (kubectl config view --raw --flatten). exec "
-            "plugins, file references and proxies are not supported. Stored "
-            "encrypted and never shown again."
+            "Instead of the three fields above: server, certificate authority, and a token or client certificate"
+            " (kubectl config view --raw --flatten). exec plugins, file references and proxies are not supported."
         ),
     )
     file = forms.FileField(
@@ -100,14 +126,16 @@ class ConnectForm(TermsForm):
         help_text=_("The cluster is identified at the first sync."),
     )
     field_order = (
-        "text", "file", "context", "mode", "managed_resources", "confirm_other_writer", "offline",
+        "server", "ca", "token", "text", "file", "context", "mode", "managed_resources",
+        "confirm_other_writer", "offline",
     )  # fmt: skip
 
     def __init__(self, *args: Any, request: HttpRequest, cluster: Cluster, **options: Any) -> None:
         super().__init__(*args, **options)
         self._owner = f"form:{request.user.pk}:{request.session.session_key}:{cluster.pk}"
         self.source: connections.ConnectionSource | None = None
-        self.held = ""  # the encrypted kubeconfig, for the next submit
+        self.source_field = "text"  # the field that shows what is wrong with the source as a whole
+        self.held = ""  # the encrypted kubeconfig or token, for the next submit
         self.contexts: list[str] = []
 
     @classmethod
@@ -122,20 +150,42 @@ class ConnectForm(TermsForm):
         if "mode" in self.fields:
             super().clean()
         values = self.cleaned_data
-        content = self._read_content(values)
-        # The kubeconfig never goes back to the page, also when other fields are invalid.
+        # Credentials never go back to the page, also when other fields are invalid.
         typed: Any = self.data
+        held = self._open_held()
         self._typed: Any = typed.copy()  # a QueryDict, which is immutable
-        self._typed["text"] = ""
+        self._typed["text"] = self._typed["token"] = ""
         self.data = self._typed
-        if content is not None:
-            try:
+        try:
+            content = self._read_content(values, held)
+            if content is not None:
                 self._select_context(content)
-            except errors.IpamError as error:
-                pages.add_errors(self, _prefix_paths(error), lambda _problem: "text")
+            elif any(values.get(name, "").strip() for name in ("server", "ca", "token")):
+                self._read_token(values, held)
+            elif "text" not in self.errors and "file" not in self.errors:
+                message = gettext("Enter the API server and a token, or a kubeconfig.")
+                self.add_error("server", forms.ValidationError(message, code="required"))
+        except errors.IpamError as error:
+            pages.add_errors(self, _prefix_paths(error), lambda _problem: "text")
         return values
 
-    def _read_content(self, values: dict[str, Any]) -> bytes | None:
+    def _open_held(self) -> dict[str, str]:
+        """Return the kubeconfig (`text`) or the token that the page holds encrypted."""
+        if not self.data.get("held"):
+            return {}
+        try:
+            opened = secrets.key_ring().open(self.data["held"], owner=self._owner)
+        except faults.SecretUnreadable:
+            self.add_error("text", forms.ValidationError(_EXPIRED, code="required"))
+            return {}
+        result: dict[str, str] = json.loads(opened)
+        return result
+
+    def _hold(self, **values: str) -> None:
+        self.held = secrets.key_ring().seal(json.dumps(values).encode(), owner=self._owner)
+
+    def _read_content(self, values: dict[str, Any], held: dict[str, str]) -> bytes | None:
+        """Return the kubeconfig: a new one, or the one that is held unless the fields of a token are filled in."""
         file = values.get("file")
         if file is not None and file.size > kubeconfig.LARGEST:
             message = gettext("The kubeconfig is larger than %(limit)s KiB.") % {
@@ -147,15 +197,30 @@ class ConnectForm(TermsForm):
             return bytes(file.read())
         if values.get("text", "").strip():
             return str(values["text"]).encode()
-        if held := self.data.get("held", ""):
-            try:
-                return secrets.key_ring().open(held, owner=self._owner)
-            except faults.SecretUnreadable:
-                self.add_error("text", forms.ValidationError(_EXPIRED, code="required"))
-                return None
-        message = gettext("Paste a kubeconfig here, or choose a file.")
-        self.add_error("text", forms.ValidationError(message, code="required"))
-        return None
+        return held["text"].encode() if "text" in held and not values.get("server") else None
+
+    def _read_token(self, values: dict[str, Any], held: dict[str, str]) -> None:
+        """Make the source of server, CA and token; an error is at its field."""
+        self.source_field = "server"
+        token = values.get("token") or held.get("token", "")
+        if not token:
+            message = gettext("Enter the token of the service account.")
+            self.add_error("token", forms.ValidationError(message, code="required"))
+            return
+        self._hold(token=token)
+        with pages.errors_at_field(self):
+            self.source = connections.from_token(values["server"], values["ca"], token)
+
+    def add_fault(self, examination: connection_test.ConnectionTest) -> None:
+        """Show the error that ended the test of the connection at the field that it is about."""
+        field, sentence = _FAULTS.get(examination.code, (self.source_field, ""))
+        message = pages.sentence(
+            f"{sentence}: {examination.message}" if sentence else examination.message
+        )
+        is_by_token = self.source_field == "server"
+        self.add_error(
+            field if is_by_token else "text", forms.ValidationError(message, code=examination.code)
+        )
 
     def _select_context(self, content: bytes) -> None:
         """Parse the kubeconfig and select its context. Raises InvalidInput."""
@@ -165,7 +230,7 @@ class ConnectForm(TermsForm):
         if chosen not in self.contexts:
             chosen = self.contexts[0] if len(self.contexts) == 1 else ""
         if not chosen and self.contexts:
-            self.held = secrets.key_ring().seal(content, owner=self._owner)
+            self._hold(text=content.decode())
             self._typed["context"] = current
             message = gettext(
                 "The kubeconfig has several contexts. Choose the one of this cluster."
@@ -173,7 +238,7 @@ class ConnectForm(TermsForm):
             self.add_error("context", forms.ValidationError(message, code="context_missing"))
             return
         self.source = connections.from_kubeconfig(content, context=chosen)
-        self.held = secrets.key_ring().seal(content, owner=self._owner)
+        self._hold(text=content.decode())
 
     def _set_context_choices(self, current: str) -> None:
         field: Any = self.fields["context"]
@@ -195,8 +260,8 @@ def _prefix_paths(error: errors.IpamError) -> errors.IpamError:
     )
 
 
-def field_of_problem(problem: errors.FieldProblem) -> str | None:
-    """Return the field that shows an error of the service; errors of the source are shown at `text`."""
+def field_of_problem(problem: errors.FieldProblem) -> str:
+    """Return the field that shows an error of the service; "" for those of the source."""
     if problem.code == other_writers.FOUND:
         return "confirm_other_writer"
-    return problem.field if problem.field in {"mode", "managed_resources"} else "text"
+    return problem.field if problem.field in {"mode", "managed_resources"} else ""

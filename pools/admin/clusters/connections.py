@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 
 from pools.admin.clusters import connect_form
-from pools.clusters import connection_test, connections, fleet
+from pools.clusters import access_manifests, connection_test, connections, fleet
 from pools.clusters.reconcile import registry
 from pools.core import errors
 from pools.models import Cluster, Connection, Drift, Event, Finding, ObservedObject, SyncRun
@@ -35,9 +35,9 @@ def context(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-@sensitive_post_parameters("text", "held")
+@sensitive_post_parameters("text", "token", "held")
 def connect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """Connect the cluster or replace its credentials; `_test` only tests them."""
+    """Connect the cluster or replace its credentials after a test; `_test` only tests, `_anyway` needs no rights."""
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     pages.require(request, "pools.change_connection" if row else "pools.add_connection")
     if row and "mode" in request.POST:  # the page had no connection to replace
@@ -52,15 +52,12 @@ def connect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         form.show_row(row, _shown_values, events=dict.fromkeys(_shown_values(row), changes))
     examination: connection_test.ConnectionTest | None = None
     if request.method == "POST" and form.is_valid() and form.source is not None:
-        if "_test" in request.POST:
-            checked_terms = (
-                connections.parse_terms(row.mode, row.managed_resources) if row else form.terms
-            )
-            examination = connection_test.test_source(
-                form.source, checked_terms, registry.resources()
-            )
-        else:
-            with pages.errors_at_field(form, connect_form.field_of_problem):
+        if "_test" in request.POST or not form.cleaned_data["offline"]:
+            examination = _examine(form, row)
+        if "_test" not in request.POST and _may_save(request, form, examination):
+            with pages.errors_at_field(
+                form, lambda problem: connect_form.field_of_problem(problem) or form.source_field
+            ):
                 _save(request, cluster, row, form)
                 return HttpResponseRedirect(_url_of_tab(cluster))
     title, button = (
@@ -77,7 +74,36 @@ def connect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         template="connect.html",
         autocomplete="off",
         examination=examination,
+        commands=access_manifests.commands(),
+        read_kinds=sorted({resource.kind for resource in registry.resources()}),
     )
+
+
+def _examine(
+    form: connect_form.ConnectForm, row: Connection | None
+) -> connection_test.ConnectionTest | None:
+    """Test the connection of the form before it is stored."""
+    if form.source is None:
+        return None
+    checked_terms = connections.parse_terms(row.mode, row.managed_resources) if row else form.terms
+    return connection_test.test_source(form.source, checked_terms, registry.resources(), row)
+
+
+def _may_save(
+    request: HttpRequest,
+    form: connect_form.ConnectForm,
+    examination: connection_test.ConnectionTest | None,
+) -> bool:
+    """Return True if the test succeeded, was skipped, or lacks only rights that the user does without."""
+    if examination is None or examination.succeeded:
+        return True
+    if not examination.code and "_anyway" in request.POST:
+        return True
+    if examination.code:
+        form.add_fault(examination)
+    else:
+        form.add_error(None, gettext("Not connected: see the connection test below."))
+    return False
 
 
 def _shown_values(row: Connection) -> dict[str, Any]:

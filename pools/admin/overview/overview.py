@@ -14,10 +14,10 @@ from django.utils.translation import gettext
 
 from pools.admin import alerts as alert_pages
 from pools.admin import find
-from pools.admin.overview import alerts, pool_summary, timeline
+from pools.admin.overview import alerts, checklist, pool_summary, timeline
 from pools.admin.overview.pool_summary import MeasuredPool
 from pools.admin.pools import usage_bars
-from pools.models import Cluster, Event, Pool
+from pools.models import Event, Pool
 from pools.platform.admin.charts import Chart
 from pools.register.allocator import queues
 from pools.register.utilization import forecasts, series
@@ -71,8 +71,8 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
         return {
             **frame,
             "empty": True,
-            "clusters": Cluster.objects.count(),
             "alerts": alerts.overview_alerts(request),
+            **checklist.context(request),
         }
     summary = pool_summary.summarize()
     failures = queues.recent_refusals()
@@ -83,6 +83,7 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
         "pools": len(summary.pools),
         "counted_at": summary.counted_at,
         "alerts": alerts.overview_alerts(request),
+        **checklist.context(request),
         **alert_pages.scheduler_context(),
         "categories": pool_summary.category_summaries(summary.pools),
         "by_cluster": clusters[:CLUSTERS],

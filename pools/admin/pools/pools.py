@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters import cidr_inputs
 from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import actions as pool_actions
-from pools.admin.pools import cidr_migrations, page, usage_bars
+from pools.admin.pools import cidr_migrations, page, topology, usage_bars
 from pools.admin.pools import form as pool_form
 from pools.models import Cluster, Environment, Pool
 from pools.models.pools import Category
@@ -223,6 +223,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
         Page("change", page.view),
         Page("edit", pool_actions.edit),
         Page("delete", pool_actions.delete),
+        Page("topology", topology.of_pool),
         Page("allocate", pool_actions.allocate),
         Page("free", cidr_inputs.next_free),
         Page("reserve", pool_actions.reserve),

@@ -232,7 +232,12 @@ def _text(body: dict[str, Any], key: str) -> str:
 
 def _pem(body: dict[str, Any], key: str) -> str:
     """Return the PEM string of a base64 field; "" if it is absent."""
-    encoded = "".join(_text(body, key).split())
+    return decode_pem(_text(body, key), key)
+
+
+def decode_pem(text: str, key: str) -> str:
+    """Return the PEM string that is in base64. Raises InvalidInput bad_base64, bad_pem at `key`."""
+    encoded = "".join(text.split())
     if not encoded:
         return ""
     try:

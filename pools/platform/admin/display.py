@@ -52,6 +52,8 @@ _STATES: dict[str, tuple[str, StrOrPromise]] = {
     "warning": ("▲", gettext_lazy("warning")),
     "info": ("●", gettext_lazy("info")),
     "acknowledged": ("✓", gettext_lazy("acknowledged")),
+    "done": ("✓", gettext_lazy("done")),
+    "open_step": ("○", gettext_lazy("open")),
     "violated": ("■", gettext_lazy("failed")),
     "unknown": ("?", gettext_lazy("unknown")),
     "planned": ("○", gettext_lazy("planned")),
