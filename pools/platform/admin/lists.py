@@ -149,6 +149,7 @@ class ListAdmin(Base[Row]):
     more_columns: ClassVar[tuple[Column | str, ...]] = ()
     # Names of model fields; a Column is sortable if it has an order.
     sortable_by: ClassVar[tuple[str, ...]] = ()
+    live_columns: ClassVar[tuple[str, ...]] = ()  # whose values renew themselves on the page
     list_pages: ClassVar[Sequence[Page]] = ()
     row_pages: ClassVar[Sequence[Page]] = ()
     # Exported attributes of a row; without any the list has no export.
@@ -348,11 +349,15 @@ _headings: Callable[[Any], Iterable[dict[str, Any]]] = unfold_list.result_header
 
 @dataclass(frozen=True)
 class ListCell:
-    """The CSS class of a column, its heading on a narrow screen, and the text in a row."""
+    """The CSS class of a column, its heading on a narrow screen, and the text in a row.
+
+    `live` is the name of a part that renews itself, empty for another one.
+    """
 
     kind: str
     heading: Any
     text: Any
+    live: str = ""
 
 
 def table(cl: Any) -> dict[str, Any]:
@@ -388,7 +393,9 @@ def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, str, Any]]) -> I
             text = getattr(row, field.name) or empty
         else:
             text = display_for_field(value, field, empty)
-        yield ListCell(f"{kind} {place}".rstrip(), heading, text)
+        name = kind.removeprefix("field-")
+        live = f"{row.pk}-{name}" if name in getattr(model_admin, "live_columns", ()) else ""
+        yield ListCell(f"{kind} {place}".rstrip(), heading, text, live)
 
 
 def _checkbox(row: Any) -> ListCell:
