@@ -79,6 +79,12 @@ MENU = [
         _item(
             "stacks",
             _list(_("Pools"), "pools.pool", "tutorials/administration"),
+            _page(
+                _("Migrations"),
+                "admin:pools_cidrmigration_changelist",
+                "how-to/replace-a-cidr",
+                "pools.view_pool",
+            ),
             _list(_("Environments"), "pools.environment", "reference/allocation"),
         ),
         _item("grid_view", _list(_("Blocks"), "pools.block", "reference/allocation")),
@@ -201,6 +207,7 @@ UNFOLD: dict[str, Any] = {
         lambda _request: static("cadastre/cadastre.js"),
         lambda _request: static("cadastre/forms.js"),
         lambda _request: static("cadastre/copy.js"),
+        lambda _request: static("cadastre/live.js"),
     ],
     "SITE_FAVICONS": [
         {

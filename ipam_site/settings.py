@@ -183,6 +183,7 @@ MIDDLEWARE = [
     "ipam_site.sign_on.gate.ChallengeMiddleware",
     "ipam_site.sign_on.gate.SecondFactorMiddleware",
     "ipam_site.http.middleware.TimeZoneMiddleware",
+    "pools.platform.admin.live.LiveMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "ipam_site.urls"

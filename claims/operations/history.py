@@ -168,6 +168,26 @@ SEARCHERS: tuple[Searcher, ...] = (
 )
 
 
+# --- the life of an entry or a claim --------------------------------------------------------------
+
+
+def past_versions(model: Any, object_id: int, user: Any) -> list[tuple[Any, datetime | None]]:
+    """Return the events of an entry or a claim that the user may see, each with the time of the next event.
+
+    `model` is EntryEvent or IPAMClaimEvent; None as the time: the last event.
+    """
+    events = list(model.objects.filter(pgh_obj_id=object_id).order_by("-pgh_id")[:MOST])[::-1]
+    see = _visible_entries if model is EntryEvent else _visible_claims
+    condition = see(user)
+    if condition is None:
+        return []
+    shown = set(model.objects.filter(condition, pgh_obj_id=object_id).values_list("pk", flat=True))
+    ends = [event.pgh_created_at for event in events[1:]]
+    return [
+        (event, end) for event, end in zip(events, [*ends, None], strict=True) if event.pk in shown
+    ]
+
+
 # --- addresses at a point in time -----------------------------------------------------------------
 
 

@@ -12,5 +12,13 @@ from pools.admin import (
 )
 from pools.admin.clusters import clusters, drift, observed, sync_runs
 from pools.admin.plan import containers
-from pools.admin.pools import blocks, cidrs, environments, leaks, pools, requests
+from pools.admin.pools import (
+    blocks,
+    cidrs,
+    environments,
+    leaks,
+    migration_list,
+    pools,
+    requests,
+)
 from pools.admin.register_imports import sources

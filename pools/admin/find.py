@@ -15,15 +15,17 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 
+from pools.admin import time_bars
 from pools.admin.pools import blocks as block_list
 from pools.core import addresses
-from pools.models import Block, BlockEvent, Event, ObservedCIDR, PoolCIDR
+from pools.models import Block, Event, ObservedCIDR, PoolCIDR
 from pools.models.blocks import LIVE
 from pools.platform import search, search_text
 from pools.platform.admin import display, pages
 from pools.platform.history import search as history_search
 from pools.register import dns
 from pools.register.history import addresses as history_addresses
+from pools.register.history import holders
 from pools.register.plan import free_space
 
 MOST = 50
@@ -101,6 +103,7 @@ def view(request: HttpRequest) -> HttpResponse:
         nothing=bool(searched.text) and not context and not sections,
         sections=sections,
         history=history_url(request, q=searched.text),
+        bar=time_bars.of_tenures(request, context.get("tenures", ())),
         **context,
     )
 
@@ -169,10 +172,10 @@ def _search_blocks(searched: search_text.SearchText) -> dict[str, Any]:
         return _search_address(searched.address)
     if searched.network is not None and not searched.is_part:
         return {}
-    before = BlockEvent.objects.filter(holder_id=searched.text).order_by("-pgh_id")
+    tenures = holders.find_tenures(holder=searched.text, limit=MOST).tenures
     return {
         "named_blocks": list(dns.find_blocks(searched.text, MOST).select_related("pool__cluster")),
-        "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),
+        "tenures": tenures,
     }
 
 

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext
 from django_stubs_ext import StrOrPromise
 
-from pools.admin import events
+from pools.admin import events, time_bars
 from pools.core import block_fields, errors
 from pools.core.periods import Period
 from pools.models import Event, Pool
@@ -94,6 +94,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
         following=pages.url_with(request.GET, cursor=result.below) if result.below else "",
         links={form: pages.url_with(request.GET, format=form) for form in export.FORMATS},
         sees=request.user.has_perm(history_search.VIEW_EVENTS),
+        bar=time_bars.of_tenures(request, _all_tenures(request, query), has_table=False),
         **_tenures(request, query),
     )
 
@@ -154,6 +155,25 @@ def _tenures(request: HttpRequest, query: _Query) -> dict[str, Any]:
     return sections
 
 
+def _all_tenures(request: HttpRequest, query: _Query) -> list[Tenure]:
+    """Return the newest tenures of the address or holder at any time."""
+    if not (query.text and query.searches and request.user.has_perm("pools.view_block")):
+        return []
+    address = search_text.parse(query.text).address
+    if address is not None:
+        return addresses.find_holders(address)[1]
+    return _of_holders(query.text)
+
+
+def _of_holders(text: str, **options: Any) -> list[Tenure]:
+    names = [search.mac or search.holder for search in history_search.queries_of_text(text)]
+    return [
+        tenure
+        for name in {*names} - {""}
+        for tenure in holders.find_tenures(holder=name, limit=PAGE, **options).tenures
+    ][:PAGE]
+
+
 def _tenures_in(text: str, period: Period) -> list[Tenure]:
     searched = search_text.parse(text)
     start = None if period.is_moment else period.start
@@ -161,12 +181,7 @@ def _tenures_in(text: str, period: Period) -> list[Tenure]:
         return addresses.find_holders(searched.address, at=period.last_moment, start=start)[0]
     if searched.network is not None:
         return []
-    names = [search.mac or search.holder for search in history_search.queries_of_text(text)]
-    held = [
-        holders.find_tenures(holder=name, moment=period.last_moment, start=start, limit=PAGE)
-        for name in {*names} - {""}
-    ]
-    return [tenure for held_page in held for tenure in held_page.tenures][:PAGE]
+    return _of_holders(text, moment=period.last_moment, start=start)
 
 
 def _registrations(text: str, moment: datetime) -> list[dict[str, Any]]:

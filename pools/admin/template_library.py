@@ -18,6 +18,7 @@ from pools.admin.pools import usage_bars
 from pools.clusters import recovery_mode
 from pools.models import Block, Event
 from pools.platform.admin import attributes, display, lists, menu, pages, preferences
+from pools.platform.admin import live as live_parts
 from pools.register import usage
 
 SHOWN_CLUSTERS = 5
@@ -81,7 +82,6 @@ register.filter("sentence", pages.sentence)
 register.filter("menu_title", menu.menu_title)
 register.filter("journal_kind", journal.kind_label)
 register.filter("tags", attributes.show_tags)
-register.inclusion_tag("cadastre/list_rows.html", name="list_table")(lists.table)
 
 
 @register.simple_tag(takes_context=True)
@@ -105,6 +105,12 @@ def list_tools(context: template.Context) -> dict[str, Any]:
     request = context["request"]
     tools = preferences.tools(request, changelist)
     return {**tools, "cl": changelist, "parameters": request.GET.urlencode()}
+
+
+@register.inclusion_tag("cadastre/list_rows.html", takes_context=True)
+def list_table(context: template.Context, cl: Any) -> dict[str, Any]:
+    """Show the rows of a list."""
+    return lists.table(cl, context["request"])
 
 
 @register.simple_tag(takes_context=True)
@@ -161,6 +167,12 @@ def tab(context: template.Context, content: str, name: str, title: str) -> SafeS
     return format_html(
         '<div class="cad-tab" id="{0}" x-show="activeTab == \'{0}\'">{1}</div>', name, content
     )
+
+
+@register.simple_block_tag(takes_context=True)
+def live(context: template.Context, content: str, name: object, reload: bool = False) -> SafeString:
+    """Mark a part of a page that renews itself; with `reload` the page is loaded anew once it is gone."""
+    return live_parts.part(context["request"], str(name), content, reload=reload)
 
 
 @register.filter

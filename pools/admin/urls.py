@@ -11,7 +11,7 @@ from pools.admin.clusters import cidr_inputs, guides, observed
 from pools.admin.overview import checklist
 from pools.admin.plan import plan
 from pools.admin.pools import imports
-from pools.platform.admin import preferences, related
+from pools.platform.admin import live, preferences, related
 
 _LIST = "lists/<str:label>/"  # no text: a URL
 _NAMES = "lists/<str:list_name>/names/"  # no text: a URL
@@ -25,6 +25,7 @@ _PAGES = (
     ("journal/<slug:subject>/<int:subject_id>/", journal.view, "journal"),
     ("delete-note/<int:note_id>/", journal.delete, "journal_delete"),
     ("address-plan/", plan.view, "plan"),
+    ("live/", live.menu_view, "live"),
     ("nodes/", observed.view, "nodes"),
     ("import/", imports.view, "import"),
     (f"{_LIST}columns/", preferences.columns_view, "list_columns"),

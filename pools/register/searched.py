@@ -10,6 +10,7 @@ from pools.models import (
     Alert,
     AllocationRequest,
     Block,
+    CIDRMigration,
     Cluster,
     Container,
     CustomField,
@@ -50,6 +51,9 @@ COLUMNS: dict[type[Model], Searched] = {
         ("pool__cluster__name", "pool__name", *_ATTRIBUTES),
         ("cidr",),
         parts={ReservedRange: "pool_cidr_id"},
+    ),
+    CIDRMigration: Searched(
+        ("pool__cluster__name", "pool__name", "started_by", "reason"), ("cidr", "to")
     ),
     ReservedRange: Searched(("reason",), ("first", "last")),
     ObservedCIDR: Searched(

@@ -1,8 +1,9 @@
 // Keyboard navigation of maps.
 "use strict";
 
-document.addEventListener("DOMContentLoaded", () => {
-  document.querySelectorAll(".cad-map").forEach(enableArrowKeys);
+// The page, and later each part of it that has renewed itself.
+document.addEventListener("htmx:load", ({ target }) => {
+  target.querySelectorAll(".cad-map").forEach(enableArrowKeys);
 });
 
 // What is picked is written into the field beside, where it can be read and changed.

@@ -1,11 +1,8 @@
-// Import pages: file drop area, progress of a running job, print button of a wave.
+// Import pages: file drop area, print button of a wave.
 "use strict";
-
-const EVERY = 1000; // milliseconds between two requests of the progress
 
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[data-drop]").forEach(enableFileDrop);
-  document.querySelectorAll("[data-progress]").forEach(followProgress);
   document.querySelectorAll("[data-print]").forEach((button) => {
     button.hidden = false;
     button.addEventListener("click", () => window.print());
@@ -46,28 +43,4 @@ function enableFileDrop(area) {
 function describeFile(file) {
   const kib = file.size / 1024;
   return `${file.name}, ${kib < 1024 ? `${Math.ceil(kib)} KiB` : `${(kib / 1024).toFixed(1)} MiB`}`;
-}
-
-function followProgress(part) {
-  const bar = part.querySelector("progress");
-  const percent = part.querySelector("[data-percent]");
-  const text = part.querySelector("[data-text]");
-  const update = async () => {
-    const response = await fetch(part.dataset.progress, { headers: { Accept: "application/json" } });
-    // An expired session redirects to the login page.
-    if (!response.ok || response.redirected) return;
-    const progress = await response.json();
-    if (progress.status !== part.dataset.status) {
-      location.reload();
-      return;
-    }
-    if (progress.percent !== null) {
-      bar.value = progress.percent;
-      percent.textContent = `${progress.percent} %`;
-    }
-    if (text.textContent !== progress.text) text.textContent = progress.text;
-    setTimeout(poll, EVERY);
-  };
-  const poll = () => update().catch(() => setTimeout(poll, 5 * EVERY));
-  setTimeout(poll, EVERY);
 }

@@ -100,18 +100,6 @@ def test_abort(pool: Pool) -> None:
     assert not pool.reserved_ranges.exists()
 
 
-def test_looking_again_by_itself_while_it_drains(pool: Pool) -> None:
-    browser = people.browser()
-    factories.take(pool)
-    _begin(browser, pool, _begin="1")
-    row = CIDRMigration.objects.get()
-    url = reverse("admin:pools_pool_migration", args=[pool.pk, row.pk])
-    assert "Refresh" not in browser.get(f"{url}?watch").headers
-    _take(browser, "reserve")
-    assert browser.get(f"{url}?watch").headers["Refresh"] == "5"
-    assert "Refresh" not in browser.get(url).headers
-
-
 def test_a_pool_that_follows_its_cluster_is_told_what_to_apply() -> None:
     pool = factories.pool(OLD, category="pod", mask=30, follows_cluster=True)
     Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip

@@ -93,7 +93,9 @@ def test_find_tells_everything_of_an_address() -> None:
         assert part in page, part
     assert "reserved" in find_page("10.0.0.9")
     assert "No results for 10.9.9.9" in find_page("10.9.9.9")
-    assert "Previous allocations" in find_page("vm-before")
+    before = find_page("vm-before")
+    assert "Allocation history" in before
+    assert 'class="cad-time"' in before
     assert pool.name in find_page(pool.name)
     assert "host bits ignored" in find_page("10.0.0.7/24")
 

@@ -151,7 +151,7 @@ def _register(world: Everything, api: apis.Api) -> None:
         "pools.allocationrequest": waits["id"],
         "pools.environment": declared, "pools.container": container, "pools.poolcidr": cidr,
         "pools.customfield": custom_field,
-        "pools.netboxsource": netbox,
+        "pools.netboxsource": netbox, "pools.cidrmigration": migration["id"],
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables
+from claims.admin import duplicate_list, scoped, tables, time_bars
 from claims.core import entries as core
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
@@ -253,6 +253,7 @@ def _page(
         check_url=reverse("admin:claims_entry_check"),
         ippools_exist=scoped.rows(request, IPPool).exists(),
         everything=scoped.request_scope(request).everything,
+        bar=time_bars.of_entry(request, entry) if entry else None,
         source=tables.source_label(entry.source) if entry else "",
         vm_link=tables.vm_link(entry.namespace, entry.vm) if entry else "",
         vm=_vm_manifest(entry, scoped.request_scope(request)) if entry else None,

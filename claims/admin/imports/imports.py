@@ -50,6 +50,7 @@ class ImportAdmin(lists.ListAdmin[Import]):
         columns.text("actor", _("user")),
         columns.timestamp("created_at", _("started")),
     )
+    live_columns = ("status", "rows")
     list_filter = (
         filters.by_value(_("what"), "kind", {kind: page.what for kind, page in PAGES.items()}),
         filters.by_value(_("status"), "status", ImportStatus),
@@ -68,7 +69,6 @@ class ImportAdmin(lists.ListAdmin[Import]):
     list_pages = (Page("add", form.add),)
     row_pages = (
         Page("change", _page("view")),
-        Page("progress", _page("poll")),
         lists.history(lambda row: {"q": str(row)}, "pools.view_event"),
     )
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables
+from claims.admin import duplicate_list, scoped, tables, time_bars
 from claims.admin.ipamclaims import form
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.ipamclaims import findings, ipamclaims, states
@@ -56,6 +56,7 @@ def view(request: HttpRequest, claim: Any) -> HttpResponse:
         claim,
         title=claim.name,
         claim=claim,
+        bar=time_bars.of_claim(request, claim),
         everything=scope.everything,
         badge=state_badge(claim.state, states.state_description(claim)),
         state_text=states.state_description(claim),

@@ -330,6 +330,7 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
         columns.number("instance_mtu", _("MTU of instances")),
         columns.timestamp("created_at", _("created"), ordering="created_at"),
     )
+    live_columns = ("state", "last_sync", "objects", "drift")
     list_filter = (filters.custom(_("state"), "state", _state_choices, _by_state),)
     search_help_text = _("Name")
     exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")

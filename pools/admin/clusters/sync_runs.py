@@ -92,6 +92,7 @@ class SyncRunAdmin(lists.ListAdmin[SyncRun]):
         Column("duration", _("duration"), duration),
         COUNTS,
     )
+    live_columns = ("outcome", "duration", "counts")
     list_filter = (
         cluster_filter(),
         filters.by_condition(

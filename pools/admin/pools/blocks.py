@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from pools.admin import time_bars
 from pools.admin.clusters.field import CLUSTERS, tenant_filters
 from pools.admin.pools import block_actions
 from pools.admin.register_imports.display import imported_facts
@@ -77,6 +78,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
     address = block.cidr.network_address
     _, tenures = history_addresses.find_holders(address, cluster_id=block.pool.cluster_id)
     events = BlockEvent.objects.filter(cidr=str(block.cidr), space_id=block.space_id)
+    tenures = [tenure for tenure in tenures if tenure.block == str(block.cidr)]
     ids = list(events.order_by("-pgh_id").values_list("pgh_id", flat=True)[:50])
     return pages.page(
         request,
@@ -89,7 +91,8 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
         dns_name=dns.name_of(block),
         imported=list(imported_facts(import_rows.record_of(block.pk))),
         leak=detection.confirmed_leaks().filter(block=block).first(),
-        tenures=[tenure for tenure in tenures if tenure.block == str(block.cidr)],
+        tenures=tenures,
+        bar=time_bars.of_tenures(request, tenures),
         events=Event.objects.filter(pk__in=ids).order_by("-id"),
     )
 

@@ -33,8 +33,6 @@ from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 from pools.register import overlaps
 
-WATCHED_EVERY = 5  # seconds
-PAST = 20  # migrations listed
 ENDED = {MigrationStatus.REMOVED, MigrationStatus.KEPT, MigrationStatus.ABORTED}
 
 
@@ -95,9 +93,6 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponse:
                         url_of(migrations.start_migration(plan, author=author))
                     )
                 forecast = cidr_migration_forecast.forecast_migration(plan, author=author)
-    past = CIDRMigration.objects.filter(pool=pool).select_related(
-        "pool__cluster", "pool_cidr__pool__cluster"
-    )
     return pages.page(
         request,
         "migration_begin.html",
@@ -106,10 +101,6 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponse:
         form=form,
         forecast=forecast,
         findings=guides.with_titles(forecast.findings) if forecast else [],
-        past=[
-            (row, cidr_migration_progress.migration_progress(row, holder_limit=0), url_of(row))
-            for row in past[:PAST]
-        ],
     )
 
 
@@ -166,8 +157,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponse:
         if forecast is None:
             return HttpResponseRedirect(url_of(migration))
     progress = cidr_migration_progress.migration_progress(migration)
-    watched = "watch" in request.GET and progress.status is MigrationStatus.DRAINING
-    answer = pages.page(
+    return pages.page(
         request,
         "migration.html",
         pool,
@@ -180,12 +170,8 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponse:
         whole=is_whole(migration),
         manifest=_manifest(migration, progress),
         waiting=pool_sync.conflicts_of_pool(pool),
-        watched=watched,
         widening=forecast,
     )
-    if watched:
-        answer["Refresh"] = str(WATCHED_EVERY)
-    return answer
 
 
 def _ask_to_abort(request: HttpRequest, pool: Pool, migration: CIDRMigration) -> HttpResponse:

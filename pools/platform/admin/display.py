@@ -161,6 +161,11 @@ def state(word: str, title: StrOrPromise = "") -> SafeString:
     return badge(word, *_STATES.get(word, ("•", word)), title)
 
 
+def state_label(word: str) -> str:
+    """The label of a state in the menu of a filter."""
+    return str(_STATES.get(word, ("", word))[1])
+
+
 def badge(style: str, shape: str, label: StrOrPromise, title: StrOrPromise = "") -> SafeString:
     """A label with the colour of a state and a shape."""
     return format_html(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext_lazy
 from django_stubs_ext import StrOrPromise
@@ -112,25 +112,16 @@ class ImportPages(ABC, Generic[Row]):
 
     # --- progress ---------------------------------------------------------------------------------
 
-    def poll(self, _request: HttpRequest, row: Row) -> HttpResponse:
-        """Answer the script that polls the progress."""
-        return JsonResponse(self.progress_values(row))
-
-    def progress_values(self, row: Row) -> dict[str, Any]:
-        """Return `{"status", "working", "percent", "text"}`; percent is None if the number of rows is unknown."""
+    def progress_values(self, row: Row) -> dict[str, Any] | None:
+        """Return `{"percent", "text"}` of an import that a worker processes; percent is None if the number of rows is unknown."""
+        if not states.is_working(row):
+            return None
         shown = states.import_progress(row, database.now())
-        return {
-            "status": row.status,
-            "working": states.is_working(row),
-            "percent": shown.percent,
-            "text": self._progress_text(row, shown),
-        }
+        return {"percent": shown.percent, "text": self._progress_text(row, shown)}
 
     def _progress_text(self, row: Row, shown: states.ImportProgress) -> str:
         if row.status == Status.QUEUED:
             return gettext("Waiting for a worker.")
-        if not states.is_working(row):
-            return f"{str(Status(row.status).label).capitalize()}."
         done = display.digits(shown.done)
         if shown.total is None:
             return gettext("%(done)s rows") % {"done": done}
@@ -170,8 +161,8 @@ class ImportPages(ABC, Generic[Row]):
         **context: Any,
     ) -> HttpResponse:
         """Return the page, with a correction that was not saved in the place of its row's."""
-        shown = self.progress_values(row)
-        has_rows = not shown["working"] and row.status not in {Status.FAILED, Status.CANCELLED}
+        progress = self.progress_values(row)
+        has_rows = not progress and row.status not in {Status.FAILED, Status.CANCELLED}
         may_change = self.kind.permits(request.user, "change")
         drafted, committed = row.status == Status.DRAFTED, row.status == Status.COMMITTED
         effect = _effect(row)
@@ -183,8 +174,7 @@ class ImportPages(ABC, Generic[Row]):
             title=import_texts.name(row),
             state=import_texts.badge(row),
             format=self.format_name(row),
-            progress=shown if shown["working"] else None,
-            progress_url=_url(row, "progress"),
+            progress=progress,
             may_cancel=may_change and row.status in states.CANCELLABLE,
             may_change=may_change and drafted,
             may_undo=may_change and committed and not row.undo_wanted and has_effect,

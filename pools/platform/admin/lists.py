@@ -40,7 +40,7 @@ from unfold.contrib.filters.forms import DropdownForm
 from unfold.templatetags import unfold_list
 
 from pools.platform import search
-from pools.platform.admin import display, export, large_tables, pages, preferences
+from pools.platform.admin import display, export, large_tables, live, pages, preferences
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ class ListAdmin(Base[Row]):
     more_columns: ClassVar[tuple[Column | str, ...]] = ()
     # Names of model fields; a Column is sortable if it has an order.
     sortable_by: ClassVar[tuple[str, ...]] = ()
+    live_columns: ClassVar[tuple[str, ...]] = ()  # whose values renew themselves on the page
     list_pages: ClassVar[Sequence[Page]] = ()
     row_pages: ClassVar[Sequence[Page]] = ()
     # Exported attributes of a row; without any the list has no export.
@@ -346,19 +347,24 @@ _PLACES = ("cad-first", "cad-second", "cad-third")  # the columns that a narrow 
 _headings: Callable[[Any], Iterable[dict[str, Any]]] = unfold_list.result_headers
 
 
-def table(cl: Any) -> dict[str, Any]:
+def table(cl: Any, request: HttpRequest) -> dict[str, Any]:
     """Return what the template of the table needs: headings and, for each row of a changelist, its cells as HTML."""
     headings = list(_headings(cl))
     places = iter(_PLACES)
     columns = [
-        (column, _cell_start(column, heading["text"], places))
+        (column, _name(column), _cell_start(column, heading["text"], places))
         for column, heading in zip(cl.list_display, headings, strict=True)
     ]
     return {
         "cl": cl,
+        "request": request,
         "result_headers": headings,
-        "rows": [_cells(cl.model_admin, row, columns) for row in cl.result_list],
+        "rows": [_cells(request, cl.model_admin, row, columns) for row in cl.result_list],
     }
+
+
+def _name(column: Any) -> str:
+    return column.__name__ if isinstance(column, Column) else str(column)
 
 
 def _cell_start(column: Any, heading: StrOrPromise, places: Iterator[str]) -> SafeString:
@@ -366,18 +372,21 @@ def _cell_start(column: Any, heading: StrOrPromise, places: Iterator[str]) -> Sa
     if column == "action_checkbox":
         kind, label = "action-checkbox", gettext("Select record")
     else:
-        name = column.__name__ if isinstance(column, Column) else column
-        kind, label = f"field-{name} {next(places, '')}".rstrip(), str(capfirst(heading))
+        kind, label = f"field-{_name(column)} {next(places, '')}".rstrip(), str(capfirst(heading))
     return format_html('<td class="{}" data-label="{}">', kind, label)
 
 
-def _cells(model_admin: Any, row: Any, columns: list[tuple[Any, SafeString]]) -> SafeString:
+def _cells(
+    request: HttpRequest, model_admin: Any, row: Any, columns: list[tuple[Any, str, SafeString]]
+) -> SafeString:
     empty = model_admin.get_empty_value_display()
-    return format_html_join(
-        "",
-        "{}{}</td>",
-        ((start, _text(model_admin, row, column, empty)) for column, start in columns),
-    )
+    cells = []
+    for column, name, start in columns:
+        text = _text(model_admin, row, column, empty)
+        if name in model_admin.live_columns:
+            text = live.part(request, f"{row.pk}-{name}", text)
+        cells.append((start, text))
+    return format_html_join("", "{}{}</td>", cells)
 
 
 def _text(model_admin: Any, row: Any, column: Any, empty: str) -> Any:
