@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.urls import resolve
@@ -227,6 +228,7 @@ class Crawl:
             (parts.path + (f"?{parts.query}" if parts.query else ""), is_download)
             for href, is_download in self.page.evaluate(_LINKS)
             if (parts := urlsplit(href)).netloc == urlsplit(self.url).netloc
+            and not parts.path.startswith(settings.STATIC_URL)
         ]
 
 

@@ -49,7 +49,11 @@ def test_a_list_is_called_as_in_the_menu(name: str, item: str, title: str) -> No
 
 @pytest.mark.parametrize(
     ("name", "heading"),
-    [("plan", "Address plan"), ("overlaps", "Address plan > Overlaps"), ("find", "Find")],
+    [
+        ("plan", "Address plan"),
+        ("node_demand", "Clusters > Node demand calculator"),
+        ("find", "Find"),
+    ],
 )
 def test_a_page_stands_in_its_item_of_the_menu(name: str, heading: str) -> None:
     page = people.browser().get(reverse(f"admin:{name}")).content.decode()

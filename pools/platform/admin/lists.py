@@ -380,10 +380,11 @@ def _cells(
     request: HttpRequest, model_admin: Any, row: Any, columns: list[tuple[Any, str, SafeString]]
 ) -> SafeString:
     empty = model_admin.get_empty_value_display()
+    live_columns = getattr(model_admin, "live_columns", ())  # users and groups have Django's admin
     cells = []
     for column, name, start in columns:
         text = _text(model_admin, row, column, empty)
-        if name in model_admin.live_columns:
+        if name in live_columns:
             text = live.part(request, f"{row.pk}-{name}", text)
         cells.append((start, text))
     return format_html_join("", "{}{}</td>", cells)

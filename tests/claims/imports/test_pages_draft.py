@@ -13,7 +13,7 @@ from claims.imports import formats
 from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, Network, PortGroup, VMImport, VMRow
 from pools.models.imports import ImportStatus as Status
-from pools.platform.admin import import_texts, related
+from pools.platform.admin import import_texts, live, related
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 
@@ -169,9 +169,9 @@ def test_work_under_way_shows_how_far_it_is(
     client: Client, of: VMImport, status: Status, done: int, told: str
 ) -> None:
     VMImport.objects.update(status=status, rows_total=2000, rows_done=done)
-    answer = client.get(f"{pages.url(of).removesuffix('change/')}progress/").json()
-    assert told in answer["text"].replace("\u202f", " ")
-    assert (answer["status"], answer["working"]) == (status, True)
+    renewed = client.get(pages.url(of), headers={"HX-Trigger": live.BUTTON}).text
+    assert 'id="live-progress"' in renewed
+    assert told in renewed.replace("\u202f", " ")
     shown = pages.page(client, of)
     assert told in shown
     assert "You can close this page" in shown
