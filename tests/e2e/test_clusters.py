@@ -97,13 +97,13 @@ def test_from_the_first_step_to_a_connected_cluster(visit: Visit, fake: FakeClus
     page.get_by_role("button", name="Connect", exact=True).click()
     page.wait_for_url("**/change/#connection")
     visit.open("/admin/")
-    assert "done" in page.locator(".cad-steps > li").first.inner_text()
+    assert "done" in page.locator(".cad-first-steps > li").first.inner_text()
     page.get_by_role("button", name="Drift").click()
     page.wait_for_url("**/pools/drift/")
     visit.open("/admin/")
     page.get_by_role("button", name="Dismiss").click()
     page.wait_for_url("**/admin/")
-    assert not page.locator(".cad-steps").count()
+    assert not page.locator(".cad-first-steps").count()
     assert visit.complaints == []
 
 

@@ -22,7 +22,7 @@ def _begin(visit: Visit) -> None:
     pool = factories.pool("10.201.0.0/24", within=cluster, name="moves")
     visit.open(f"/admin/pools/pool/{pool.pk}/migrations/")
     page.fill("[name=to]", "10.210.0.0/21")
-    page.locator("#content").get_by_role("button").first.click()
+    page.locator("#content").get_by_role("button", name="Preview", exact=True).click()
     page.locator("button[name=_begin]").click()
     page.locator(".cad-steps").wait_for()
 
@@ -57,7 +57,7 @@ def test_to_go_on_with_the_whole_cidr_is_shown_first(visit: Visit) -> None:
     pool = factories.pool("10.201.0.0/24", within=cluster, name="moves")
     visit.open(f"/admin/pools/pool/{pool.pk}/migrations/")
     page.fill("[name=range]", "10.201.0.0-10.201.0.99")
-    page.locator("#content").get_by_role("button").first.click()
+    page.locator("#content").get_by_role("button", name="Preview", exact=True).click()
     page.locator("button[name=_begin]").click()
     page.get_by_role("button", name="Reserve", exact=True).click()
     page.get_by_role("button", name="Preview").click()

@@ -102,7 +102,7 @@ def _steps(request: HttpRequest, stored: set[str]) -> list[Step]:
                 gettext("Make a token"),
                 gettext("For scripts and tools that use the REST API."),
                 AuthToken.objects.exists(),
-                reverse("admin:knox_authtoken_add"),
+                reverse("admin:knox_authtoken_create"),
             )
         )
     return steps
