@@ -54,7 +54,7 @@ def test_an_empty_site_leads_to_the_steps(admin: Client) -> None:
     text = overview(admin)
     assert EMPTY in text
     assert steps(admin) == dict.fromkeys(ALL, "open")
-    for name in ("pools_cluster_add", "pools_import_add", "auth_user_add", "knox_authtoken_add"):
+    for name in ("pools_cluster_add", "pools_import_add", "auth_user_add", "knox_authtoken_create"):
         assert f'href="{reverse(f"admin:{name}")}' in text, name
 
 

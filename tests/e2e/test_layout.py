@@ -124,7 +124,7 @@ def test_a_list_is_as_wide_as_its_page(visit: Visit) -> None:
 
 
 def test_a_list_of_lines_has_no_frame(visit: Visit) -> None:
-    network = Network.objects.exclude(conditions=[])[0]
+    network = Network.objects.get(name="cluster_udn_legacy")  # which says why it cannot hold VMs
     visit.open(reverse("admin:claims_network_change", args=[network.pk]))
     frame = "list => [getComputedStyle(list).borderTopWidth, getComputedStyle(list).display]"
     assert visit.page.locator("ul.cad-list").first.evaluate(frame) == ["0px", "grid"]
