@@ -39,7 +39,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Row:
+class SegmentRow:
     """The segments of one object, in any order."""
 
     title: str
@@ -58,12 +58,12 @@ class TimeBar:
     `has_table`: the page shows its rows as a table already.
     """
 
-    all_rows: Sequence[Row]
+    all_rows: Sequence[SegmentRow]
     now: datetime
     has_table: bool = False
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SegmentRow]:
         filled = [row for row in self.all_rows if row.segments]
         return sorted(filled, key=lambda row: row.newest[0].since, reverse=True)[:ROWS]
 
@@ -90,7 +90,7 @@ class TimeBar:
         """(title, SVG) of each row."""
         return [(row.title, self._svg(row)) for row in self.rows]
 
-    def _svg(self, row: Row) -> SafeString:
+    def _svg(self, row: SegmentRow) -> SafeString:
         return format_html(
             '<svg class="cad-time" height="34" role="group" aria-label="{}">'
             '<rect class="t-free" y="8" width="100%" height="26"/>{}{}</svg>',
@@ -148,7 +148,7 @@ def of_tenures(
             reverse("admin:history", query=query) if permitted else "",
         )
         by_block.setdefault(f"{block} · {tenure.cluster}/{tenure.pool}", []).append(segment)
-    rows = [Row(title, segments) for title, segments in by_block.items()]
+    rows = [SegmentRow(title, segments) for title, segments in by_block.items()]
     return TimeBar(rows, timezone.now(), has_table) if rows else None
 
 
@@ -156,18 +156,18 @@ def _marks(segments: Sequence[Segment]) -> Iterator[tuple[datetime, str]]:
     """Yield the moments at which something changed, with what happened."""
     starts = {segment.since for segment in segments}
     for segment in segments:
-        yield segment.since, f"{_minute(segment.since)}: {_said(segment)}"
+        yield segment.since, f"{_minute(segment.since)}: {_describe(segment)}"
         if segment.until and segment.until <= timezone.now() and segment.until not in starts:
             yield segment.until, f"{_minute(segment.until)}: {display.state_label('free')}"
 
 
-def _said(segment: Segment) -> str:
+def _describe(segment: Segment) -> str:
     return f"{segment.label}, {display.state_label(segment.state)}"
 
 
 def _title(segment: Segment) -> str:
     names = {
-        "what": _said(segment),
+        "what": _describe(segment),
         "since": _minute(segment.since),
         "until": _minute(segment.until) if segment.until else _("now"),
     }

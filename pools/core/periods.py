@@ -53,7 +53,7 @@ def parse_period(text: str, now: datetime, field: str = "") -> Period:
     """
     words = " ".join(text.lower().split())
     try:
-        period = _last(words, now) or _named(words, now) or _written(words, now)
+        period = _last(words, now) or _parse_name(words, now) or _written(words, now)
     except (ValueError, OverflowError):
         period = None
     if period is None or not _YEARS[0] <= period.start.year < _YEARS[1]:
@@ -73,7 +73,7 @@ def _last(words: str, now: datetime) -> Period | None:
     return Period(start, start if match["ago"] else now)
 
 
-def _named(words: str, now: datetime) -> Period | None:
+def _parse_name(words: str, now: datetime) -> Period | None:
     today = now.date()
     monday, first = today - today.weekday() * _DAY, today.replace(day=1)
     days = {
