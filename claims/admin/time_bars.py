@@ -14,7 +14,7 @@ from django.utils import timezone
 from claims.models import Entry, EntryEvent, IPAMClaim, IPAMClaimEvent
 from claims.operations import history
 from pools.admin import time_bars
-from pools.admin.time_bars import SegmentRow, Segment, TimeBar
+from pools.admin.time_bars import Segment, SegmentRow, TimeBar
 from pools.register.history import addresses
 
 

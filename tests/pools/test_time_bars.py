@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from pools.admin.time_bars import SEGMENTS, Row, Segment, TimeBar
+from pools.admin.time_bars import SEGMENTS, Segment, SegmentRow, TimeBar
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 
@@ -14,7 +14,7 @@ def _days(number: float) -> datetime:
 
 
 def _bar(*segments: Segment) -> TimeBar:
-    return TimeBar([Row("10.0.0.1", segments), Row("without any", [])], NOW)
+    return TimeBar([SegmentRow("10.0.0.1", segments), SegmentRow("without any", [])], NOW)
 
 
 def test_a_segment_has_its_place_name_and_link() -> None:
