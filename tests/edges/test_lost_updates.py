@@ -84,7 +84,8 @@ class Form(HTMLParser):
         self._select = name if tag == "select" else self._select
         self._area = name if tag == "textarea" else ""
         ticks = values.get("type") in {"checkbox", "radio"}
-        if tag == "input" and name and (not ticks or "checked" in values):
+        belongs = values.get("form") != ""  # it is sent with the form around it
+        if tag == "input" and name and belongs and (not ticks or "checked" in values):
             self._add(name, value or ("on" if ticks else ""), values.get("type") or "text")
 
     def handle_data(self, data: str) -> None:

@@ -39,7 +39,7 @@ def test_each_list_says_what_unfold_says() -> None:
         changelist = (answer.context or {}).get("cl")
         if changelist is None:
             continue
-        table = lists.table(changelist)
+        table = lists.table(changelist, answer.wsgi_request)
         for row, cells in zip(changelist.result_list, table["rows"], strict=True):
             compared += 1
             shown = re.findall(r"<td[^>]*>(.*?)</td>", cells, re.DOTALL)

@@ -193,6 +193,13 @@ class ImportKind(ABC):
     # The rows stay in the import's cluster, so that a token of this cluster may be used.
     stays_in_cluster = False
 
+    @property
+    def json_serializer(self) -> type[NewImportSerializer]:
+        """Return the description of a new import in JSON, which has no file."""
+        described = self.new_serializer
+        name = described.__name__.replace("Serializer", "BodySerializer")
+        return type(name, (described,), {"file": None, "__doc__": described.__doc__})
+
     def knows_cluster(self, _request: Request, _cluster: Cluster) -> bool:
         """Return True if the user may know that the cluster exists."""
         return True

@@ -46,7 +46,7 @@ _DETAIL = _any_kind("ImportDetail", "detail_serializer")
 _SMALL_OR_LARGE = {200: IMPORT, 202: IMPORT}
 _NEW = {
     FORM: _any_kind("NewImport", "new_serializer", None),
-    parsing.JSON: _any_kind("NewImport", "new_serializer", None),
+    parsing.JSON: _any_kind("NewImportBody", "json_serializer", None),
 }
 
 

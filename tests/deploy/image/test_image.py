@@ -67,7 +67,11 @@ def test_it_contains_what_it_needs_and_nothing_else(image: build.Image) -> None:
     top = {name.split("/")[2] for name in files if name.startswith("/app/")}
     assert top == {
         *("manage.py", "healthcheck.py", "__pycache__", "collected"),
-        *("ipam_site", "pools", "claims", "templates", "static", "docs"),
+        *("ipam_site", "pools", "claims", "templates", "static", "docs", "deploy"),
+    }
+    # What the page of a new connection shows.
+    assert {name.split("/")[3] for name in files if name.startswith("/app/deploy/")} == {
+        "kubernetes"
     }
     assert not {
         name for name in files if re.search(r"^/app/(.*/)?(\.|tests?/|conftest|var/)", name)
