@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import replace
 from datetime import datetime
 from ipaddress import ip_interface, ip_network
+from itertools import zip_longest
 from typing import Any
 
 from django.db.models import Q
@@ -183,9 +184,8 @@ def past_versions(model: Any, object_id: int, user: Any) -> list[tuple[Any, date
         return []
     shown = set(model.objects.filter(condition, pgh_obj_id=object_id).values_list("pk", flat=True))
     ends = [event.pgh_created_at for event in events[1:]]
-    return [
-        (event, end) for event, end in zip(events, [*ends, None], strict=True) if event.pk in shown
-    ]
+    # Those of long ago may be gone, all of them, too.
+    return [(event, end) for event, end in zip_longest(events, ends) if event.pk in shown]
 
 
 # --- addresses at a point in time -----------------------------------------------------------------

@@ -12,6 +12,8 @@ from django.urls import reverse
 
 from claims.access import memberships
 from claims.models import NAD, IPAMClaim, Network
+from claims.models.history import EntryEvent, IPAMClaimEvent
+from claims.operations import history
 from pools.platform.conditions import evaluation
 from tests.claims import worlds
 
@@ -135,3 +137,10 @@ def test_their_menu_has_what_they_may_open(blue: Network) -> None:
     assert not names & {"Pools", "Blocks", "Clusters", "Nodes", "Alerts"}
     for item in shown:
         assert client.get(str(item["link"])).status_code == 200, item["title"]
+
+
+def test_an_object_without_events_has_no_past_versions() -> None:
+    """As one whose events are older than what is kept."""
+    user = User.objects.create_superuser("root")
+    for model in (EntryEvent, IPAMClaimEvent):
+        assert history.past_versions(model, 0, user) == []
