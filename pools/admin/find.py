@@ -78,7 +78,7 @@ def may_search(request: HttpRequest) -> bool:
 
 def history_url(request: HttpRequest, **query: str) -> str:
     """Return the URL of a search of the history; "" for users who may not search it."""
-    permitted = any(request.user.has_perm(name) for name in history_search.PERMISSIONS)
+    permitted = history_search.is_permitted(request.user)
     return reverse("admin:history", query=query) if permitted else ""
 
 

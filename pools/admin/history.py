@@ -69,7 +69,7 @@ class _Query:
 
 
 def view(request: HttpRequest) -> HttpResponseBase:
-    if not any(request.user.has_perm(name) for name in history_search.PERMISSIONS):
+    if not history_search.is_permitted(request.user):
         raise PermissionDenied
     period_form = HistoryForm(request.GET)
     query = _parse_query(request, period_form)

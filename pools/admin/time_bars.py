@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -45,7 +46,7 @@ class SegmentRow:
     title: str
     segments: Sequence[Segment]
 
-    @property
+    @cached_property
     def newest(self) -> list[Segment]:
         """The drawn segments, newest first."""
         return sorted(self.segments, key=lambda segment: segment.since, reverse=True)[:SEGMENTS]
@@ -62,12 +63,12 @@ class TimeBar:
     now: datetime
     has_table: bool = False
 
-    @property
+    @cached_property
     def rows(self) -> list[SegmentRow]:
         filled = [row for row in self.all_rows if row.segments]
         return sorted(filled, key=lambda row: row.newest[0].since, reverse=True)[:ROWS]
 
-    @property
+    @cached_property
     def start(self) -> datetime:
         return min(segment.since for row in self.rows for segment in row.newest)
 
@@ -136,7 +137,7 @@ def of_tenures(
 ) -> TimeBar | None:
     """Return the bar of the tenures, a row for each block; None without any."""
     by_block: dict[str, list[Segment]] = {}
-    permitted = any(request.user.has_perm(name) for name in history_search.PERMISSIONS)
+    permitted = history_search.is_permitted(request.user)
     for tenure in tenures:
         block = display.plain_cidr(tenure.block)
         query = {"q": block, "at": tenure.since.isoformat()}

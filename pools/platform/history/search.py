@@ -28,6 +28,11 @@ VIEW_EVENTS = "pools.view_event"
 PERMISSIONS: list[str] = []  # filled by pools.extension
 
 
+def is_permitted(user: Any) -> bool:
+    """Return True if the user may search the history."""
+    return any(user.has_perm(name) for name in PERMISSIONS)
+
+
 @dataclass(frozen=True)
 class HistoryQuery:
     """The criteria of a search; an event matches if it meets all that are set.
