@@ -33,6 +33,7 @@ _KUBECONFIG = (
 )
 _VOLATILE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|\+00:00)?"), "<time>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "<date>"),  # in sentences: `valid until 2027-11-27`
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
     (re.compile(r"cursor=[\w%-]+"), "cursor=<cursor>"),
     (re.compile(r"\b[0-9a-f]{32,64}\b"), "<digest>"),
