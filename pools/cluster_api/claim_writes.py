@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from pools.cluster_api import allocation
-from pools.cluster_api.observed import ObservedClaim
-from pools.cluster_api.register_pools import PoolBinding
+from pools.cluster_api.observed import ObservedClaim, PoolBinding
 from pools.clusters.reconcile.handler import MANAGER, STATUS_MANAGER, SyncContext, Write
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason, StatusForm

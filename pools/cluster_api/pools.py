@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from pools.cluster_api import observed, register_pools
+from pools.cluster_api import observed
 from pools.cluster_api.claim_writes import STRUCTURE
-from pools.cluster_api.register_pools import PoolBinding
+from pools.cluster_api.observed import PoolBinding
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     STATUS_MANAGER,
@@ -52,7 +52,7 @@ class CadastrePools(Handler):
             for row in rows.exclude(problem_code="unstorable").order_by("namespace", "name")
         }
         pool_objects = {key: observed.parse_pool(manifest) for key, manifest in manifests.items()}
-        bindings = register_pools.bind(context.cluster, pool_objects)
+        bindings = observed.bind(context.cluster, pool_objects)
         bound = {b.pool.pk: b.pool for b in bindings.values() if isinstance(b, PoolBinding)}
         usages = usage.usage_by_pool(bound.values())
         now = database.now()

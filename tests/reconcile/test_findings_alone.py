@@ -25,7 +25,7 @@ from pools.core.errors import CIDROverlap
 from pools.models import Cluster, Connection, ObservedObject
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
-from pools.observed.handlers import ObservedKind
+from pools.observed.cidrs import ObservedKind
 from tests import factories
 from tests.claims import worlds
 from tests.claims.networks.ovn import nad

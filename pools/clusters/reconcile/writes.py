@@ -1,7 +1,7 @@
 """Writes of objects: dry run first, never forced, read back; a rejected object fails alone.
 
 Of an object with several managers, only fields that no other manager owns are applied. The other fields
-remain drift until their managers change them, or somebody takes them over (pools.clusters.takeovers).
+remain drift until their managers change them, or somebody takes them over (pools.clusters.drift).
 """
 
 from __future__ import annotations
