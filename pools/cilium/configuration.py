@@ -17,7 +17,7 @@ from pools.cilium import pool_sync
 from pools.clusters import connections
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.other_writers import OtherWriter, Trace
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.clusters.reconcile.handler import MANAGER
 from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode, configuration, multipool, podippool, preflight
@@ -71,7 +71,7 @@ def _fetch_config(cluster: Cluster) -> Config:
     if connection.paused:
         return Config(None, "the connection is paused")
     try:
-        with connections.client_for(sync.cluster_access(connection)) as client:
+        with connections.client_for(connecting.cluster_access(connection)) as client:
             manifest = client.get(CONFIG_MAP, *CONFIG)
             announced = _fetch_announced(client)
     except faults.NotFound:

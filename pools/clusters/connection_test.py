@@ -16,7 +16,7 @@ from django.conf import settings
 
 from pools.clusters import connections, other_writers
 from pools.clusters.client.api_client import ClusterClient
-from pools.clusters.reconcile import connecting, sync
+from pools.clusters.reconcile import connecting
 from pools.core import errors
 from pools.core.cilium import conversion
 from pools.core.kubernetes.resources import (
@@ -89,7 +89,7 @@ def test_connection(connection: Connection, resources: Iterable[Resource]) -> Co
     """
     result = ConnectionTest(connection.server)
     with _recording_fault(result):
-        access = sync.cluster_access(connection)
+        access = connecting.cluster_access(connection)
         _run(result, access, list(resources), connection.managed_resources, connection)
     return result
 
@@ -162,7 +162,7 @@ def _missing_optional_rights(result: ConnectionTest) -> list[str]:
 
 def _check_identity(result: ConnectionTest, connection: Connection | None) -> None:
     if connection is not None and connection.identity and connection.identity != result.identity:
-        raise sync.IdentityChanged(
+        raise connecting.IdentityChanged(
             f"Another cluster than the registered one answers at {result.server}."
         )
     if existing := connections.find_by_identity(result.identity, connection):

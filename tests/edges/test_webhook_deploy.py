@@ -12,7 +12,7 @@ import yaml
 
 from claims.core.resources import IPAM_CLAIM
 from pools.clusters.client import kubeconfig
-from pools.clusters.reconcile import leases, registry, sync
+from pools.clusters.reconcile import connecting, leases, registry, sync
 from pools.core.cilium import configuration as cilium
 from pools.core.cluster_api import contract as cluster_api
 from pools.core.kubernetes import resources
@@ -122,7 +122,7 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], managed_resources: lis
     connection = Connection.objects.create(
         cluster=cluster,
         server=fake.url,
-        sealed=secrets.key_ring().seal(access.dump(), owner=sync.secret_owner(cluster.pk)),
+        sealed=secrets.key_ring().seal(access.dump(), owner=connecting.secret_owner(cluster.pk)),
         mode=Mode.MANAGED if managed_resources else Mode.OBSERVED,
         managed_resources=managed_resources,
         due_at=Now(),

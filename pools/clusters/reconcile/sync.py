@@ -28,13 +28,6 @@ from pools.clusters.reconcile import (
     sync_runs,
     watchers,
 )
-from pools.clusters.reconcile.connecting import (
-    IdentityChanged,
-    OpenClient,
-    client_for,
-    cluster_access,
-    secret_owner,
-)
 from pools.clusters.reconcile.handler import (
     BUGS,
     Handler,
@@ -51,15 +44,6 @@ from pools.models.observed import Trigger
 from pools.platform import events, process_metrics
 from pools.platform.leases import Lease, LeaseLost
 from pools.platform.outbound import faults
-
-__all__ = [
-    "IdentityChanged",
-    "OpenClient",
-    "client_for",
-    "cluster_access",
-    "run",
-    "secret_owner",
-]
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +75,7 @@ def run(
     handlers: Sequence[Handler],
     *,
     trigger: Trigger = Trigger.SCHEDULE,
-    open_client: OpenClient = client_for,
+    open_client: connecting.OpenClient = connecting.client_for,
 ) -> SyncRun:
     """Run a full sync, record it as a sync run, release the lease. Does not raise faults of the cluster.
 
