@@ -17,6 +17,7 @@ _FEW = 200  # rows up to which the planner chooses the join method
 # What a correction of a row may change of it and of others; the first three are JSON.
 _RESOLVED = ("texts", "values", "problems", "verdict", "skipped", "corrected")
 _JSON = frozenset(_RESOLVED[:3])
+_RESULT = ("id", "status", "reasons", "object_id", "before")
 _COLUMNS = ("source_import_id", "number", "file", "line", *_RESOLVED)
 
 
@@ -53,6 +54,12 @@ def save(rows: Sequence[ImportRow]) -> None:
         database.fetch(_SAVE, {"rows": json.dumps(values)})
 
 
+def save_results(rows: Iterable[ImportRow]) -> None:
+    """Store the status of rows, the reasons for it, and the objects that they are about."""
+    if values := [{name: getattr(row, name) for name in _RESULT} for row in rows]:
+        database.fetch(_SAVE_RESULTS, {"rows": json.dumps(values)})
+
+
 def in_batches(rows: QuerySet[Any], size: int) -> Iterator[list[Any]]:
     """Yield rows of one import by number, so many at a time; a batch is read when the one before it is done."""
     last_number = 0
@@ -77,5 +84,9 @@ def compare(
         database.fetch(_REFUSE, {"import": source_import.pk})
 
 
+_SAVE_RESULTS = """
+    UPDATE pools_importrow r SET status = n.status, reasons = n.reasons, object_id = n.object_id, before = n.before
+    FROM jsonb_populate_recordset(NULL::pools_importrow, %(rows)s::jsonb) n WHERE r.id = n.id RETURNING r.id
+"""
 _SAVE = statements.read("pools/save_import_rows")
 _REFUSE = statements.read("pools/refuse_import_rows")
