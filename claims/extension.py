@@ -12,17 +12,17 @@ from claims.admin import find, start
 from claims.admin.networks import topology
 from claims.api.imports import vm as rest_vm_imports
 from claims.core import resources
-from claims.entries import ippools
-from claims.entries.ippool_handler import IPPoolHandler
+from claims.entries import ippool_handler
 from claims.imports import drafts as import_drafts
 from claims.ipamclaims import handler
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import Network, VMImport
-from claims.networks.nad_handler import NetworkAttachmentDefinitions
-from claims.networks.route_advertisements import RouteAdvertisements
-from claims.networks.udn_handler import UserDefinedNetworks
+from claims.networks.handlers import (
+    NetworkAttachmentDefinitions,
+    RouteAdvertisements,
+    UserDefinedNetworks,
+)
 from claims.operations import conditions, demo, history, leak_sources, searched
-from claims.webhooks import demo as webhook_demo
 from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters import other_writers
@@ -43,7 +43,7 @@ def _handlers() -> Sequence[Handler]:
         UserDefinedNetworks(resources.UDN),
         RouteAdvertisements(),
         NetworkAttachmentDefinitions(),
-        IPPoolHandler(),
+        ippool_handler.IPPoolHandler(),
         VirtualMachines(),
         VirtualMachineInstances(),
         Pods(),
@@ -54,7 +54,7 @@ def _handlers() -> Sequence[Handler]:
 
 VM_NETWORKS = Extension(
     handlers=_handlers(),
-    drift_resolvers=(ippools.RESOLVER,),
+    drift_resolvers=(ippool_handler.RESOLVER,),
     other_writers=(handler.OVN_KUBERNETES,),
     webhooks=hooks.ALL,
     leak_sources=(leak_sources.VMS, leak_sources.PODS),
@@ -93,6 +93,6 @@ VM_NETWORKS = Extension(
     event_references=history.EVENT_REFERENCES,
     demo_parts=(
         DemoPart(demo.steps, demo.forget),
-        DemoPart(webhook_demo.steps),
+        DemoPart(hooks.demo_steps),
     ),
 )

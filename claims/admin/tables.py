@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from claims.access import namespaces
 from claims.ipamclaims import states
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
-from claims.models.ippools import EntrySource
-from claims.workloads import vm_manifests
+from claims.models.networks import EntrySource
+from claims.workloads import vm_lookup
 from pools.admin.find import AdminTable
 from pools.core import errors
 from pools.platform import documents
@@ -186,9 +186,7 @@ def manifest_text(
     if not vm or not namespace:
         return VMText(why_not=missing_vm_text)
     try:
-        manifest = vm_manifests.vm_manifest(
-            network, vm=vm, namespace=namespace, mac=mac, scope=scope
-        )
+        manifest = vm_lookup.vm_manifest(network, vm=vm, namespace=namespace, mac=mac, scope=scope)
     except errors.IpamError as error:
         return VMText(why_not=pages.sentence(error.message))
     return VMText(text=documents.dump_yaml(manifest))
