@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from django.db.models import F
 
 from claims.access import namespaces
-from claims.address_index import conflicts, duplicates, segments
-from claims.core import address_requests
+from claims.address_index import block_sync, conflicts, duplicates
+from claims.core.networks import static_vms
 from claims.core.vm_import import resolving
 from claims.models import NAD, Entry, IPAMClaim, Network, VMImport, VMRow, Workload
 from claims.models.imports import ImportTarget
@@ -161,7 +161,7 @@ class _Validation:
         self.scope = scope(vm_import)
         network_ids = {row.network_id for row in self.rows}
         self.networks = Network.objects.select_related("pool", "ippool").in_bulk(network_ids)
-        self.lacking = {address_requests.MISSING, *(() if self.claims else (resolving.NO_ADDRESS,))}
+        self.lacking = {static_vms.MISSING, *(() if self.claims else (resolving.NO_ADDRESS,))}
 
     def run(self, checked: Sequence[VMRow]) -> None:
         """Set the results of these rows."""
@@ -325,7 +325,7 @@ class _Validation:
     def _compare_with_rows(self, numbers: Collection[int]) -> None:
         """Add to the rows with these numbers what other rows of the import contradict or repeat."""
         segment_ids = {pk: pk for pk in self.networks}
-        for pk, peer in segments.shared_networks(self.networks.values()):
+        for pk, peer in block_sync.shared_networks(self.networks.values()):
             segment_ids[pk] = min(segment_ids[pk], peer)
         with_macs = [row for row in self.rows if row.mac]
         for rows in _groups(with_macs, lambda row: [(row.network_id, row.mac)]).values():
