@@ -20,7 +20,7 @@ from django_stubs_ext import StrOrPromise
 from claims.access import namespaces
 from claims.admin import scoped
 from claims.admin.imports import page as vm_page
-from claims.admin.imports.destination import Destination, DestinationField
+from claims.admin.imports.mapping import Destination, DestinationField
 from claims.imports import formats, mapping
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import ImportTarget
