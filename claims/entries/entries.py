@@ -20,7 +20,7 @@ from claims.address_index import duplicates, index
 from claims.core.entries import EntrySpec
 from claims.entries import ippools
 from claims.models import Entry, IPPool
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from pools.core import errors
 from pools.platform import database, events
 from pools.sql import statements

@@ -14,7 +14,7 @@ from collections.abc import Collection
 
 from claims.access import namespaces
 from claims.address_index import conflicts
-from claims.core import address_requests
+from claims.core.networks import static_vms
 from claims.core.vm_import import resolving
 from claims.models import IPPool, Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
@@ -33,7 +33,7 @@ def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> Non
         "everything": user_scope.everything,
         "namespaces": sorted(user_scope.namespaces.get(vm_import.cluster_id, ())),
     }
-    lacking = [address_requests.MISSING, *([] if claims else [resolving.NO_ADDRESS])]
+    lacking = [static_vms.MISSING, *([] if claims else [resolving.NO_ADDRESS])]
     kept = {"import": vm_import.pk, "lacking": lacking, "claims": claims, "kept": KEPT}
     database.fetch(_COMPLETE, {**kept, **visible})
     ippools = IPPool.objects.filter(network__in=networks).values_list("pk", flat=True)

@@ -21,7 +21,7 @@ from claims.core.entries import EntrySpec
 from claims.entries import entries as services
 from claims.entries import ippools
 from claims.models import NAD, Entry, IPPool, Network
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from claims.networks import networks
 from pools.core import errors, object_reader
 from pools.platform.admin import display, lists, pages, related, row_forms
