@@ -47,7 +47,7 @@ def correct_row(vm_import: VMImport, number: int, values: Mapping[str, Any]) -> 
     destinations, plan = import_rows.Destinations(vm_import), import_rows.plan(vm_import)
     import_rows.resolve(row, import_rows.source_row(row), destinations, plan)
     stored_rows.save([row])
-    validation.validate(vm_import, validation.affected_numbers(vm_import, before, row))
+    validation.validate(vm_import, [before, row])
     states.mark_drafted(vm_import)
 
 
