@@ -46,13 +46,14 @@ def build(rows: int) -> None:
         for number in range(POOLS):
             network = ip_network(f"10.{number}.0.0/16")
             family = Family((CidrEntry(network, ()),), 32)
-            spec = pools.PoolSpec(
+            pool = pools.create(
                 cluster=cluster,
                 name=f"pool-{number}",
                 category=Category.INSTANCE,
                 families={4: family},
+                author=registers.BY,
             )
-            registers.fill(pools.create(spec, author=registers.BY), each)
+            registers.fill(pool, each)
         Measure.objects.bulk_create(
             Measure(
                 name="ipam_k8s_requests_total",

@@ -32,10 +32,10 @@ def pool(cidr: str, *, category: str = Category.INSTANCE, ranges: int = 0) -> Po
         for n in range(ranges)
     )
     family = Family((CidrEntry(network, reserved),), network.max_prefixlen)
-    spec = pools.PoolSpec(
-        cluster=cluster(), name="pool", category=category, families={network.version: family}
+    families = {network.version: family}
+    return pools.create(
+        cluster=cluster(), name="pool", category=category, families=families, author=BY
     )
-    return pools.create(spec, author=BY)
 
 
 def fill(chosen: Pool, count: int) -> None:

@@ -125,15 +125,15 @@ def _create_pool(network: Network, subnets: list[addresses.Network], author: eve
         )
         for version in sorted({subnet.version for subnet in subnets})
     }
-    spec = pools.PoolSpec(
+    return pools.create(
         cluster=network.cluster,
         name=pool_name(network.name),
         category=Category.VM,
         families=families,
         space=space,
         description=f"The subnets of the network {network.name}"[:500],
+        author=author,
     )
-    return pools.create(spec, author=author)
 
 
 def _families(pool: Pool, subnets: list[addresses.Network]) -> dict[int, Family]:

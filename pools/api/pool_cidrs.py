@@ -199,7 +199,7 @@ class PoolCIDRs(_PoolCIDRView):
         for pool in Pool.objects.select_related("cluster").filter(pk=pool_id):
             warn_of_overlaps(self, [entry.cidr], owners.owner_of_pool(pool))
         return self.create(
-            lambda: pools.add_cidr(pool_id, entry, author=author, attribute_values=attribute_values)
+            lambda: pools.add_cidr(pool_id, entry, author=author, attributes=attribute_values)
         )
 
 

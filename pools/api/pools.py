@@ -156,18 +156,16 @@ class Pools(_PoolView, generics.ListView):
     )
     def post(self, request: Request) -> Response:
         """Create a pool."""
-        attribute_values, values = split(self.read(request), new=True)
-        spec = pools.PoolSpec(
-            cluster=values.pop("cluster.name"),
-            families=_pop_families(values),
-            attributes=attribute_values,
-            **values,
-        )
-        cidrs = [entry.cidr for family in spec.families.values() for entry in family.cidrs]
-        pool_cidrs.warn_of_overlaps(
-            self, cidrs, owners.owner_of_new_pool(spec.cluster, spec.category)
-        )
-        return self.create(lambda: get_pool(pools.create(spec, author=self.author()).pk))
+        attributes, values = split(self.read(request), new=True)
+        values |= {"cluster": values.pop("cluster.name"), "families": _pop_families(values)}
+        cidrs = [entry.cidr for family in values["families"].values() for entry in family.cidrs]
+        owner = owners.owner_of_new_pool(values["cluster"], values["category"])
+        pool_cidrs.warn_of_overlaps(self, cidrs, owner)
+
+        def create() -> Pool:
+            return pools.create(author=self.author(), attributes=attributes, **values)
+
+        return self.create(lambda: get_pool(create().pk))
 
 
 class PoolView(_PoolView):

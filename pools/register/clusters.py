@@ -80,12 +80,10 @@ def divide_prefix(
         cluster.refresh_from_db(fields=["cluster_prefix"])
         return [
             pools.create(
-                pools.PoolSpec(
-                    cluster=cluster,
-                    name=name,
-                    category=category,
-                    families={6: Family((CidrEntry(part, ()),), 128)},
-                ),
+                cluster=cluster,
+                name=name,
+                category=category,
+                families={6: Family((CidrEntry(part, ()),), 128)},
                 author=author,
             )
             for name, category, part in zip(

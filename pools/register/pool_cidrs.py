@@ -29,7 +29,7 @@ CLUSTER = "cluster"  # the author's source in sync runs
 
 
 def families(pool: Pool) -> dict[int, Family]:
-    """Return a pool's families (4, 6) with their CIDRs and reserved ranges, as a PoolSpec has them.
+    """Return a pool's families (4, 6) with their CIDRs and reserved ranges, as `pools.create` takes them.
 
     Orphans and pending removals are left out.
     """

@@ -49,10 +49,14 @@ def _pool(network_cluster: Cluster, name: str, subnets: tuple[str, ...]) -> Pool
     for text in subnets:
         subnet = ip_network(text)
         families[subnet.version] = Family((CidrEntry(subnet, ()),), subnet.max_prefixlen)
-    spec = pools.PoolSpec(
-        cluster=network_cluster, name=name, category=Category.VM, families=families, space=space
+    return pools.create(
+        cluster=network_cluster,
+        name=name,
+        category=Category.VM,
+        families=families,
+        space=space,
+        author=BY,
     )
-    return pools.create(spec, author=BY)
 
 
 def ippool(parent: Network, name: str = "blue") -> IPPool:

@@ -17,6 +17,7 @@ from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Event, Pool
 from pools.models.pools import Category
+from pools.platform import events
 from pools.platform.admin import attributes, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import overlaps, pool_cidrs, pools
@@ -219,9 +220,10 @@ class PoolForms:
             for number, family in self.families().items()
         ]
 
-    def spec(self) -> pools.PoolSpec:
+    def create(self, author: events.Author) -> Pool:
+        """Create the pool. Raises what `pools.create` raises."""
         values = self.form.cleaned_data
-        return pools.PoolSpec(
+        return pools.create(
             cluster=values["cluster"],
             name=values["name"],
             category=values["category"],
@@ -232,6 +234,7 @@ class PoolForms:
             description=values["description"] or "",
             dns_pattern=values["dns_pattern"] or "",
             attributes=self.form.attributes(),
+            author=author,
         )
 
     def overlaps_accepted(self) -> bool:
