@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from claims.core import entries
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from pools.platform.rest import fields
 from pools.platform.rest.serializers import Representation, Serializer
 

@@ -21,7 +21,7 @@ from functools import partial
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
-from claims.ipamclaims import allocation, ingest, pod_events, status_writer
+from claims.ipamclaims import allocation, ingest, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
@@ -41,8 +41,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Manifest, Resource, lease
-from pools.models import ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import ManagedResource, ObservedObject
 from pools.platform import database
 from pools.platform.outbound import faults
 
@@ -138,7 +137,7 @@ class IPAMClaimHandler(Handler):
             _grant_waiting(context, load_dialect)
         with context.transaction():
             ingest.update_owner_pods(cluster_id, pods_known=pods_known)
-        pod_events.write_events(context)
+        status_writer.write_events(context)
         register_claims = status_writer.register_claims(cluster_id)
         if register_claims:
             context.notes[self.kind] = status_writer.unwritable_claims(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 
-from claims.address_index import segments
+from claims.address_index import block_sync
 from claims.core import resources
 from claims.core.networks import kept_addresses, nads, udn
 from claims.models import NAD, Network
@@ -13,8 +13,7 @@ from claims.networks import pools as network_pools
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
-from pools.models import PoolCIDR
-from pools.models.observed import Severity
+from pools.models import PoolCIDR, Severity
 from pools.register import pool_cidrs
 
 _MAX_NAMED = 20  # holders in a message
@@ -165,7 +164,7 @@ def shared_segments(context: SyncContext) -> Iterator[ReconcileFinding]:
     networks = {network.pk: network for network in rows}
     pairs = [
         (networks[pk], networks[peer])
-        for pk, peer in segments.shared_networks(networks.values())
+        for pk, peer in block_sync.shared_networks(networks.values())
         if pk < peer and peer in networks
     ]
     yield from ingest.find_each(

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address, ip_network
 
-from claims.address_index import block_sync, conflicts, segments
+from claims.address_index import block_sync, conflicts
 from claims.core.networks import kept_addresses, udn
 from claims.models import Network
 from pools.cilium import pool_sync
 from pools.core import addresses, blocks, errors, holders
 from pools.core.addresses import AddressRange
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Cluster, Pool, PoolCIDR, ReservedRange
-from pools.models.pools import Category
+from pools.models import AddressSpace, Category, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.platform import database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import batches
@@ -125,15 +124,15 @@ def _create_pool(network: Network, subnets: list[addresses.Network], author: eve
         )
         for version in sorted({subnet.version for subnet in subnets})
     }
-    spec = pools.PoolSpec(
+    return pools.create(
         cluster=network.cluster,
         name=pool_name(network.name),
         category=Category.VM,
         families=families,
         space=space,
         description=f"The subnets of the network {network.name}"[:500],
+        author=author,
     )
-    return pools.create(spec, author=author)
 
 
 def _families(pool: Pool, subnets: list[addresses.Network]) -> dict[int, Family]:
@@ -179,11 +178,11 @@ def sync_segments(cluster: Cluster, *, author: events.Author) -> None:
     rows = Network.objects.filter(cluster=cluster, topology=udn.LOCALNET).select_related("pool")
     networks = list(rows.order_by("pool_id"))
     with events.recorded_by(author):
-        segments.lock_pools(networks)
+        block_sync.lock_pools(networks)
         for network in networks:
             if network.pool is not None and network.gone_at is None:
                 sync_ranges(network, network.pool, author)
-            segments.sync_blocks(network)
+            block_sync.sync_segment(network)
             conflicts.recheck_network(network)
 
 
@@ -237,7 +236,7 @@ def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
 
 def _shared_reservations(network: Network) -> Iterator[AddressRange]:
     """Yield the parts of the subnets that are reserved on other networks of the segment, for whatever reason."""
-    peers = [peer for _, peer in segments.shared_networks([network])]
+    peers = [peer for _, peer in block_sync.shared_networks([network])]
     if not peers:
         return
     rows = ReservedRange.objects.filter(pool__network__in=peers)

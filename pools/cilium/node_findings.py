@@ -15,8 +15,7 @@ from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.clusters.reconcile.storage import GRACE
 from pools.core.cilium import podippool
 from pools.core.cilium.ciliumnode import KIND, NodeDemand
-from pools.models import ObservedObject
-from pools.models.observed import Severity
+from pools.models import ObservedObject, Severity
 from pools.platform import database
 from pools.sql import statements
 

@@ -11,8 +11,7 @@ from pools.cilium.node_status import FAMILIES, NodeStatus
 from pools.cilium.pod_pools import PodPools
 from pools.core import addresses, errors, redaction
 from pools.core.cilium import ciliumnode, configuration, multipool, podippool
-from pools.models import Block, Cluster, ObservedObject
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Cluster, ObservedObject
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,16 @@ from pools.core.cluster_api.contract import (
     PoolObject,
 )
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Block, Cluster, Connection, ObservedObject, Pool, PoolCIDR
-from pools.models.blocks import BlockState
-from pools.models.pools import Category
+from pools.models import (
+    Block,
+    BlockState,
+    Category,
+    Cluster,
+    Connection,
+    ObservedObject,
+    Pool,
+    PoolCIDR,
+)
 from pools.platform import events
 from pools.register import pools as register_pools
 

@@ -26,8 +26,7 @@ from pools.core.kubernetes.resources import (
     required_rights,
     resources_writing,
 )
-from pools.models import Connection
-from pools.models.connections import Mode
+from pools.models import Connection, Mode
 from pools.platform import database
 from pools.platform.outbound import credentials, faults
 from pools.platform.outbound.credentials import Access

@@ -22,9 +22,17 @@ from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import connecting, leases
 from pools.core import errors
 from pools.core.kubernetes import connection_status
-from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
-from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
+from pools.models import (
+    Cluster,
+    Connection,
+    Drift,
+    Finding,
+    ManagedResource,
+    Mode,
+    Now,
+    ObservedCIDR,
+    ObservedObject,
+)
 from pools.platform import database, events
 from pools.platform.outbound import credentials, guard, secrets
 from pools.platform.outbound.credentials import Access

@@ -28,9 +28,7 @@ from pools.core import errors
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.differences import FieldDifference
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Cluster, Connection, Drift, ObservedObject
-from pools.models.connections import ManagedResource
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Drift, ManagedResource, Now, ObservedObject
 from pools.platform import events
 from pools.platform.outbound import faults
 

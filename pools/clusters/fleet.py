@@ -17,9 +17,17 @@ from django.db.models import Count, Model, Q
 from pools.clusters import connections, other_writers
 from pools.core import custom_fields
 from pools.core.kubernetes.connection_status import ConnectionStatus
-from pools.models import Cluster, Connection, Drift, Finding, Leak, ObservedObject, PoolCIDR
-from pools.models.attributes import ATTRIBUTES
-from pools.models.observed import Severity
+from pools.models import (
+    ATTRIBUTES,
+    Cluster,
+    Connection,
+    Drift,
+    Finding,
+    Leak,
+    ObservedObject,
+    PoolCIDR,
+    Severity,
+)
 from pools.platform import database
 from pools.platform.metrics.registry import Value, value
 

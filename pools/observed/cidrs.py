@@ -22,8 +22,7 @@ from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.core.observed import cluster_networks, secondary_networks
 from pools.core.observed.uses import ObservedUses
-from pools.models import AddressSpace, Cluster, ObservedCIDR, ObservedObject
-from pools.models.observed import Severity
+from pools.models import AddressSpace, Cluster, ObservedCIDR, ObservedObject, Severity
 from pools.platform import documents
 from pools.platform.metrics.registry import Value, value
 from pools.register import overlaps

@@ -7,15 +7,8 @@ from typing import Any
 
 from claims.core import resources
 from claims.models import NAD, Network
-from claims.networks.nad_handler import NetworkAttachmentDefinitions
-from claims.networks.udn_handler import UserDefinedNetworks
-from pools.models import (
-    Connection,
-    PoolCIDR,
-    ReservedRange,
-    SyncRun,
-)
-from pools.models.connections import Mode
+from claims.networks.handlers import NetworkAttachmentDefinitions, UserDefinedNetworks
+from pools.models import Connection, Mode, PoolCIDR, ReservedRange, SyncRun
 from tests.kube import gateways
 from tests.reconcile.registered import RegisteredCluster
 
