@@ -11,9 +11,7 @@ from django.db import connection
 from benchmarks import clients, registers
 from ipam_site.http import metrics
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Connection, Measure
-from pools.models.fields import Now
-from pools.models.pools import Category
+from pools.models import Category, Connection, Measure, Now
 from pools.register import pools
 
 CLUSTERS, POOLS = 100, 10  # of each cluster

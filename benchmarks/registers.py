@@ -9,8 +9,7 @@ from django.db import connection
 
 from pools.core import addresses
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Block, Cluster, FreeSpan, Pool
-from pools.models.pools import Category
+from pools.models import Block, Category, Cluster, FreeSpan, Pool
 from pools.platform import events
 from pools.register import clusters, pools
 from pools.register.allocator import window

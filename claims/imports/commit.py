@@ -35,8 +35,7 @@ from claims.models.networks import EntrySource
 from pools.clusters.reconcile import leases
 from pools.core.addresses import Address, AddressRange
 from pools.core.register_import import columns, parsing
-from pools.models import Block, Pool, PoolCIDR, ReservedRange
-from pools.models.imports import RowStatus
+from pools.models import Block, Pool, PoolCIDR, ReservedRange, RowStatus
 from pools.platform import database, events
 from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states

@@ -17,8 +17,7 @@ from pools.cilium import pool_sync
 from pools.core import addresses, blocks, errors, holders
 from pools.core.addresses import AddressRange
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Cluster, Pool, PoolCIDR, ReservedRange
-from pools.models.pools import Category
+from pools.models import AddressSpace, Category, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.platform import database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import batches

@@ -18,8 +18,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools.blocks import POOLS
-from pools.models import Cluster, Delivery, Pool, WebhookTarget
-from pools.models.alerts import DeliveryState, Level, TargetKind
+from pools.models import Cluster, Delivery, DeliveryState, Level, Pool, TargetKind, WebhookTarget
 from pools.platform.admin import columns, display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column

@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors
-from pools.models import Alert, Cluster, Silence
-from pools.models.alerts import Level
+from pools.models import Alert, Cluster, Level, Silence
 from pools.platform.alerts import open_alerts, targets
 from pools.platform.alerts.open_alerts import AlertSerializer
 from pools.platform.rest import fields, filters, generics

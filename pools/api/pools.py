@@ -13,8 +13,7 @@ from rest_framework.response import Response
 from pools.api import lookups, pool_cidrs
 from pools.cilium import pool_sync
 from pools.core import dns_names, errors
-from pools.models import Pool
-from pools.models.pools import Category
+from pools.models import Category, Pool
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation

@@ -10,8 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors
-from pools.models import Delivery, WebhookTarget
-from pools.models.alerts import DeliveryEvent, DeliveryState, Level, TargetKind
+from pools.models import Delivery, DeliveryEvent, DeliveryState, Level, TargetKind, WebhookTarget
 from pools.platform.alerts import outbox, targets
 from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer

@@ -11,8 +11,7 @@ from django.db.models import QuerySet
 from pools.clusters.reconcile import leases
 from pools.core import blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
-from pools.models.pools import Category
+from pools.models import AddressSpace, Block, Category, Cluster, Pool, PoolCIDR
 from pools.platform import database, events
 from pools.platform.attributes import values as attribute_values
 from pools.register import pool_cidrs, pools

@@ -14,9 +14,7 @@ from pools.core import errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import PodIPPool, Shape
 from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1
-from pools.models import Cluster, Pool
-from pools.models.attributes import ATTRIBUTES
-from pools.models.pools import Category
+from pools.models import ATTRIBUTES, Category, Cluster, Pool
 from pools.platform import documents, events
 from pools.register import overlaps, pool_cidrs, pools
 

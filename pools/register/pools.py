@@ -17,8 +17,7 @@ from django.db.models import F
 from pools.clusters.reconcile import leases
 from pools.core import addresses, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
-from pools.models.attributes import ATTRIBUTES
+from pools.models import ATTRIBUTES, AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
 from pools.platform import database, events
 from pools.platform.attributes import values as attribute_values

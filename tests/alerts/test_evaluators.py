@@ -13,8 +13,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import transaction
 
-from pools.models import Alert, Delivery, WebhookTarget
-from pools.models.fields import Now
+from pools.models import Alert, Delivery, Now, WebhookTarget
 from pools.platform.alerts import dispatch
 from pools.platform.conditions import evaluation, registry
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels

@@ -13,8 +13,7 @@ import pytest
 from django.db import connection, transaction
 from django.urls import reverse
 
-from pools.models import Delivery, Event, Pool, WebhookTarget
-from pools.models.fields import Now
+from pools.models import Delivery, Event, Now, Pool, WebhookTarget
 from pools.platform import database, events
 from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import evaluation

@@ -13,8 +13,7 @@ import pytest
 from django.db import transaction
 
 from pools.core import errors
-from pools.models import Alert, Delivery, WebhookTarget
-from pools.models.fields import Clock, Now
+from pools.models import Alert, Clock, Delivery, Now, WebhookTarget
 from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import evaluation
 from tests import clock, factories

@@ -8,9 +8,7 @@ from typing import Any
 from claims.address_index import index
 from claims.models import ClusterOwner, Entry, IPAMClaim, IPPool, Network, Workload
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Cluster, Connection, Pool
-from pools.models.fields import Now
-from pools.models.pools import Category
+from pools.models import AddressSpace, Category, Cluster, Connection, Now, Pool
 from pools.platform import events
 from pools.register import clusters, pools
 

@@ -17,8 +17,7 @@ from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.api.imports import kinds
 from pools.core import errors, object_reader
-from pools.models import Cluster
-from pools.models.imports import ImportStatus
+from pools.models import Cluster, ImportStatus
 from pools.platform import documents, events, search
 from pools.platform.imports.lifecycle import NewImport, Upload
 from pools.platform.rest import fields, filters

@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Event, Pool
-from pools.models.pools import Category
+from pools.models import Category, Event, Pool
 from pools.platform import events
 from pools.platform.admin import attributes, pages, row_forms
 from pools.platform.admin import forms as fields

@@ -29,9 +29,7 @@ from django.db import (
 from django.db.models import F, Min, Q
 
 from pools.core import errors
-from pools.models import Delivery, WebhookTarget
-from pools.models.alerts import DeliveryState, TargetKind
-from pools.models.fields import Clock, Now
+from pools.models import Clock, Delivery, DeliveryState, Now, TargetKind, WebhookTarget
 from pools.platform import database, events, leases
 from pools.platform.alerts import notifications, outbox, targets
 from pools.platform.outbound import credentials, faults, webhook_post

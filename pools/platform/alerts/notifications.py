@@ -21,8 +21,7 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext
 
 from pools.core import errors
-from pools.models import Delivery
-from pools.models.alerts import DeliveryEvent
+from pools.models import Delivery, DeliveryEvent
 from pools.platform.conditions import registry
 from pools.platform.outbound import faults, guard
 

@@ -19,9 +19,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from pools.core import block_fields, errors
-from pools.models import Alert, CountedUntil, Delivery, Event, PoolEvent, WebhookTarget
+from pools.models import Alert, CountedUntil, Delivery, Event, Now, PoolEvent, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
-from pools.models.fields import Now
 from pools.platform import database
 from pools.platform.alerts import open_alerts
 from pools.platform.conditions.registry import Key

@@ -11,9 +11,7 @@ from urllib.parse import urlsplit
 from django.db import IntegrityError, transaction
 
 from pools.core import errors, holders
-from pools.models import Cluster, Delivery, Pool, WebhookTarget
-from pools.models.alerts import DeliveryState
-from pools.models.fields import Now
+from pools.models import Cluster, Delivery, DeliveryState, Now, Pool, WebhookTarget
 from pools.platform import database, events
 from pools.platform.alerts import notifications, outbox
 from pools.platform.conditions import registry

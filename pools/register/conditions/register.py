@@ -12,8 +12,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.models import Delivery, Recovery, WebhookTarget
-from pools.models.alerts import DeliveryState, Level
+from pools.models import Delivery, DeliveryState, Level, Recovery, WebhookTarget
 from pools.platform import audit, checks, database
 from pools.platform.alerts import dispatch
 from pools.platform.conditions import evaluation
