@@ -101,7 +101,12 @@ def release(
     ids: dict[str, list[int]] = {target: [] for target in RegisterTarget.values}
     for row in rows:
         ids[row.target].append(row.object_id or 0)
-    _lock_pools(ids)
+    touched = (
+        Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS]),
+        ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED]),
+        PoolCIDR.objects.filter(pk__in=ids[RegisterTarget.POOL]),
+    )
+    window.lock(*(pk for objects in touched for pk in objects.values_list("pool", flat=True)))
     holders = {row.object_id: row.holder_id for row in rows if row.target == RegisterTarget.ADDRESS}
     held = Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS], state="held")
     window.release_blocks(
@@ -128,18 +133,6 @@ def forget(register_import: RegisterImport, numbers: Collection[int] | None = No
 
 
 _FORGET = statements.read("pools/forget_register_records")
-
-
-def _lock_pools(ids: dict[str, list[int]]) -> None:
-    """Lock the pools of the objects, in the order of every other writer."""
-    blocks = Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS])
-    ranges = ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED])
-    cidrs = PoolCIDR.objects.filter(pk__in=ids[RegisterTarget.POOL])
-    pool_ids = {
-        pk for rows in (blocks, ranges, cidrs) for pk in rows.values_list("pool", flat=True)
-    }
-    for pool_id in sorted(pool_ids):
-        window.lock(pool_id)
 
 
 def _remove_cidrs(ids: list[int], author: events.Author) -> list[int]:
