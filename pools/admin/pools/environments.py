@@ -22,8 +22,7 @@ from pools.admin.clusters.field import (
     tenant_filters,
 )
 from pools.admin.pools import pools
-from pools.models import Environment
-from pools.models.blocks import LIVE
+from pools.models import LIVE, Environment
 from pools.platform.admin import columns, display, filters, lists, objects, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
