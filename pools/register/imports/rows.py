@@ -10,6 +10,7 @@ from pools.core.register_import import attributes as core_attributes
 from pools.core.register_import import parsing
 from pools.models import Block, Cluster, RegisterImport, RegisterRecord, RegisterRow
 from pools.models.blocks import BlockState
+from pools.platform import database
 from pools.platform.imports import rows as stored_rows
 from pools.register.imports import attributes, topology
 from pools.register.imports.files import SourceRow
@@ -168,13 +169,20 @@ def validate(register_import: RegisterImport, numbers: Collection[int] | None = 
     detail. Unchanged: it has all of it. Conflict: it has something else there. Invalid: the row itself cannot be imported.
     """
     values = {
+        "import": register_import.pk,
+        "all_rows": numbers is None,
+        "numbers": list(numbers or ()),
         "holder_kind": register_import.holder_kind,
         "source": register_import.netbox_source_id,
     }
-    stored_rows.compare(register_import, _VALIDATE, numbers, values)
+    with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
+        database.fetch(_VALIDATE, values)
+        database.fetch(_REFUSE, {"import": register_import.pk})
 
 
+_FEW = 200  # rows up to which the planner chooses the join method
 _VALIDATE = statements.read("pools/validate_register_rows")
+_REFUSE = statements.read("pools/refuse_register_rows")
 
 
 def record_of(block: Block) -> Mapping[str, Any] | None:
