@@ -16,13 +16,14 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent import futures
 from typing import Any
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 
 from ipam_site.http import problems
 
@@ -38,15 +39,12 @@ _started_in = 0  # id of the process that has started the thread
 _starting = threading.Lock()
 
 
-class DatabaseWatchMiddleware:
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
+class DatabaseWatchMiddleware(MiddlewareMixin):
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if is_refusing():
             return problems.unavailable(request)
         with watched():
-            return self._get_response(request)
+            return self.get_response(request)
 
 
 @contextlib.contextmanager

@@ -248,7 +248,7 @@ def replace(
         with events.recorded_by(author):
             database.require_version(rows.get(pk=connection.pk), version)
             rows.filter(pk=connection.pk).update(**values)
-            events.record_credentials_replaced(connection.pk, author=author)
+            events.record_connection_event(connection.pk, "credentials_replaced", author=author)
 
     _in_transaction(write)
     return get_connection(connection.cluster)
