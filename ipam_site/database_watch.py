@@ -23,9 +23,8 @@ from typing import Any
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.http import HttpRequest, HttpResponseBase
-from django.utils.deprecation import MiddlewareMixin
 
-from ipam_site.http import problems
+from ipam_site.http import middleware, problems
 
 LONG = 3.0  # seconds after which a request counts as long
 _PATIENCE = 5.0  # seconds in which the server has to answer the ping
@@ -39,7 +38,7 @@ _started_in = 0  # id of the process that has started the thread
 _starting = threading.Lock()
 
 
-class DatabaseWatchMiddleware(MiddlewareMixin):
+class DatabaseWatchMiddleware(middleware.Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if is_refusing():
             return problems.unavailable(request)

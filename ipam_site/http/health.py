@@ -20,9 +20,9 @@ from django import http
 from django.conf import settings
 from django.db import connection
 from django.db.migrations import loader
-from django.utils.deprecation import MiddlewareMixin
 
 from ipam_site import broker, database_watch, pooler
+from ipam_site.http import middleware
 
 # A probe is answered within this time, even if a server hangs. Connecting has a lower limit.
 _SECONDS = 3.0
@@ -37,7 +37,7 @@ class Readiness(TypedDict):
     checks: dict[str, str]
 
 
-class HealthMiddleware(MiddlewareMixin):
+class HealthMiddleware(middleware.Middleware):
     def __call__(self, request: http.HttpRequest) -> http.HttpResponseBase:
         if request.path_info == "/healthz":
             return _answer({"status": "ok", "checks": {}})

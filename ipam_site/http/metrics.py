@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping
 from django import http
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
-from django.utils.deprecation import MiddlewareMixin
 from prometheus_client import exposition, metrics_core
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 from rest_framework import exceptions
 
 import ipam_site
+from ipam_site.http import middleware
 from pools.platform.metrics import registry
 from pools.platform.rest import authentication, token_scopes
 
@@ -32,7 +32,7 @@ _OPEN_METRICS = "application/openmetrics-text"
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-class MetricsMiddleware(MiddlewareMixin):
+class MetricsMiddleware(middleware.Middleware):
     def __call__(self, request: http.HttpRequest) -> http.HttpResponseBase:
         if request.path_info != PATH:
             return self.get_response(request)

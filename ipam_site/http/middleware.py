@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -14,7 +15,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone, translation
-from django.utils.deprecation import MiddlewareMixin
 
 from ipam_site.http import problems
 from pools.models import time_zones
@@ -30,7 +30,14 @@ _PAGE_METHODS = ("GET", "HEAD", "POST")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
 
 
-class RequestIdMiddleware(MiddlewareMixin):
+class Middleware:
+    """Answers a request in `__call__`, with `get_response` or without it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+
+class RequestIdMiddleware(Middleware):
     """Set `request.META[problems.REQUEST_ID]` for views, events and errors, and X-Request-Id.
 
     It runs before Django's own middlewares, so that their errors and redirects are problem
@@ -48,7 +55,7 @@ class RequestIdMiddleware(MiddlewareMixin):
         return response
 
 
-class APILanguageMiddleware(MiddlewareMixin):
+class APILanguageMiddleware(Middleware):
     """Answer below /api/ in English: programs read it, and LANGUAGE_CODE is for the pages."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -58,7 +65,7 @@ class APILanguageMiddleware(MiddlewareMixin):
             return self.get_response(request)
 
 
-class AdminMethodsMiddleware(MiddlewareMixin):
+class AdminMethodsMiddleware(Middleware):
     """Refuse other methods than GET, HEAD and POST: Django's admin would treat them like GET."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -67,7 +74,7 @@ class AdminMethodsMiddleware(MiddlewareMixin):
         return self.get_response(request)
 
 
-class TimeZoneMiddleware(MiddlewareMixin):
+class TimeZoneMiddleware(Middleware):
     """Activate the time zone of pages: the one that the user has chosen, else that of the browser, else UTC.
 
     `frame.js` stores the browser's in a cookie. REST, exports and metrics are in UTC whatever is active.

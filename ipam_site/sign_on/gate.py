@@ -16,16 +16,15 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ipam_site.http.middleware import ADMIN
+from ipam_site.http import middleware
 from pools.platform import events, second_factor
 from pools.platform.admin import pages
 
 BACKEND = "ipam_site.backends.Accounts"
-PAGES = f"{ADMIN}second-factor/"
+PAGES = f"{middleware.ADMIN}second-factor/"
 _SHOWN = "second_factor"  # in the session: ids of app, passkeys or recovery codes that were shown
 _CHALLENGED_AT = "passkey_challenged_at"  # in the session
 _CHALLENGE_SECONDS = 300  # as long as browsers wait for a passkey by default
@@ -36,7 +35,7 @@ def record_shown(request: HttpRequest, ids: Sequence[int]) -> None:
     request.session[_SHOWN] = list(ids)
 
 
-class ChallengeMiddleware(MiddlewareMixin):
+class ChallengeMiddleware(middleware.Middleware):
     """Let the challenge of a session be answered once, right or wrong, and in time."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -53,7 +52,7 @@ class ChallengeMiddleware(MiddlewareMixin):
         return response
 
 
-class SecondFactorMiddleware(MiddlewareMixin):
+class SecondFactorMiddleware(middleware.Middleware):
     """End sessions that rest on another second factor than their user has, and lead to the enrolment who must have one."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -95,7 +94,7 @@ class SecondFactorMiddleware(MiddlewareMixin):
     def _lead_to_enrolment(self, request: HttpRequest) -> HttpResponseBase:
         if request.path in {reverse("admin:logout"), reverse("admin:jsi18n")}:
             return self.get_response(request)
-        if request.path_info.startswith(ADMIN):
+        if request.path_info.startswith(middleware.ADMIN):
             return redirect("mfa_index")
         raise PermissionDenied(gettext("Enrol a second factor first."))
 

@@ -6,13 +6,13 @@ none at all (304) while they are those that the browser has.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.cache import get_conditional_response, set_response_etag
-from django.utils.deprecation import MiddlewareMixin
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -39,11 +39,14 @@ def part(request: HttpRequest, name: str, content: str, *, reload: bool = False)
     return html
 
 
-class LiveMiddleware(MiddlewareMixin):
+class LiveMiddleware:
     """Answer a page that asks for its live parts with these alone, or with 304."""
 
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
+        response = self._get_response(request)
         if response.status_code != 200 or not is_asked(request):
             return response
         storage: Any = messages.get_messages(request)
