@@ -22,6 +22,7 @@ from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.core.kubernetes import connection_status
+from pools.core.observed import uses
 from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
@@ -310,7 +311,8 @@ def disconnect(connection: Connection, *, author: events.Author) -> None:
         connection.delete()
         for model in (ObservedObject, Finding, Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
-        ObservedCIDR.objects.filter(space__cluster=connection.cluster_id).delete()
+        observed = ObservedCIDR.objects.filter(space__cluster=connection.cluster_id)
+        observed.exclude(kind=uses.VM_NETWORK).delete()
         for observer in DISCONNECT_OBSERVERS:
             observer(connection.cluster, author)
 
