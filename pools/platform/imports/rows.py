@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from pools.sql import statements
 _FEW = 200  # rows up to which the planner chooses the join method
 # What a correction of a row may change of it and of others.
 _RESOLVED = ("texts", "values", "problems", "verdict", "skipped", "corrected")
+_RESULT = ("id", "status", "reasons", "object_id", "before")
 
 
 def state(row: ImportRow) -> tuple[Any, ...]:
@@ -35,6 +37,12 @@ def save(rows: Iterable[ImportRow]) -> None:
 def analyze() -> None:
     """Update the statistics of the table after many rows were inserted."""
     database.analyze(ImportRow._meta.db_table)
+
+
+def save_results(rows: Iterable[ImportRow]) -> None:
+    """Store the status of rows, the reasons for it, and the objects that they are about."""
+    if values := [{name: getattr(row, name) for name in _RESULT} for row in rows]:
+        database.fetch(_SAVE_RESULTS, {"rows": json.dumps(values)})
 
 
 def in_batches(rows: QuerySet[Any], size: int) -> Iterator[list[Any]]:
@@ -61,4 +69,8 @@ def compare(
         database.fetch(_REFUSE, {"import": source_import.pk})
 
 
+_SAVE_RESULTS = """
+    UPDATE pools_importrow r SET status = n.status, reasons = n.reasons, object_id = n.object_id, before = n.before
+    FROM jsonb_populate_recordset(NULL::pools_importrow, %(rows)s::jsonb) n WHERE r.id = n.id RETURNING r.id
+"""
 _REFUSE = statements.read("pools/refuse_import_rows")
