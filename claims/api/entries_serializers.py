@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from claims.core import entries
+from claims.entries import ippools
+from claims.models import Entry
 from claims.models.ippools import EntrySource
 from pools.platform.rest import fields
 from pools.platform.rest.serializers import Representation, Serializer
@@ -68,11 +70,16 @@ class EntryWarningSerializer(Representation):
     message = fields.TextField()
 
 
+def _rules(field: fields.ParsedField) -> entries.Rules:
+    entry: Entry = field.context["row"]
+    return ippools.rules(entry.ippool.network)
+
+
 class IPsField(fields.ParsedField):
     """The addresses of an entry, read by the `rules` of its network."""
 
     def to_internal_value(self, data: Any) -> tuple[str, ...]:
-        return entries.parse_ips(data, self.context["rules"], "")
+        return entries.parse_ips(data, _rules(self), "")
 
     def to_representation(self, value: Any) -> list[str]:
         return list(value)
@@ -82,7 +89,7 @@ class MACField(fields.TextField):
     """A MAC address, read by the `rules` of its network."""
 
     def to_internal_value(self, data: Any) -> str:
-        return entries.parse_mac(data, self.context["rules"], "")
+        return entries.parse_mac(data, _rules(self), "")
 
 
 class EntrySerializer(Serializer):

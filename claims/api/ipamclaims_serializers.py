@@ -118,7 +118,7 @@ class IPAMClaimChangeSerializer(IPAMClaimSerializer):
     def run_validation(self, data: Any = empty) -> Any:
         if not isinstance(data, dict) or not data:
             return super().run_validation(data)
-        claim: IPAMClaim = self.context["claim"]
+        claim: IPAMClaim = self.context["row"]
         fixed = {
             "cluster": claim.cluster.name,
             "namespace": claim.namespace,

@@ -7,9 +7,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework.decorators import action
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.api import scoped
@@ -20,14 +20,11 @@ from claims.models.networks import NetworkKind
 from claims.networks import networks as services
 from claims.networks import route_advertisements
 from pools.api import pool_cidrs
-from pools.core import errors
 from pools.platform import search
-from pools.platform.rest import attributes, filters, generics, views
-from pools.platform.rest.views import endpoints
+from pools.platform.rest import attributes, filters, generics, schema, views
 from pools.register import overlaps as owners
 
-_EXAMPLE = OpenApiExample(
-    "for imported VMs",
+_EXAMPLE = schema.example(
     {
         "cluster": "prod",
         "name": "cluster_udn_blue",
@@ -40,7 +37,7 @@ _EXAMPLE = OpenApiExample(
         "reserved_subnets": ["10.100.1.0/24"],
         "namespaces": ["blue"],
     },
-    request_only=True,
+    "for imported VMs",
 )
 
 
@@ -80,10 +77,20 @@ class NetworkFilter(attributes.AttributeFilterSet, scoped.ScopedFilterSet):
         return rows.filter(unknown if word == "false" else ~unknown)
 
 
-class _NetworkView(scoped.ScopedView):
-    queryset = Network.objects.all()
-    serializer_class: Any = NetworkSerializer
+@extend_schema_view(create=extend_schema(examples=_EXAMPLE, parameters=[pool_cidrs.OVERLAPS]))
+class Networks(scoped.ScopedView, generics.ModelViewSet):
+    """Logical networks."""
+
+    idempotent = ("POST",)
+    queryset = Network.objects.select_related("cluster", "pool")
+    serializer_class = NetworkSerializer
+    change_serializer_class = NetworkChangeSerializer
+    filterset_class = NetworkFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
+    orderings = {"id": ("id",), "name": ("name", "id")}
     lookup_url_kwarg = "network_id"
+    row_text = "A logical network."
 
     def get_queryset(self) -> QuerySet[Any]:
         return services.with_nads(super().get_queryset(), scoped.rows(self.request, NAD))
@@ -103,76 +110,34 @@ class _NetworkView(scoped.ScopedView):
             network.shown_pool = network.pool_id if everything else None
             network.shown_conditions = network.conditions if everything else []
 
-    def represent_by_id(self, network_id: int) -> dict[str, Any]:
-        network = self.get_queryset().filter(pk=network_id).first()
-        if network is None:
-            raise errors.NotFound(self.absent)
-        return self.represent(network)
+    def check_values(self, values: dict[str, Any], row: Network | None = None) -> None:
+        if row is None:
+            spec = values["network"]
+            owner = owners.owner_of_new_network(values["cluster"], spec.name)
+            pool_cidrs.warn_of_overlaps(self, spec.subnets, owner)
 
-
-class Networks(_NetworkView, generics.ListView):
-    """Logical networks."""
-
-    idempotent = ("POST",)
-    filterset_class = NetworkFilter
-    limited_by = ("cluster",)
-    limited_by_body = True
-    orderings = {"id": ("id",), "name": ("name", "id")}
-
-    @extend_schema(
-        responses={201: NetworkSerializer}, examples=[_EXAMPLE], parameters=[pool_cidrs.OVERLAPS]
-    )
-    def post(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> Any:
         """Create a network: to be applied, or as a note of an observed cluster."""
-        values, author = self.read(request), self.author()
         cluster, spec = values.pop("cluster"), values.pop("network")
-        pool_cidrs.warn_of_overlaps(
-            self, spec.subnets, owners.owner_of_new_network(cluster, spec.name)
-        )
-        return self.once(
-            request,
-            lambda: self.represent_by_id(
-                services.create_network(cluster, spec, author=author, **values).pk
-            ),
-            status=201,
-        )
+        network = services.create_network(cluster, spec, author=self.author(), **values)
+        return self.get_queryset().get(pk=network.pk)
 
-
-class NetworkView(_NetworkView, generics.DetailView):
-    """A logical network."""
-
-    @extend_schema(request=NetworkChangeSerializer)
-    def patch(self, request: Request, network_id: int) -> Response:
+    def perform_update(self, network: Network, changes: dict[str, Any]) -> Any:
         """Change the description, the attributes, the namespaces or the NADs of a network, or whether it is applied."""
-        network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
-        changes = self.read(request, NetworkChangeSerializer, partial=True, network=network)
         nads, author = changes.pop("nads", None), self.author()
         with transaction.atomic():
             services.change(network, changes, author=author)
             if nads is not None:
                 services.set_nads(network, nads, author=author)
-        return Response(self.represent_by_id(network_id))
+        return self.get_object()
 
-    def delete(self, request: Request, network_id: int) -> Response:
+    def perform_destroy(self, network: Network) -> None:
         """Delete a network that nothing uses."""
-        rows = Network.objects.select_related("cluster", "pool")
-        services.delete(scoped.get_row(request, rows, network_id), author=self.author())
-        return Response(status=204)
+        services.delete(network, author=self.author())
 
-
-class NetworkManifest(scoped.ScopedView):
-    queryset = Network.objects.all()
-    lookup_url_kwarg = "network_id"
-
-    @extend_schema(
-        responses=OpenApiTypes.OBJECT,
-        parameters=[
-            OpenApiParameter(
-                "format", str, description="json (default) or yaml", enum=["json", "yaml"]
-            )
-        ],
-    )
-    def get(self, request: Request, network_id: int) -> views.Answer:
+    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
+    @action(detail=True, url_name="network-manifest")
+    def manifest(self, request: Request, network_id: int) -> views.Answer:
         """The manifest of a network."""
         output_format = scoped.requested_format(request)
         network = self.get_object()
@@ -181,11 +146,4 @@ class NetworkManifest(scoped.ScopedView):
         return scoped.manifest_answer(services.applicable_manifest(network), output_format)
 
 
-urlpatterns = [
-    *endpoints("", ("networks/", Networks, "networks")),
-    *endpoints(
-        "networks/<int:network_id>/",
-        ("", NetworkView, "network"),
-        ("manifest/", NetworkManifest, "network-manifest"),
-    ),
-]
+urlpatterns = generics.routes(("networks", Networks, "networks", "network"))

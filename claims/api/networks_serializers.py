@@ -151,7 +151,7 @@ class NetworkChangeSerializer(NetworkSerializer):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         """The changed values; `nads` if they were sent. A null keeps what is there."""
-        network: Network = self.context["network"]
+        network: Network = self.context["row"]
         report = object_reader.ProblemReport()
         self._report_names(data, report)
         for name in ("namespaces", "nads", *ATTRIBUTES):  # the others are cleared or kept by a null

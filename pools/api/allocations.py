@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,22 +14,21 @@ from pools.api.blocks import BlockSerializer
 from pools.core import addresses, dns_names, errors, holders, object_reader
 from pools.core.holders import MOST_BLOCKS
 from pools.models import Block, Pool
-from pools.platform.rest import fields, generics, parsing, views
+from pools.platform.rest import fields, generics, parsing, schema, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register import dns
 from pools.register.allocator import allocation
 from pools.register.allocator import requests as allocator_requests
 
-_EXAMPLE = OpenApiExample(
-    "the next address",
-    {"holder": {"kind": "instance", "id": "i-1"}, "org": "o", "env": "e"},
-    request_only=True,
-)
-_REPEATABLE = OpenApiExample(
-    "the address that a host has, else the next",
-    {"holder": {"kind": "host", "id": "web1.example.org"}, "reuse": True},
-    request_only=True,
-)
+_EXAMPLES = [
+    *schema.example(
+        {"holder": {"kind": "instance", "id": "i-1"}, "org": "o", "env": "e"}, "the next address"
+    ),
+    *schema.example(
+        {"holder": {"kind": "host", "id": "web1.example.org"}, "reuse": True},
+        "the address that a host has, else the next",
+    ),
+]
 
 
 # Describes the body, which `parse_demand` reads: a serializer takes 0.4 ms longer, a tenth to a quarter
@@ -71,7 +70,7 @@ class Allocations(generics.GenericView):
             201: AllocatedBlocksSerializer,
             202: requests.AllocationRequestSerializer,
         },
-        examples=[_EXAMPLE, _REPEATABLE],
+        examples=_EXAMPLES,
     )
     def post(self, request: Request, pool_id: int) -> Response:
         """Allocate blocks, all of them or none.

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -129,7 +130,10 @@ class LeakFilter(filters.FilterSet):
     )
 
 
-class Leaks(generics.ListView):
+_RECLAIM = {"POST": ("pools.reclaim",)}
+
+
+class Leaks(generics.ListViewSet):
     """Leaked blocks, which nobody refers to any more."""
 
     queryset = Leak.objects.all()
@@ -143,11 +147,26 @@ class Leaks(generics.ListView):
     def load(self, rows: list[Any]) -> None:
         rows[:] = reports.load_blocks(rows)
 
+    @extend_schema(request=ReclaimAllSerializer, responses=ReclaimResultListSerializer)
+    @action(
+        ["post"], detail=False, url_path="reclaim", url_name="reclaim-all",
+        needs=_RECLAIM, idempotent=("POST",),
+    )  # fmt: skip
+    def reclaim_all(self, request: Request) -> Response:
+        """Reclaim leaked blocks, with a result for each of them."""
+        values = self.read(request, ReclaimAllSerializer)
+        author = self.author(values["reason"])
+
+        def work() -> Any:
+            results = reclaim.reclaim_all(values["blocks"], author=author)
+            return ReclaimResultListSerializer({"results": list(results)}).data
+
+        return self.once(request, work)
+
 
 class Reclaim(generics.GenericView):
-    needs = {"POST": ("pools.reclaim",)}
+    needs = _RECLAIM
     idempotent = ("POST",)
-    queryset = Leak.objects.all()
     serializer_class = ReclaimSerializer
 
     @extend_schema(responses=BlockSerializer)
@@ -157,25 +176,6 @@ class Reclaim(generics.GenericView):
         author = self.author(values["reason"])
         target = _target(block_id, values)
         return self.once(request, lambda: reclaim.reclaim(target, author=author).block)
-
-
-class ReclaimAll(generics.GenericView):
-    needs = {"POST": ("pools.reclaim",)}
-    idempotent = ("POST",)
-    queryset = Leak.objects.all()
-    serializer_class = ReclaimAllSerializer
-
-    @extend_schema(responses=ReclaimResultListSerializer)
-    def post(self, request: Request) -> Response:
-        """Reclaim leaked blocks, with a result for each of them."""
-        values = self.read(request)
-        author = self.author(values["reason"])
-
-        def reclaim_all() -> Any:
-            results = reclaim.reclaim_all(values["blocks"], author=author)
-            return ReclaimResultListSerializer({"results": list(results)}).data
-
-        return self.once(request, reclaim_all)
 
 
 def _target(block_id: int, values: dict[str, Any]) -> reclaim.ReclaimTarget:

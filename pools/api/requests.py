@@ -56,27 +56,20 @@ class AllocationRequestFilter(filters.FilterSet):
     env = filters.Filter()
 
 
-class _RequestView(generics.GenericView):
-    queryset = _REQUESTS
-    serializer_class = AllocationRequestSerializer
-    lookup_url_kwarg = "request_id"
-    absent = "There is no such request."
-
-
-class Requests(_RequestView, generics.ListView):
+class Requests(generics.ModelViewSet):
     """Allocation requests that wait, or have waited, for free blocks."""
 
+    needs = {"GET": ("pools.view_allocationrequest",), "DELETE": ("pools.allocate",)}
+    queryset = _REQUESTS
+    serializer_class = AllocationRequestSerializer
     filterset_class = AllocationRequestFilter
     limited_by = ("cluster", "pool")
-
-
-class RequestView(_RequestView, generics.DetailView):
-    """An allocation request."""
-
-    needs = {"GET": ("pools.view_allocationrequest",), "DELETE": ("pools.allocate",)}
+    lookup_url_kwarg = "request_id"
+    absent = "There is no such request."
+    row_text = "An allocation request."
 
     @extend_schema(responses=AllocationRequestSerializer)
-    def delete(self, request: Request, request_id: int) -> Response:
+    def destroy(self, _request: Request, request_id: int) -> Response:
         """Cancel a pending request; a request that has ended is not changed."""
         requests.cancel(request_id, author=self.author())
         return Response(represent(request_id))
