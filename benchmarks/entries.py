@@ -12,7 +12,7 @@ from django.db import connection
 
 from benchmarks import registers
 from claims.address_index import conflicts
-from claims.address_index.conflicts import ChangedKeys
+from claims.address_index.block_sync import ChangedKeys
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
 from claims.models import Entry, IPPool, Network

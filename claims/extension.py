@@ -9,19 +9,20 @@ from django.utils.translation import gettext_lazy as _
 from claims.access import cluster_owners, namespaces
 from claims.access.cluster_owners import Groups, RoleBindings
 from claims.admin import find, start
+from claims.admin.networks import topology
 from claims.api.imports import vm as rest_vm_imports
 from claims.core import resources
-from claims.entries import ippools
-from claims.entries.ippool_handler import IPPoolHandler
+from claims.entries import ippool_handler
 from claims.imports import drafts as import_drafts
 from claims.ipamclaims import handler
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import Network, VMImport
-from claims.networks.nad_handler import NetworkAttachmentDefinitions
-from claims.networks.route_advertisements import RouteAdvertisements
-from claims.networks.udn_handler import UserDefinedNetworks
+from claims.networks.handlers import (
+    NetworkAttachmentDefinitions,
+    RouteAdvertisements,
+    UserDefinedNetworks,
+)
 from claims.operations import conditions, demo, history, leak_sources, searched
-from claims.webhooks import demo as webhook_demo
 from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters import other_writers
@@ -42,7 +43,7 @@ def _handlers() -> Sequence[Handler]:
         UserDefinedNetworks(resources.UDN),
         RouteAdvertisements(),
         NetworkAttachmentDefinitions(),
-        IPPoolHandler(),
+        ippool_handler.IPPoolHandler(),
         VirtualMachines(),
         VirtualMachineInstances(),
         Pods(),
@@ -53,7 +54,7 @@ def _handlers() -> Sequence[Handler]:
 
 VM_NETWORKS = Extension(
     handlers=_handlers(),
-    drift_resolvers=(ippools.RESOLVER,),
+    drift_resolvers=(ippool_handler.RESOLVER,),
     other_writers=(handler.OVN_KUBERNETES,),
     webhooks=hooks.ALL,
     leak_sources=(leak_sources.VMS, leak_sources.PODS),
@@ -86,11 +87,12 @@ VM_NETWORKS = Extension(
     searched=searched.COLUMNS,
     find_tables=find.TABLES,
     find_permissions=("claims.view_entry",),
+    guests=(topology.guests,),
     search_recognizers=(searched.read_mac,),
     event_searches=(searched.search_events,),
     event_references=history.EVENT_REFERENCES,
     demo_parts=(
         DemoPart(demo.steps, demo.forget),
-        DemoPart(webhook_demo.steps),
+        DemoPart(hooks.demo_steps),
     ),
 )

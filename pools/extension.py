@@ -17,6 +17,7 @@ from pools.admin import events as admin_events
 from pools.admin import find
 from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
+from pools.admin.pools import topology
 from pools.api.imports import kinds as rest_imports
 from pools.api.imports import register as rest_register_imports
 from pools.cidr_migrations import demo as migration_demo
@@ -114,6 +115,7 @@ class Extension:
     searched: Mapping[Any, search.Searched] = _part(search.COLUMNS)
     find_tables: Mapping[Any, find.Table] = _part(find.TABLES)
     find_permissions: Sequence[str] = _part(find.PERMISSIONS)
+    guests: Sequence[topology.Guests] = _part(topology.GUESTS)
     search_recognizers: Sequence[search_text.Recognizer] = _part(search_text.RECOGNIZERS)
     event_searches: Sequence[admin_events.Search] = _part(admin_events.SEARCHES)
     event_references: Sequence[event_filters.Reference] = _part(event_filters.REFERENCES)

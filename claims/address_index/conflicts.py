@@ -1,8 +1,5 @@
 """Conflicts in the address index: index entries of one network that name the same MAC or address.
 
-Beside it: the MACs and addresses that a change of index entries affects; their conflicts are checked
-again.
-
 Index entries with the same MAC conflict if they are two MAC entries, two claims that are not known to
 belong to one VM, or two different VMs or pods. A MAC also conflicts with those of the network's gateway
 and management port.
@@ -26,13 +23,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef
 
-from claims.address_index import segments
+from claims.address_index import block_sync
+from claims.address_index.block_sync import ChangedKeys
 from claims.core.macs import parse_mac
 from claims.core.networks import kept_addresses
 from claims.core.networks.kept_addresses import KeptSpan
@@ -97,35 +95,6 @@ def _within(inner: AddressRange, outer: AddressRange) -> bool:
     return same and int(outer.first) <= int(inner.first) and int(inner.last) <= int(outer.last)
 
 
-Name = tuple[str, str]  # kind and id of a holder
-
-
-@dataclass
-class ChangedKeys:
-    """MACs and addresses by network id; each address with its former holders."""
-
-    macs: dict[int, set[str]] = field(default_factory=dict)
-    addresses: dict[int, dict[str, set[Name]]] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.macs or self.addresses)
-
-    def add(
-        self, network_id: int, mac: str | None, address: str | None, former: Name | None
-    ) -> None:
-        """Add the keys of an index entry that is created or deleted; `former` held its address so far."""
-        if mac:
-            self.macs.setdefault(network_id, set()).add(mac)
-        if address:
-            formers = self.addresses.setdefault(network_id, {}).setdefault(address, set())
-            if former:
-                formers.add(former)
-
-    @property
-    def networks(self) -> set[int]:
-        return {*self.macs, *self.addresses}
-
-
 _UPDATE_OF_KEYS = statements.read("claims/update_duplicates_of_keys")
 _OF_NETWORK = statements.read("claims/duplicates_of_network")
 _COUNT = statements.read("claims/count_duplicates")
@@ -150,7 +119,7 @@ def recheck(changed_keys: ChangedKeys) -> None:
         for address in network_addresses
     ]
     networks = list(Network.objects.filter(pk__in=changed_keys.networks).select_related("pool"))
-    for network, peer in segments.shared_networks(networks):
+    for network, peer in block_sync.shared_networks(networks):
         macs += [(peer, mac) for mac in sorted(changed_keys.macs.get(network, ()))]
         addresses += [(peer, address) for address in changed_keys.addresses.get(network, ())]
     peer_ids = {pk for pk, _ in (*macs, *addresses)} - {network.pk for network in networks}

@@ -14,7 +14,7 @@ from typing import Any
 from psycopg import sql
 
 from claims.address_index import block_sync, conflicts
-from claims.address_index.conflicts import ChangedKeys
+from claims.address_index.block_sync import ChangedKeys
 from claims.models import Entry, IPAMClaim, IPPool, Workload
 from claims.models.workloads import WorkloadKind
 from pools.platform import database

@@ -19,7 +19,7 @@ from claims.core.networks import udn as core
 from claims.ipamclaims import states
 from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network
 from claims.networks import networks
-from claims.workloads import vm_manifests
+from claims.workloads import vm_lookup
 from pools.admin import find
 from pools.core import errors
 from pools.platform import documents
@@ -144,7 +144,7 @@ def _first_manifest(entries: list[Entry], scope: Any) -> dict[str, str] | None:
         if not entry.vm:
             continue
         try:
-            manifest = vm_manifests.vm_manifest(
+            manifest = vm_lookup.vm_manifest(
                 entry.ippool.network,
                 vm=entry.vm,
                 namespace=entry.namespace,

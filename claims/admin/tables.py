@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from claims.access import namespaces
 from claims.ipamclaims import states
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
-from claims.models.ippools import EntrySource
-from claims.workloads import vm_manifests
+from claims.models.networks import EntrySource
+from claims.workloads import vm_lookup
 from pools.admin.find import AdminTable
 from pools.core import errors
 from pools.platform import documents
@@ -119,6 +119,12 @@ def claims(rows: Iterable[IPAMClaim], *, more: str = "") -> AdminTable:
     )
 
 
+def _place_link(row: Workload) -> SafeString:
+    query = {"workload": row.pk}
+    url = reverse("admin:claims_network_topology", args=[row.network_id], query=query)
+    return display.link(f"{url}#here", gettext("Where is this?"))
+
+
 def workloads(rows: Iterable[Workload], *, more: str = "") -> AdminTable:
     cells = [
         (
@@ -126,7 +132,7 @@ def workloads(rows: Iterable[Workload], *, more: str = "") -> AdminTable:
             mac_link(row.mac),
             address_links(row.ips),
             row.phase or display.DASH,
-            row_link(row.network),
+            display.two_lines(row_link(row.network), _place_link(row)),
         )
         for row in rows
     ]
@@ -180,9 +186,7 @@ def manifest_text(
     if not vm or not namespace:
         return VMText(why_not=missing_vm_text)
     try:
-        manifest = vm_manifests.vm_manifest(
-            network, vm=vm, namespace=namespace, mac=mac, scope=scope
-        )
+        manifest = vm_lookup.vm_manifest(network, vm=vm, namespace=namespace, mac=mac, scope=scope)
     except errors.IpamError as error:
         return VMText(why_not=pages.sentence(error.message))
     return VMText(text=documents.dump_yaml(manifest))

@@ -22,8 +22,7 @@ from claims.core import ippool, macs
 from claims.entries import entries as services
 from claims.entries import ippools
 from claims.models import Entry, IndexEntry, IPPool
-from claims.models.fields import FirstAddress
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource, FirstAddress
 from pools.core import errors, object_reader
 from pools.platform import documents, idempotency, search
 from pools.platform.rest import filters, generics, parsing, query, schema, views

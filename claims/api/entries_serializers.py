@@ -7,7 +7,7 @@ from typing import Any
 from claims.core import entries
 from claims.entries import ippools
 from claims.models import Entry
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from pools.platform.rest import fields
 from pools.platform.rest.serializers import Representation, Serializer
 

@@ -23,8 +23,8 @@ from claims.api.ipamclaims_serializers import (
 from claims.ipamclaims import ipamclaims, states
 from claims.ipamclaims.ipamclaims import ClaimSpec
 from claims.models import IndexEntry, IPAMClaim, Network
-from claims.models.fields import FirstAddress
-from claims.workloads import vm_manifests
+from claims.models.networks import FirstAddress
+from claims.workloads import vm_lookup
 from pools.platform import search
 from pools.platform.rest import filters, generics, query, schema, views
 from pools.platform.rest.views import endpoints
@@ -173,7 +173,7 @@ class VMManifest(generics.GenericView):
         values = self.read(request)
         scope = scoped.request_scope(request)
         scope.require(network.cluster_id, values["namespace"])
-        manifest = vm_manifests.vm_manifest(network, **{"mac": None, **values}, scope=scope)
+        manifest = vm_lookup.vm_manifest(network, **{"mac": None, **values}, scope=scope)
         return scoped.manifest_answer(manifest, output_format)
 
 

@@ -17,8 +17,8 @@ from claims.api.networks_serializers import NetworkChangeSerializer, NetworkSeri
 from claims.core.networks import udn
 from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
+from claims.networks import handlers
 from claims.networks import networks as services
-from claims.networks import route_advertisements
 from pools.api import pool_cidrs
 from pools.platform import search
 from pools.platform.rest import attributes, filters, generics, schema, views
@@ -98,7 +98,7 @@ class Networks(scoped.ScopedView, generics.ModelViewSet):
     def load(self, rows: list[Any]) -> None:
         """Read what is shown beside the columns; the fields about other namespaces only for who sees all."""
         everything = scoped.request_scope(self.request).everything
-        advertisements = route_advertisements.of_networks(rows)
+        advertisements = handlers.of_networks(rows)
         for network in rows:
             network.shown_gateways = udn.gateways(network) or network.default_gateways
             network.gateways_configured = bool(network.default_gateways)

@@ -20,7 +20,7 @@ from claims.address_index import duplicates, index
 from claims.core.entries import EntrySpec
 from claims.entries import ippools
 from claims.models import Entry, IPPool
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from pools.core import errors
 from pools.platform import database, events
 from pools.sql import statements
@@ -297,15 +297,11 @@ def check_request(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None
 
 
 def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> None:
-    entry_duplicates = duplicates.of_candidate(
-        ippool.network,
-        mac=spec.mac,
-        addresses=[ip.partition("/")[0] for ip in spec.ips],
-        vm=spec.vm or "",
-        namespace=spec.namespace or "",
-        scope=scope,
+    hosts = [ip.partition("/")[0] for ip in spec.ips]
+    candidate = duplicates.Candidate(
+        ippool.network, spec.mac, hosts, spec.vm or "", spec.namespace or ""
     )
-    for duplicate in entry_duplicates:
+    for duplicate in duplicates.of_candidate(candidate, scope):
         if duplicate.note:
             continue
         if any(occurrence.is_own for occurrence in duplicate.occurrences):

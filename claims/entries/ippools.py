@@ -1,7 +1,5 @@
 """IPPools, at most one for each network of a cluster, and their conditions.
 
-Beside it: resolution of an IPPool's drift: keep the register or adopt the object (pools/clusters/drift).
-
 An IPPool that was observed in a cluster follows its object. In a managed cluster with the managed
 resource `ippool-status` the register decides from the first change here on; in any other cluster the
 object decides, and changes here are refused.
@@ -21,14 +19,11 @@ from django.db.models import F, QuerySet
 from claims.access import namespaces
 from claims.address_index import conflicts, index
 from claims.core import entries, ippool
-from claims.core.resources import IPPOOL
-from claims.entries import ippool_sync
 from claims.models import NAD, Entry, IPPool, Network
 from claims.networks import networks
-from pools.clusters import drift
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
-from pools.models import Cluster, ObservedObject
+from pools.models import Cluster
 from pools.models.connections import ManagedResource
 from pools.platform import database, events
 
@@ -267,36 +262,3 @@ def rules(network: Network, *, lenient: bool = False, observed: bool = False) ->
 def limit_problems(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the first problems of an object, as many as are stored."""
     return [dict(problem) for problem in problems[: ippool.MAX_PROBLEMS]]
-
-
-def _keep(drift_object: drift.ClusterObject) -> int:
-    ippools = IPPool.objects.filter(cluster=drift_object.cluster, name=drift_object.name)
-    return ippools.update(follows_cluster=False, agreed="")
-
-
-def _adopt(
-    drift_object: drift.ClusterObject, observed_object: ObservedObject, author: events.Author
-) -> int:
-    """Adopt the object. Raises InvalidInput (the object), AlreadyExists (the network has another IPPool)."""
-    ippool_spec = ippool.parse(observed_object.manifest)
-    ippools = IPPool.objects.filter(cluster=drift_object.cluster, name=drift_object.name)
-    follows = ippools.values_list("follows_cluster", flat=True).first()
-    adopted_ippool = ippool_sync.upsert_ippool(
-        drift_object.cluster,
-        ippool_spec,
-        uid=observed_object.uid,
-        register_decides=False,
-        author=author,
-    )
-    # The register keeps control of an IPPool that it controlled; only the contents are adopted.
-    IPPool.objects.filter(pk=adopted_ippool.pk).update(follows_cluster=bool(follows), agreed="")
-    return adopted_ippool.pk
-
-
-RESOLVER = drift.DriftResolver(
-    IPPOOL.kind,
-    ManagedResource.IPPOOL_STATUS,
-    _keep,
-    _adopt,
-    ("claims.add_ippool", "claims.change_ippool", "claims.change_entry"),
-)

@@ -25,7 +25,7 @@ from claims.imports import rows as import_rows
 from claims.ipamclaims import ingest, ipamclaims
 from claims.models import Entry, IPAMClaim, IPPool, Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from pools.clusters.reconcile import leases
 from pools.models.imports import RowStatus
 from pools.platform import database, events

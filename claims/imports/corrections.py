@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from claims.core import address_requests
+from claims.core.networks import static_vms
 from claims.imports import rows as import_rows
 from claims.imports import validation
 from claims.models import Network, VMImport, VMRow
@@ -47,7 +47,7 @@ def correct_row(vm_import: VMImport, number: int, values: Mapping[str, Any]) -> 
     destinations, plan = import_rows.Destinations(vm_import), import_rows.plan(vm_import)
     import_rows.resolve(row, import_rows.source_row(row), destinations, plan)
     stored_rows.save([row])
-    validation.validate(vm_import, validation.affected_numbers(vm_import, before, row))
+    validation.validate(vm_import, [before, row])
     states.mark_drafted(vm_import)
 
 
@@ -92,7 +92,7 @@ def assign_missing_families(vm_import: VMImport) -> None:
 def rows_lacking_family(vm_import: VMImport) -> QuerySet[VMRow]:
     """Return the rows that `assign_missing_families` completes."""
     return vm_import.rows.filter(
-        status=RowStatus.INVALID, problems__contains=[{"code": address_requests.MISSING}]
+        status=RowStatus.INVALID, problems__contains=[{"code": static_vms.MISSING}]
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from claims.core.ipamclaims import dialects, ipamclaim, names
+from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.models import IPAMClaim
 from claims.models.networks import NetworkKind
@@ -270,12 +270,12 @@ def _name_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
         lambda claim: _misnamed(claim, networks.get((claim[1], claim[3]), ())),
         name=lambda claim: f"{claim[1]}/{claim[2]}",
     )
-    pairs_of_vms: dict[str, list[names.Pair]] = {}
+    pairs_of_vms: dict[str, list[ipamclaim.Pair]] = {}
     for (namespace, vm), network_names in networks.items():
         pairs_of_vms.setdefault(namespace, []).extend(
             (vm, network_name) for network_name in network_names
         )
-    pairs_of_claims: dict[str, list[names.Pair]] = {}
+    pairs_of_claims: dict[str, list[ipamclaim.Pair]] = {}
     for _, namespace, name, vm, network in claims:
         if vm and vm != name:
             pairs_of_claims.setdefault(namespace, []).append((vm, network))
@@ -283,7 +283,7 @@ def _name_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
         collisions = [
             (namespace, name, contenders)
             for namespace, vm_networks in pairs.items()
-            for name, contenders in names.collisions(vm_networks).items()
+            for name, contenders in ipamclaim.name_collisions(vm_networks).items()
         ]
         yield from ingest.find_each(
             context,
@@ -300,16 +300,16 @@ def _misnamed(
     pk, namespace, name, vm, network = claim
     if not vm or vm == name:
         return
-    if not names.is_name_of(name, vm, [*network_names, network] if network_names else ()):
+    if not ipamclaim.is_name_of(name, vm, [*network_names, network] if network_names else ()):
         message = (
             f"The IPAMClaim {namespace}/{name} of the VM {vm} should be named"
-            f" {names.compose_key(vm, network_names[0] if network_names else network)}:"
+            f" {ipamclaim.compose_key(vm, network_names[0] if network_names else network)}:"
             " kubevirt/ipam-extensions does not find it by another name."
         )
         yield ReconcileFinding(NAME, f"{namespace}/{name}", message, details={"id": pk})
 
 
-def _collision(collision: tuple[str, str, Sequence[names.Pair]]) -> Iterator[ReconcileFinding]:
+def _collision(collision: tuple[str, str, Sequence[ipamclaim.Pair]]) -> Iterator[ReconcileFinding]:
     namespace, name, contenders = collision
     vms = "; ".join(f"VM {vm} on {network}" for vm, network in contenders[:10])
     message = f"Only one of these VMs can have the IPAMClaim {namespace}/{name}: {vms}."

@@ -21,7 +21,7 @@ from functools import partial
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
-from claims.ipamclaims import allocation, ingest, pod_events, status_writer
+from claims.ipamclaims import allocation, ingest, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
@@ -138,7 +138,7 @@ class IPAMClaimHandler(Handler):
             _grant_waiting(context, load_dialect)
         with context.transaction():
             ingest.update_owner_pods(cluster_id, pods_known=pods_known)
-        pod_events.write_events(context)
+        status_writer.write_events(context)
         register_claims = status_writer.register_claims(cluster_id)
         if register_claims:
             context.notes[self.kind] = status_writer.unwritable_claims(

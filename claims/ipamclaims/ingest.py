@@ -14,8 +14,8 @@ from typing import Any
 
 from psycopg import sql
 
-from claims.address_index import block_sync, index, segments
-from claims.address_index.conflicts import ChangedKeys
+from claims.address_index import block_sync, index
+from claims.address_index.block_sync import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.ipamclaim import Claim
 from claims.models import IPAMClaim, Network
@@ -135,7 +135,7 @@ def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
 def lock_pools(network_ids: Iterable[int]) -> None:
     """Take the locks of the pools of the networks and their segments; call this before writing rows of claims."""
     rows = Network.objects.filter(pk__in=set(network_ids), pool__isnull=False)
-    segments.lock_pools(list(rows))
+    block_sync.lock_pools(list(rows))
 
 
 def _update_row(

@@ -17,8 +17,7 @@ from django.db import IntegrityError
 from claims.access import namespaces
 from claims.address_index import conflicts, duplicates, index
 from claims.core import entries
-from claims.core.ipamclaims import dialects, names
-from claims.core.ipamclaims import names as ipamclaim_names
+from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import Dialect
 from claims.core.networks import udn
 from claims.core.workloads import vm_objects
@@ -37,9 +36,7 @@ def claim_name(network: Network, namespace: str, vm: str) -> str:
 
     For a VM that is not observed yet it is `<vm>.<network>`.
     """
-    return ipamclaim_names.compose_key(
-        vm, vm_networks(network, vm).get((namespace, vm), network.name)
-    )
+    return ipamclaim.compose_key(vm, vm_networks(network, vm).get((namespace, vm), network.name))
 
 
 def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, str], str]:
@@ -96,7 +93,7 @@ def create(
     require_fit(spec.network)
     name = spec.name or claim_name(spec.network, spec.namespace, spec.vm)
     holders.parse_name(name, field="name")
-    vm = spec.vm or names.vm_of(name, spec.network.name)
+    vm = spec.vm or ipamclaim.vm_of(name, spec.network.name)
     if not (vm or spec.mac):
         raise errors.InvalidInput.for_field("vm", "required", "a VM or a MAC address is required")
     claim = IPAMClaim(
@@ -168,16 +165,15 @@ def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the {kept_span.port}.")
     if scope.everything:
         return
-    claim_duplicates = duplicates.of_candidate(
+    candidate = duplicates.Candidate(
         claim.network,
-        mac=claim.mac,
-        addresses=[text.partition("/")[0] for text in claim.ips_requested],
-        vm=claim.vm,
-        namespace=claim.namespace,
+        claim.mac,
+        [text.partition("/")[0] for text in claim.ips_requested],
+        claim.vm,
+        claim.namespace,
         claim_id=claim.pk or 0,
-        scope=scope,
     )
-    for duplicate in claim_duplicates:
+    for duplicate in duplicates.of_candidate(candidate, scope):
         if duplicate.note:
             continue
         if any(occurrence.is_own for occurrence in duplicate.occurrences):

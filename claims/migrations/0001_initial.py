@@ -1,6 +1,6 @@
 """The tables (CONTRIBUTING.md: a change of a model)."""
 
-import claims.models.fields
+import claims.models.networks
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
@@ -116,7 +116,7 @@ class Migration(migrations.Migration):
                         ('namespace', models.CharField(max_length=253)),
                         ('name', models.CharField(max_length=253)),
                         ('interface', models.CharField(blank=True, default='', max_length=253)),
-                        ('mac', claims.models.fields.MACField(blank=True, null=True)),
+                        ('mac', claims.models.networks.MACField(blank=True, null=True)),
                         ('ips_requested', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None)),
                         ('vm', models.CharField(blank=True, default='', max_length=253, verbose_name='VM')),
                         ('vm_uid', models.CharField(blank=True, default='', max_length=64)),
@@ -165,7 +165,7 @@ class Migration(migrations.Migration):
                     name='Entry',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('mac', claims.models.fields.MACField()),
+                        ('mac', claims.models.networks.MACField()),
                         ('ips', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), size=None)),
                         ('vm', models.CharField(blank=True, default='', max_length=253, verbose_name='VM')),
                         ('namespace', models.CharField(blank=True, default='', max_length=253, verbose_name='namespace')),
@@ -287,7 +287,7 @@ class Migration(migrations.Migration):
                         ('pgh_context', pghistory.utils.JSONField(null=True)),
                         ('namespace', models.CharField(max_length=253)),
                         ('name', models.CharField(max_length=253)),
-                        ('mac', claims.models.fields.MACField(blank=True, null=True)),
+                        ('mac', claims.models.networks.MACField(blank=True, null=True)),
                         ('ips_requested', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None)),
                         ('vm', models.CharField(blank=True, default='', max_length=253, verbose_name='VM')),
                         ('vm_uid', models.CharField(blank=True, default='', max_length=64)),
@@ -468,7 +468,7 @@ class Migration(migrations.Migration):
                         ('uid', models.CharField(max_length=64)),
                         ('vm_uid', models.CharField(blank=True, default='', max_length=64)),
                         ('interface', models.CharField(blank=True, default='', max_length=253)),
-                        ('mac', claims.models.fields.MACField(blank=True, null=True)),
+                        ('mac', claims.models.networks.MACField(blank=True, null=True)),
                         ('ips', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None)),
                         ('node', models.CharField(blank=True, default='', max_length=253)),
                         ('phase', models.CharField(blank=True, default='', max_length=32)),
@@ -487,7 +487,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('address', pools.models.fields.HostAddressField(max_length=39, null=True)),
-                        ('mac', claims.models.fields.MACField(null=True)),
+                        ('mac', claims.models.networks.MACField(null=True)),
                         ('namespace', models.CharField(blank=True, default='', max_length=253)),
                         ('vm', models.CharField(blank=True, default='', max_length=253)),
                         ('holds', models.BooleanField(db_default=True, default=True)),
@@ -583,7 +583,7 @@ class Migration(migrations.Migration):
                         ('pgh_label', models.TextField(help_text='The event label.')),
                         ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),
                         ('pgh_context', pghistory.utils.JSONField(null=True)),
-                        ('mac', claims.models.fields.MACField()),
+                        ('mac', claims.models.networks.MACField()),
                         ('ips', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), size=None)),
                         ('vm', models.CharField(blank=True, default='', max_length=253, verbose_name='VM')),
                         ('namespace', models.CharField(blank=True, default='', max_length=253, verbose_name='namespace')),

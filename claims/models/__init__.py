@@ -11,8 +11,7 @@ from claims.models.history import (
     WaveEvent,
 )
 from claims.models.imports import PortGroup, VMImport, VMRow, Wave, WaveVM
-from claims.models.ippools import Entry, IPPool
-from claims.models.networks import NAD, Decision, Network, NetworkSettings
+from claims.models.networks import NAD, Decision, Entry, IPPool, Network, NetworkSettings
 from claims.models.workloads import (
     IndexEntry,
     IPAMClaim,

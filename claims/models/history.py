@@ -14,8 +14,7 @@ from django.db import models
 
 from claims.models.cluster_owners import Membership
 from claims.models.imports import Wave
-from claims.models.ippools import Entry, IPPool
-from claims.models.networks import Network, NetworkSettings
+from claims.models.networks import Entry, IPPool, Network, NetworkSettings
 from claims.models.workloads import IPAMClaim
 from pools.models.attributes import ATTRIBUTES
 from pools.models.history import create_event_model, search_indexes

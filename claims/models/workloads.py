@@ -5,9 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from claims.models.fields import MACField
-from claims.models.ippools import Entry
-from claims.models.networks import Network
+from claims.models.networks import Entry, MACField, Network
 from pools.models import Cluster
 from pools.models.fields import HostAddressField
 

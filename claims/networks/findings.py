@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 
-from claims.address_index import segments
+from claims.address_index import block_sync
 from claims.core import resources
 from claims.core.networks import kept_addresses, nads, udn
 from claims.models import NAD, Network
@@ -165,7 +165,7 @@ def shared_segments(context: SyncContext) -> Iterator[ReconcileFinding]:
     networks = {network.pk: network for network in rows}
     pairs = [
         (networks[pk], networks[peer])
-        for pk, peer in segments.shared_networks(networks.values())
+        for pk, peer in block_sync.shared_networks(networks.values())
         if pk < peer and peer in networks
     ]
     yield from ingest.find_each(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address, ip_network
 
-from claims.address_index import block_sync, conflicts, segments
+from claims.address_index import block_sync, conflicts
 from claims.core.networks import kept_addresses, udn
 from claims.models import Network
 from pools.cilium import pool_sync
@@ -179,11 +179,11 @@ def sync_segments(cluster: Cluster, *, author: events.Author) -> None:
     rows = Network.objects.filter(cluster=cluster, topology=udn.LOCALNET).select_related("pool")
     networks = list(rows.order_by("pool_id"))
     with events.recorded_by(author):
-        segments.lock_pools(networks)
+        block_sync.lock_pools(networks)
         for network in networks:
             if network.pool is not None and network.gone_at is None:
                 sync_ranges(network, network.pool, author)
-            segments.sync_blocks(network)
+            block_sync.sync_segment(network)
             conflicts.recheck_network(network)
 
 
@@ -237,7 +237,7 @@ def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
 
 def _shared_reservations(network: Network) -> Iterator[AddressRange]:
     """Yield the parts of the subnets that are reserved on other networks of the segment, for whatever reason."""
-    peers = [peer for _, peer in segments.shared_networks([network])]
+    peers = [peer for _, peer in block_sync.shared_networks([network])]
     if not peers:
         return
     rows = ReservedRange.objects.filter(pool__network__in=peers)

@@ -33,7 +33,7 @@ from claims.models import (
     WaveEvent,
     Workload,
 )
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from claims.models.workloads import WorkloadKind
 from claims.networks import networks
 from claims.waves import waves

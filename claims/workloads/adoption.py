@@ -16,7 +16,7 @@ from claims.core import entries as rules
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
 from claims.models import Entry, IPPool, Network, Workload
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import results
 from pools.core import errors

@@ -1,4 +1,4 @@
-"""What webhooks know of a starting VM: settings, registrations (five indexed statements), the log of decisions."""
+"""What is known of a starting VM: settings, registrations (five indexed statements), its manifest, the log of decisions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
+from claims.access import namespaces
 from claims.core import macs
-from claims.core.ipamclaims import names as ipamclaim_names
+from claims.core.ipamclaims import ipamclaim
 from claims.core.networks import udn
-from claims.core.workloads import vm_objects
-from claims.core.workloads.pod_mutation import Settings
+from claims.core.networks.static_vms import DeclinedError
+from claims.core.resources import VM as RESOURCE
+from claims.core.workloads import mutation, network_selection, vm_addresses, vm_objects
+from claims.core.workloads.mutation import Settings
 from claims.core.workloads.vm_addresses import (
     VM,
+    AddressChoice,
     Claim,
     Interface,
     MACEntry,
@@ -26,7 +30,7 @@ from claims.core.workloads.vm_addresses import (
     Registrations,
     UnusableEntry,
 )
-from claims.models import NAD, Decision, IPAMClaim, Network, NetworkSettings
+from claims.models import NAD, Decision, Entry, IPAMClaim, Network, NetworkSettings
 from claims.models import Entry as EntryRow
 from claims.models.networks import Annotation
 from pools.core import errors, redaction
@@ -155,7 +159,7 @@ def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
         {vm.interface.name} if vm.interface else set()
     )
     names = {
-        ipamclaim_names.compose_key(vm.name, network_name)
+        ipamclaim.compose_key(vm.name, network_name)
         for network_name in network_names
         if network_name
     }
@@ -253,3 +257,123 @@ def change_settings(
             setattr(row, name, value)
         database.save(row)
     return row
+
+
+INTERFACE = "default"  # name of the pod network in the VM's spec
+_ABSENT = {"no_entry", "entry_of_another_vm", "claim_of_another_vm"}
+
+
+def vm_manifest(
+    network: Network,
+    *,
+    vm: str,
+    namespace: str,
+    mac: str | None = None,
+    scope: namespaces.Scope = namespaces.EVERYTHING,
+) -> dict[str, Any]:
+    """Return the manifest of a VM with the MAC and the addresses of its entry or claim.
+
+    Raises NotFound (code no_entry) if neither exists in the scope; Conflict with the code not_primary, or
+    with a code of vm_addresses.choose if OVN-Kubernetes would refuse the addresses.
+    """
+    if network.role not in {udn.PRIMARY, ""}:
+        raise _conflict_error("not_primary", f"the network {network.name} is not a primary network")
+    machine = VM(namespace, vm, observed=True, interface=Interface(INTERFACE, mac))
+    try:
+        choice = vm_addresses.choose(machine, _registrations(network, machine, scope))
+    except DeclinedError as declined:
+        if declined.code in _ABSENT:
+            not_found = errors.NotFound(
+                f"{namespace}/{vm} has no address in {network.name} yet; the manifest appears once"
+                " there is one."
+            )
+            not_found.code = "no_entry"
+            raise not_found from declined
+        raise _conflict_error(declined.code, declined.message) from declined
+    return _manifest(machine, choice, settings(network.cluster_id))
+
+
+def _conflict_error(code: str, message: str) -> errors.Conflict:
+    error = errors.Conflict(errors.sentence(message))
+    error.code = code
+    return error
+
+
+def _registrations(network: Network, machine: VM, scope: namespaces.Scope) -> Registrations:
+    """Return the registrations of the VM in the scope; the namespace need not have a NAD yet."""
+    nad = NAD.objects.filter(network=network, namespace=machine.namespace).first()
+    condition = Q(namespace=machine.namespace, vm=machine.name)
+    mac = machine.interface.mac if machine.interface else None
+    if mac:
+        condition |= Q(mac=mac)
+    entries = namespaces.visible(Entry.objects.filter(condition, ippool__network=network), scope)
+    claims = namespaces.visible(
+        IPAMClaim.objects.filter(
+            network=network, namespace=machine.namespace, vm=machine.name, gone_at=None
+        ),
+        scope,
+    )
+    return Registrations(
+        networks=(
+            primary_network(
+                network,
+                nad=str(nad or ""),
+                persistent=nad.allow_persistent_ips if nad else network.lifecycle == "Persistent",
+            ),
+        ),
+        entries=tuple(
+            MACEntry(
+                network=network.name,
+                mac=row.mac,
+                ips=tuple(row.ips),
+                vm=row.vm,
+                namespace=row.namespace,
+                ippool=row.ippool.name,
+            )
+            for row in entries.select_related("ippool").order_by("pk")[:MOST]
+        ),
+        claims=tuple(
+            Claim(
+                network=network.name,
+                name=row.name,
+                vm=row.vm,
+                mac=row.mac,
+                requested=tuple(row.ips_requested or row.ips),
+                ips=tuple(row.ips),
+            )
+            for row in claims.order_by("pk")[:MOST]
+        ),
+    )
+
+
+def _manifest(machine: VM, choice: AddressChoice, settings: mutation.Settings) -> dict[str, Any]:
+    if settings.addresses:
+        bare = [network_selection.strip_prefix(text) for text in choice.ips]
+        name = network_selection.ADDRESSES
+        value = network_selection.render_addresses({INTERFACE: bare})
+    else:
+        # The webhook adds the name of the claim to the pod.
+        element = dataclasses.replace(mutation.selection_element(choice, settings), claim="")
+        name, value = network_selection.DEFAULT_NETWORK, network_selection.render([element])
+    mac = choice.mac or (machine.interface.mac if machine.interface else None)
+    interface = {"name": INTERFACE, "binding": {"name": "l2bridge"}}
+    if mac:
+        interface["macAddress"] = mac
+    return {
+        "apiVersion": RESOURCE.api_version,
+        "kind": RESOURCE.kind,
+        "metadata": {"name": machine.name, "namespace": machine.namespace},
+        "spec": {
+            "runStrategy": "Always",
+            "template": {
+                "metadata": {"annotations": {name: value}},
+                "spec": {
+                    "domain": {
+                        "memory": {"guest": "2Gi"},
+                        "devices": {"interfaces": [interface]},
+                    },
+                    "networks": [{"name": INTERFACE, "pod": {}}],
+                },
+            },
+        },
+    }

@@ -258,7 +258,7 @@ def test_a_candidate_is_judged_before_it_is_saved() -> None:
     worlds.entry(ippool, B, "10.0.0.6/24")
 
     def kinds(**values: object) -> list[tuple[str, str]]:
-        result = duplicates.of_candidate(network, **values)  # type: ignore[arg-type]
+        result = duplicates.of_candidate(duplicates.Candidate(network, **values))  # type: ignore[arg-type]
         return [(item.kind, item.value) for item in result]
 
     assert kinds(mac=C, addresses=["10.0.0.7"]) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claims.core.ipamclaims import names
+from claims.core.ipamclaims import ipamclaim
 
 LONG = "v" * 250
 
@@ -31,7 +31,7 @@ LONG = "v" * 250
     ],
 )
 def test_names_are_made_as_ipam_extensions_makes_them(vm: str, network: str, expected: str) -> None:
-    assert names.compose_key(vm, network) == expected
+    assert ipamclaim.compose_key(vm, network) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_names_are_made_as_ipam_extensions_makes_them(vm: str, network: str, exp
     ],
     ids=["dots", "underscore", "cut", "the same twice", "different"],
 )
-def test_collisions(pairs: list[names.Pair], expected: dict[str, list[names.Pair]]) -> None:
-    assert names.collisions(pairs) == expected
+def test_collisions(pairs: list[ipamclaim.Pair], expected: dict[str, list[ipamclaim.Pair]]) -> None:
+    assert ipamclaim.name_collisions(pairs) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_collisions(pairs: list[names.Pair], expected: dict[str, list[names.Pair
     ],
 )
 def test_what_is_odd_about_a_name(vm: str, network: str, codes: list[str]) -> None:
-    assert [problem.code for problem in names.problems(vm, network)] == codes
+    assert [problem.code for problem in ipamclaim.name_problems(vm, network)] == codes
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_is_odd_about_a_name(vm: str, network: str, codes: list[str]) -> No
     ],
 )
 def test_the_vm_of_a_name(name: str, network: str, vm: str) -> None:
-    assert names.vm_of(name, network) == vm
+    assert ipamclaim.vm_of(name, network) == vm
 
 
 @pytest.mark.parametrize(
@@ -105,4 +105,4 @@ def test_the_vm_of_a_name(name: str, network: str, vm: str) -> None:
 def test_whether_a_name_may_be_a_vms(
     name: str, vm: str, networks: list[str], expected: bool
 ) -> None:
-    assert names.is_name_of(name, vm, networks) is expected
+    assert ipamclaim.is_name_of(name, vm, networks) is expected

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from claims.core import address_requests
 from claims.core.ipamclaims import dialects, ipamclaim
-from claims.core.networks import kept_addresses, nads, udn
+from claims.core.networks import kept_addresses, nads, static_vms, udn
 from claims.core.workloads import attachments
 from pools.core.addresses import AddressRange
 from pools.platform import documents
@@ -97,10 +96,10 @@ def test_what_the_status_of_a_claim_means(claim: Any) -> None:
 def test_what_is_given_and_refused(vector: Any) -> None:
     network = _network(vector)
     for ips in vector.get("given", []):
-        assert address_requests.fit(ips, network, "it") == tuple(ips)
+        assert static_vms.fit(ips, network, "it") == tuple(ips)
     for ips, words in vector.get("refused", {}).items():
-        with pytest.raises(address_requests.DeclinedError) as declined:
-            address_requests.fit(ips.split(), network, "it")
+        with pytest.raises(static_vms.DeclinedError) as declined:
+            static_vms.fit(ips.split(), network, "it")
         (code,) = (code for text, code in CODES.items() if words.startswith(text))
         assert declined.value.code == code, ips
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims.core.workloads import pod_mutation
+from claims.core.workloads import mutation
+from claims.core.workloads.mutation import UPDATE, MutationOutcome, Settings
 from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK, NETWORKS
-from claims.core.workloads.pod_mutation import UPDATE, MutationOutcome, Settings
 from claims.core.workloads.vm_addresses import VM, Registrations
 from tests.core.vm_world import (
     MAC,
@@ -37,7 +37,7 @@ OURS = {
 def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) -> MutationOutcome:
     settings = more.pop("settings", Settings())
     who = more.pop("who", vm())
-    return pod_mutation.decide(manifest, who, what or registrations(entry()), settings, **more)
+    return mutation.decide_pod(manifest, who, what or registrations(entry()), settings, **more)
 
 
 def _with(*elements: Any) -> Manifest:
@@ -194,11 +194,11 @@ def test_a_vm_without_an_entry() -> None:
 
 
 def test_the_vm_of_a_pod() -> None:
-    assert pod_mutation.launcher_vm(pod("a.b"), "blue") == VM("blue", "a.b")
+    assert mutation.launcher_vm(pod("a.b"), "blue") == VM("blue", "a.b")
     labelled = pod()
     del labelled["metadata"]["annotations"]
-    assert pod_mutation.launcher_vm(labelled, "blue") == VM("blue", "vm-server")
-    asking = pod_mutation.launcher_vm(_with(OURS), "blue")
+    assert mutation.launcher_vm(labelled, "blue") == VM("blue", "vm-server")
+    asking = mutation.launcher_vm(_with(OURS), "blue")
     assert asking is not None
     assert asking.interface is not None
     assert asking.interface.mac == MAC
@@ -208,8 +208,8 @@ def test_the_vm_of_a_pod() -> None:
 def test_other_pods(labels: Any) -> None:
     other = pod()
     other["metadata"]["labels"] = labels
-    assert pod_mutation.launcher_vm(other, "blue") is None
-    outcome = pod_mutation.decide(other, None, registrations(entry()), Settings())
+    assert mutation.launcher_vm(other, "blue") is None
+    outcome = mutation.decide_pod(other, None, registrations(entry()), Settings())
     assert outcome == MutationOutcome("not_a_vm", "the pod runs no VM")
 
 
@@ -226,5 +226,5 @@ _ANY = st.recursive(
 
 @given(_ANY, st.sampled_from(["CREATE", UPDATE]))
 def test_nothing_is_raised(manifest: Any, operation: str) -> None:
-    pod_mutation.launcher_vm(manifest, "blue")
-    assert pod_mutation.decide(manifest, vm(), registrations(entry()), Settings(), operation).code
+    mutation.launcher_vm(manifest, "blue")
+    assert mutation.decide_pod(manifest, vm(), registrations(entry()), Settings(), operation).code

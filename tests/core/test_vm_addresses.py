@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from claims.core import address_requests
-from claims.core.ipamclaims import names
+from claims.core.ipamclaims import ipamclaim
+from claims.core.networks import static_vms
 from claims.core.workloads import vm_addresses
 from claims.core.workloads.vm_addresses import VM, Registrations
 from tests.core.vm_world import MAC, NETWORK, claim, entry, network, registrations, vm
@@ -22,7 +22,7 @@ def _ips(who: VM, what: Registrations) -> tuple[str, ...]:
 
 
 def _declined(who: VM, what: Registrations) -> str:
-    with pytest.raises(address_requests.DeclinedError) as caught:
+    with pytest.raises(static_vms.DeclinedError) as caught:
         vm_addresses.choose(who, what)
     assert caught.value.message
     return caught.value.code
@@ -190,7 +190,7 @@ def test_the_name_of_the_claim() -> None:
 def test_names_that_are_too_long() -> None:
     long = "v" * 60 + "." + "w" * 190
     cut = vm_addresses.choose(vm(long), registrations(entry()))
-    assert cut.claim == names.compose_key(long, "podnet")
+    assert cut.claim == ipamclaim.compose_key(long, "podnet")
     assert len(cut.claim) == 253
     assert "cut at 253 characters" in cut.notes[0]
     impossible = vm_addresses.choose(vm("v" * 252), registrations(entry()))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims.core.workloads import vm_mutation
+from claims.core.workloads import mutation
+from claims.core.workloads.mutation import MutationOutcome, Settings
 from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
-from claims.core.workloads.pod_mutation import MutationOutcome, Settings
 from claims.core.workloads.vm_addresses import Interface, Registrations
 from tests.core.vm_world import MAC, Manifest, entry, network, patched, registrations, vm_manifest
 
@@ -21,8 +21,8 @@ VMI = "VirtualMachineInstance"
 
 def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) -> MutationOutcome:
     settings = more.pop("settings", BARE)
-    who = vm_mutation.parse_vm(manifest, "blue")
-    return vm_mutation.decide(manifest, who, what or registrations(entry()), settings, **more)
+    who = mutation.parse_vm(manifest, "blue")
+    return mutation.decide_vm(manifest, who, what or registrations(entry()), settings, **more)
 
 
 def _annotations(manifest: Manifest, outcome: MutationOutcome) -> Manifest:
@@ -97,10 +97,10 @@ def test_without_a_mac_in_the_vm() -> None:
 
 
 def test_the_vm_of_a_manifest() -> None:
-    vm = vm_mutation.parse_vm(vm_manifest("a.b"), "blue")
+    vm = mutation.parse_vm(vm_manifest("a.b"), "blue")
     assert (vm.namespace, vm.name, vm.observed) == ("blue", "a.b", True)
     assert vm.interface == Interface("podnet", MAC)
-    odd = vm_mutation.parse_vm(vm_manifest(mac="nonsense"), "blue")
+    odd = mutation.parse_vm(vm_manifest(mac="nonsense"), "blue")
     assert odd.interface == Interface("podnet", None)
     unattached = vm_manifest()
     unattached["spec"]["template"]["spec"]["networks"] = []

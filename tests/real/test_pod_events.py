@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from claims.ipamclaims import pod_events
+from claims.ipamclaims import status_writer
 from claims.models import IPPool, Network
 from pools.models.connections import ManagedResource
 from tests.claims import worlds
@@ -55,7 +55,7 @@ def _events(kube: RealCluster) -> list[dict[str, Any]]:
 
 
 def _reconciled(connection: Connection, kube: RealCluster, **access: Any) -> None:
-    pod_events._written_at.clear()  # as another worker
+    status_writer._written_at.clear()  # as another worker
     run = small.reconcile(
         connection,
         *sites.registry.HANDLERS,

@@ -12,7 +12,7 @@ from knox.models import AuthToken
 
 from claims.access import memberships
 from claims.models import Entry, Network, NetworkSettings
-from claims.models.ippools import EntrySource
+from claims.models.networks import EntrySource
 from claims.waves import waves
 from pools.core.observed.uses import Role
 from pools.models import (

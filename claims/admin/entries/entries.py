@@ -17,7 +17,7 @@ from claims.admin import bulk, duplicate_list, scoped, tables
 from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.models import Entry, IndexEntry, IPPool, Workload
-from claims.models.fields import FirstAddress
+from claims.models.networks import FirstAddress
 from claims.models.workloads import WorkloadKind
 from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin.columns import Column

@@ -18,7 +18,7 @@ from django_stubs_ext import StrOrPromise
 from claims.access import namespaces
 from claims.admin import scoped, tables
 from claims.admin.imports import mapping
-from claims.core import address_requests
+from claims.core.networks import static_vms
 from claims.entries import ippools
 from claims.imports import corrections, drafts, manifests
 from claims.imports import mapping as import_mapping
@@ -234,7 +234,7 @@ def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
 
 def _address_choices(row: VMRow) -> Iterator[tuple[str, str]]:
     """Yield each address that the row could keep, if it has too many, with the addresses it has then."""
-    if any(reason["code"] == address_requests.TOO_MANY for reason in row.reasons):
+    if any(reason["code"] == static_vms.TOO_MANY for reason in row.reasons):
         for ip in row.ips:
             rest = [other for other in row.ips if (":" in other) != (":" in ip)]
             if len(rest) + 1 < len(row.ips):

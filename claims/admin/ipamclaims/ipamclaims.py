@@ -16,7 +16,7 @@ from claims.admin import scoped, tables
 from claims.admin.ipamclaims import form, page
 from claims.ipamclaims import states
 from claims.models import IPAMClaim
-from claims.models.fields import FirstAddress
+from claims.models.networks import FirstAddress
 from pools.platform.admin import columns, display, filters, lists
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page

@@ -22,9 +22,9 @@ from claims.ipamclaims import ipamclaims
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import NetworkKind
 from claims.models.workloads import WorkloadKind
+from claims.networks import handlers
 from claims.networks import networks as services
 from claims.networks import pools as network_pools
-from claims.networks import route_advertisements
 from pools.admin.pools import page as pool_page
 from pools.core import errors
 from pools.models import Pool
@@ -109,7 +109,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponse:
         check=services.static_vm_check(network, annotated_network.shown_nads),
         gateways=udn.gateways(network),
         management_addresses=udn.management_addresses(network),
-        advertisements=route_advertisements.of_networks([network])[network.pk],
+        advertisements=handlers.of_networks([network])[network.pk],
         nads=annotated_network.shown_nads,
         uses=list(usage_counts(request, network)),
         ippool=scoped.rows(request, IPPool).filter(network=network).first(),

@@ -1,4 +1,8 @@
-"""IPAMClaims (k8s.cni.cncf.io/v1alpha1): parses them in every form, and renders them.
+"""IPAMClaims (k8s.cni.cncf.io/v1alpha1): their names; parses them in every form, and renders them.
+
+The enhancement proposal names a claim `<vm>.<logical network name>`, which is often not valid as the
+name of an object (`cluster_udn_prod` has underscores). kubevirt/ipam-extensions composes a valid name
+(pkg/claims/claims.go, ComposeKey) of the VM's name and the VM's own name for its network.
 
 The `mac` and `ips` of the spec are the requests of the enhancement proposal's decentralized form. The
 CRD of OVN-Kubernetes does not have them; claims/core/ipamclaims/dialects.py describes a cluster's CRD.
@@ -6,6 +10,7 @@ CRD of OVN-Kubernetes does not have them; claims/core/ipamclaims/dialects.py des
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,10 +18,92 @@ from ipaddress import ip_interface
 from typing import Any
 
 from claims.core import macs
-from claims.core.ipamclaims import dialects, names
+from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import Condition, Dialect, dialect
 from claims.core.resources import IPAM_CLAIM
 from pools.core import addresses, errors, object_reader
+
+MAX_NAME_LENGTH = 253
+SEPARATOR = "."
+_RUN = re.compile("[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
+
+Pair = tuple[str, str]  # VM, network
+
+
+def compose_key(vm: str, network: str) -> str:
+    """Return the name that ipam-extensions gives to the claim of a VM on a network.
+
+    It consists of the runs of letters, digits and hyphens in lower case, joined with dots, cut at 253
+    characters. A cut name may end with a dot or a hyphen, and then is not valid as an object name.
+    """
+    runs = _RUN.findall(f"{vm}{SEPARATOR}{network}".lower())
+    return SEPARATOR.join(runs)[:MAX_NAME_LENGTH]
+
+
+def spec_name(vm: str, network: str) -> str:
+    """Return `<vm>.<logical network name>`, the name of the proposal; not always valid as an object name."""
+    return f"{vm}{SEPARATOR}{network}"
+
+
+def is_name_of(name: str, vm: str, networks: Iterable[str] = ()) -> bool:
+    """Return True if a claim with this name may belong to the VM, on one of `networks` (empty: on any)."""
+    network_names = list(networks)
+    if network_names:
+        return any(
+            name in {compose_key(vm, network), spec_name(vm, network)} for network in network_names
+        )
+    begin = compose_key(vm, "")
+    return name.startswith(begin + SEPARATOR) or (
+        len(name) == MAX_NAME_LENGTH and begin.startswith(name)
+    )
+
+
+def vm_of(name: str, network: str) -> str:
+    """Return the VM name at the beginning of a claim's name, or "".
+
+    A name that does not end with the network's name ends with the VM's own name for the network, which
+    has no dot (ipam-extensions), unless the name was cut.
+    """
+    for ending in {SEPARATOR + network, SEPARATOR + compose_key("", network)}:
+        if len(ending) > 1 and name.endswith(ending) and len(name) > len(ending):
+            return name.removesuffix(ending)
+    return name.rpartition(SEPARATOR)[0] if network and len(name) < MAX_NAME_LENGTH else ""
+
+
+def name_collisions(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
+    """Return the names that several of these pairs would get, each with its pairs in order."""
+    pairs_by_name: dict[str, dict[Pair, None]] = {}
+    for pair in pairs:
+        pairs_by_name.setdefault(compose_key(*pair), {})[pair] = None
+    return {
+        name: list(name_pairs) for name, name_pairs in pairs_by_name.items() if len(name_pairs) > 1
+    }
+
+
+def name_problems(vm: str, network: str) -> list[errors.FieldProblem]:
+    """Return the problems of a pair's name: name_impossible, name_cut, name_differs."""
+    name = compose_key(vm, network)
+    name_problems = []
+    whole = SEPARATOR.join(_RUN.findall(f"{vm}{SEPARATOR}{network}".lower()))
+    if not name or name[-1] in ".-":
+        message = "the name, cut at 253 characters, ends with a dot or a hyphen"
+        name_problems.append(
+            errors.FieldProblem("name", "name_impossible", message, errors.display_value(name))
+        )
+    if whole != name:
+        message = (
+            f"the name is cut at {MAX_NAME_LENGTH} characters; another claim may get the same name"
+        )
+        name_problems.append(
+            errors.FieldProblem("name", "name_cut", message, errors.display_value(name))
+        )
+    elif name != spec_name(vm, network):
+        message = f"{spec_name(vm, network)} is not valid as an object name; the name is {name}"
+        name_problems.append(
+            errors.FieldProblem("name", "name_differs", message, errors.display_value(name))
+        )
+    return name_problems
+
 
 __all__ = ["Claim", "dialect", "host", "parse", "parse_address", "render", "with_prefix"]
 
@@ -25,7 +112,6 @@ FINALIZER = "kubevirt.io/persistent-ipam"
 VM_LABEL = "kubevirt.io/vm"
 OWNERS = ("VirtualMachine", "VirtualMachineInstance")
 MAX_IPS = 32  # read of one claim; a network has one of each family
-_MAX_LENGTH = 253
 _MAX_LABEL_LENGTH = 63
 
 
@@ -61,12 +147,12 @@ def parse(manifest: Mapping[str, Any]) -> Claim:
     report = object_reader.ProblemReport(strict=False)
     document = object_reader.Fields(dict(manifest), "", report)
     metadata, spec, status = (document.section(key) for key in ("metadata", "spec", "status"))
-    network = spec.parse("network", lambda value, path: _text(value, path, _MAX_LENGTH))
-    name = metadata.parse("name", lambda value, path: _text(value, path, _MAX_LENGTH))
+    network = spec.parse("network", lambda value, path: _text(value, path, MAX_NAME_LENGTH))
+    name = metadata.parse("name", lambda value, path: _text(value, path, MAX_NAME_LENGTH))
     report.raise_any()
     interface = spec.data.get("interface") or ""
     with report.collect():
-        interface = _text(interface, spec.path("interface"), _MAX_LENGTH, blank=True)
+        interface = _text(interface, spec.path("interface"), MAX_NAME_LENGTH, blank=True)
     mac = None
     if spec.data.get("mac") not in (None, ""):
         with report.collect():
@@ -88,7 +174,7 @@ def parse(manifest: Mapping[str, Any]) -> Claim:
         ips=ips,
         owner_pod=_owner_pod(status.data.get("ownerPod")),
         conditions=tuple(_conditions(status.data.get("conditions"))),
-        vm=vm or names.vm_of(name or "", network or ""),
+        vm=vm or vm_of(name or "", network or ""),
         vm_uid=owner_uid,
         owner_kind=owner_kind,
         finalizers=tuple(
@@ -165,7 +251,7 @@ def _owner(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
             if reference.get("kind") == kind and group == "kubevirt.io":
                 return (
                     kind,
-                    str(reference.get("name") or "")[:_MAX_LENGTH],
+                    str(reference.get("name") or "")[:MAX_NAME_LENGTH],
                     str(reference.get("uid") or "")[:64],
                 )
     return "", "", ""
@@ -174,7 +260,7 @@ def _owner(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
 def _owner_pod(value: object) -> str:
     if isinstance(value, Mapping):
         value = value.get("name")
-    return value[:_MAX_LENGTH] if isinstance(value, str) else ""
+    return value[:MAX_NAME_LENGTH] if isinstance(value, str) else ""
 
 
 def _conditions(value: object) -> list[Condition]:

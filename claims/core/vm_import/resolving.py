@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from ipaddress import ip_address
 
-from claims.core import address_requests, entries
-from claims.core.ipamclaims import names
+from claims.core import entries
+from claims.core.ipamclaims import ipamclaim
+from claims.core.networks import static_vms
 from claims.core.vm_import import vm_interface
 from claims.core.vm_import.vm_interface import VMInterface
 from pools.core import errors, holders
@@ -30,8 +31,8 @@ UNMAPPED, NO_ADDRESS = "unmapped_port_group", "no_address"
 _HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # do not make a row unusable
 # For an existing entry these, and NO_ADDRESS, are remarks; a new entry with them is not written.
 DECLINED = {
-    address_requests.TOO_MANY: "Keep one of them.",
-    address_requests.MISSING: "Enter an address, or take the next free one.",
+    static_vms.TOO_MANY: "Keep one of them.",
+    static_vms.MISSING: "Enter an address, or take the next free one.",
 }
 
 
@@ -130,7 +131,7 @@ def resolve(row: VMInterface, to: Destination | None, plan: Plan) -> ResolvedRow
 
 
 def _claim_name(vm: str, network: str) -> str | None:
-    name = names.compose_key(vm, network)
+    name = ipamclaim.compose_key(vm, network)
     return name if name and name[-1] not in ".-" else None
 
 
@@ -253,8 +254,8 @@ def _declined(ips: tuple[str, ...], to: Destination, reasons: list[Reason]) -> t
     if len(ips) == len(to.families) == 1:  # the most frequent case
         return ips
     try:
-        address_requests.check_families(ips, to.families, "The row")
-    except address_requests.DeclinedError as declined:
+        static_vms.check_families(ips, to.families, "The row")
+    except static_vms.DeclinedError as declined:
         reasons.append((declined.code, f"{declined.message}. {DECLINED[declined.code]}"))
     return ips
 

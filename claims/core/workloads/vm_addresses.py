@@ -1,7 +1,7 @@
 """Chooses the addresses of a VM on the primary network of its namespace.
 
 The sources are the MAC entries of the network's IPPool, and the IPAMClaim of the VM. Addresses that
-OVN-Kubernetes would refuse are not requested (claims/core/address_requests.py).
+OVN-Kubernetes would refuse are not requested (claims/core/networks/static_vms.py).
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_interface
 
-from claims.core import address_requests
-from claims.core.address_requests import DeclinedError
-from claims.core.ipamclaims import names as ipamclaim_names
-from claims.core.networks import kept_addresses, udn
+from claims.core.ipamclaims import ipamclaim
+from claims.core.networks import kept_addresses, static_vms, udn
+from claims.core.networks.static_vms import DeclinedError
 from claims.core.workloads import network_selection
 
 
@@ -137,7 +136,7 @@ def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) 
     (`owner_ips`). The granted addresses of a claim have precedence over all, because OVN-Kubernetes
     refuses others as long as the claim has them. Raises DeclinedError: no_primary_network, nad_missing, several_networks, not_layer2,
     not_persistent, no_interface, entry_of_another_vm, mac_differs, ambiguous_entries, ambiguous_claims,
-    claim_of_another_vm, no_entry, unusable_entry, unusable_mac, and those of address_requests.fit.
+    claim_of_another_vm, no_entry, unusable_entry, unusable_mac, and those of static_vms.fit.
     """
     network = _network(vm, registrations)
     if vm.observed and vm.interface is None:
@@ -167,7 +166,7 @@ def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) 
     if request is None:
         raise _no_request_error(vm, network, registrations)
     request = _granted(request, named_claim)
-    ips = address_requests.fit(request.ips, network, request.because)
+    ips = static_vms.fit(request.ips, network, request.because)
     if kept_span := kept_addresses.kept_macs(network).get(request.mac or ""):
         message = f"the MAC {request.mac} of {vm} is that of the network's {kept_span.port}"
         raise DeclinedError("unusable_mac", message)
@@ -294,7 +293,7 @@ def _of_grant(vm: VM, network: PrimaryNetwork, claim: Claim | None) -> _AddressR
     interface = vm.interface.name if vm.interface else ""
     if claim is None or not claim.ips:
         return None
-    if ipamclaim_names.is_name_of(claim.name, vm.name, [interface or network.name]):
+    if ipamclaim.is_name_of(claim.name, vm.name, [interface or network.name]):
         return None
     return _AddressRequest(_mac(vm), claim.ips, f"the IPAMClaim {claim.name}")
 
@@ -324,7 +323,7 @@ def _claim_name(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the claim name of kubevirt/ipam-extensions, or that of the VM's only claim, and notes."""
     vm_network = vm.interface.name if vm.interface else ""
-    name = ipamclaim_names.compose_key(vm.name, vm_network or network.name)
+    name = ipamclaim.compose_key(vm.name, vm_network or network.name)
     existing_names = sorted(
         claim.name
         for claim in claims
@@ -333,11 +332,11 @@ def _claim_name(
     if existing_names and (not vm_network or name not in {claim.name for claim in claims}):
         return existing_names[0], ()
     codes = {
-        problem.code for problem in ipamclaim_names.problems(vm.name, vm_network or network.name)
+        problem.code for problem in ipamclaim.name_problems(vm.name, vm_network or network.name)
     }
     if "name_impossible" in codes:
         return "", ("no IPAMClaim is referenced: its name would be too long",)
-    note = f"the IPAMClaim's name is cut at {ipamclaim_names.MAX_LENGTH} characters"
+    note = f"the IPAMClaim's name is cut at {ipamclaim.MAX_NAME_LENGTH} characters"
     return name, (note,) if "name_cut" in codes else ()
 
 

@@ -17,7 +17,7 @@ from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Event, Pool
 from pools.models.pools import Category
-from pools.platform.admin import attributes, pages
+from pools.platform.admin import attributes, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import overlaps, pool_cidrs, pools
 
@@ -25,7 +25,7 @@ _PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 
-class PoolForm(attributes.AttributeFields):
+class PoolForm(attributes.AttributeFields, row_forms.RowForm):
     attributed = Pool
     takes_cidrs = True
     cluster = cluster_fields.cluster_field()

@@ -8,7 +8,7 @@ import pytest
 
 from claims.ipamclaims import findings
 from claims.models import IPAMClaim, Network
-from claims.workloads import vm_manifests
+from claims.workloads import vm_lookup
 from pools.core import errors
 from pools.models.fields import Now
 from tests.claims import worlds
@@ -86,11 +86,11 @@ def test_a_message_does_not_capitalize_a_name() -> None:
     for mac, last in ((A, 5), (B, 6)):
         worlds.entry(ippool, mac, f"10.0.0.{last}/24", vm="web", namespace="apps")
     with pytest.raises(errors.Conflict, match=r"^The VM apps/web has several entries: .*\.$"):
-        vm_manifests.vm_manifest(network, vm="web", namespace="apps")
+        vm_lookup.vm_manifest(network, vm="web", namespace="apps")
     Network.objects.update(role="secondary")
     network.refresh_from_db()
     with pytest.raises(errors.Conflict, match=r"^The network prod is not a primary network\.$"):
-        vm_manifests.vm_manifest(network, vm="web", namespace="apps")
+        vm_lookup.vm_manifest(network, vm="web", namespace="apps")
 
 
 @pytest.mark.parametrize(

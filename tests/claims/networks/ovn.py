@@ -7,8 +7,7 @@ from typing import Any
 
 from claims.core import resources
 from claims.models import NAD, Network
-from claims.networks.nad_handler import NetworkAttachmentDefinitions
-from claims.networks.udn_handler import UserDefinedNetworks
+from claims.networks.handlers import NetworkAttachmentDefinitions, UserDefinedNetworks
 from pools.models import (
     Connection,
     PoolCIDR,

@@ -11,7 +11,7 @@ from django.db import connection as database
 from claims.access import cluster_owners as access_handlers
 from claims.access import namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
-from claims.networks.nad_handler import NetworkAttachmentDefinitions
+from claims.networks.handlers import NetworkAttachmentDefinitions
 from pools.models import Finding, ObservedObject, SyncRun
 from tests.claims.networks.ovn import Manifest, Ovn, nad
 from tests.kube import gateways

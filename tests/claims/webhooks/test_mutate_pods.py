@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from claims.core import ippool
 from claims.core.workloads.network_selection import DEFAULT_NETWORK
-from claims.entries import ippool_sync
+from claims.entries import ippool_writes
 from claims.models import Decision, Entry, IPPool, Network, NetworkSettings
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, bring, review, see, world
@@ -142,7 +142,7 @@ def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     parsed = ippool.ParsedIPPool(
         pool.name, pool.network.name, (("02:00:00:00:00:99".upper(), ["10.9.0.5/16"]),)
     )
-    ippool_sync.upsert_ippool(
+    ippool_writes.upsert_ippool(
         pool.cluster, parsed, uid="u", register_decides=False, author=worlds.BY
     )
     see(door.cluster, vm_manifest(mac=OTHER))

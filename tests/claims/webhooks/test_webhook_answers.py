@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from claims.access import namespaces
-from claims.core import address_requests
+from claims.core.networks import static_vms
 from claims.core.workloads import vm_addresses
-from claims.ipamclaims import pod_events
+from claims.ipamclaims import status_writer
 from claims.models import NAD, Decision, IPPool, Network
 from pools.models import Block, PoolCIDR
 from pools.platform import database
@@ -203,10 +203,9 @@ def test_no_reason_names_another_namespace(code: str, address: str, shared_netwo
 
 def test_each_reason_has_a_case() -> None:
     text = "".join(
-        pathlib.Path(str(module.__file__)).read_text()
-        for module in (vm_addresses, address_requests)
+        pathlib.Path(str(module.__file__)).read_text() for module in (vm_addresses, static_vms)
     )
-    codes = {address_requests.TOO_MANY, address_requests.MISSING}
+    codes = {static_vms.TOO_MANY, static_vms.MISSING}
     codes |= set(re.findall(r'DeclinedError\(\s*"(\w+)"', text))
     assert codes == DECLINED.keys()
 
@@ -219,7 +218,7 @@ def test_an_event_on_a_pod_names_nobody(pool: IPPool) -> None:
     launcher = pod(name="vm-server", namespace="blue", creationTimestamp=moment)
     launcher["metadata"]["name"] = "virt-launcher-vm-server-abc"
     see(door.cluster, launcher)
-    (refusal,) = pod_events.refusals(door.cluster.pk)
+    (refusal,) = status_writer.refusals(door.cluster.pk)
     assert refusal.reason == "EntryOfAnotherVm"
     assert not CANARIES.search(refusal.message)
 

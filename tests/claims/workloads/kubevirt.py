@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from claims.models import Workload
-from claims.networks.nad_handler import NetworkAttachmentDefinitions
+from claims.networks.handlers import NetworkAttachmentDefinitions
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.models import ObservedObject, SyncRun
 from tests.claims.networks.ovn import Ovn

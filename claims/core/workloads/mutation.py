@@ -1,4 +1,4 @@
-"""Mutation of virt-launcher pods: adds the addresses of the VM, following the enhancement proposal.
+"""Mutation of virt-launcher pods and VMs: adds the addresses of the VM, following the enhancement proposal.
 
 The patches are those of RFC 6902, and set annotations. What was refused is an event of the launcher pod: the
 reason why the VM does not get its address.
@@ -6,6 +6,10 @@ reason why the VM does not get its address.
 The multus default-network element requests MAC and addresses from OVN-Kubernetes. The owner of the VM
 may write it too (KubeVirt copies the annotation from VM to pod), and so does kubevirt/ipam-extensions,
 with MAC and IPAMClaim. Existing values are kept; missing values are added.
+
+The cluster's setting may select VMs and VMIs instead of pods, and `network.kubevirt.io/addresses`, which
+kubevirt/ipam-extensions reads from the VMI. In a VM the annotation is in the template, from which KubeVirt creates
+each VMI; an element there has no IPAMClaim, which the webhook for pods adds.
 """
 
 from __future__ import annotations
@@ -17,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from claims.core.address_requests import DeclinedError
+from claims.core.networks.static_vms import DeclinedError
 from claims.core.workloads import network_selection, vm_addresses, vm_objects
-from claims.core.workloads.network_selection import DEFAULT_NETWORK, Element
+from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK, Element
 from claims.core.workloads.vm_addresses import VM, AddressChoice, Registrations
 from pools.core import errors
 from pools.core.kubernetes.resources import Manifest
@@ -90,7 +94,7 @@ def launcher_vm(pod: object, namespace: str) -> VM | None:
     return VM(namespace, name, interface=vm_addresses.Interface("", mac) if mac else None)
 
 
-def decide(
+def decide_pod(
     pod: object,
     vm: VM | None,
     registrations: Registrations,
@@ -294,3 +298,80 @@ def render_event(refusal: Refusal, before: Manifest | None) -> Manifest | None:
         "lastTimestamp": refusal.moment,
         "count": (count if isinstance(count, int) else 0) + 1,
     }
+
+
+_TEMPLATE = ("spec", "template", "metadata")
+_OWN = ("metadata",)
+
+
+def parse_vm(manifest: object, namespace: str) -> VM:
+    """Return the VM of a VirtualMachine or VirtualMachineInstance."""
+    name = vm_objects.text(manifest, "metadata", "name")
+    return VM(namespace, name, observed=True, interface=vm_objects.interface(manifest))
+
+
+def decide_vm(
+    manifest: object,
+    vm: VM,
+    registrations: Registrations,
+    settings: Settings,
+    operation: str = CREATE,
+) -> MutationOutcome:
+    """Return the outcome; codes as in `decide_pod`."""
+    is_vm = vm_objects.text(manifest, "kind") == vm_objects.VM
+    if not is_vm and operation != CREATE:
+        return MutationOutcome("running", "an existing VMI has its addresses")
+    metadata_path = _TEMPLATE if is_vm else _OWN
+    if not vm_objects.takes_annotations(manifest, *metadata_path):
+        return explained_outcome(
+            "malformed_annotation", f"{'.'.join(metadata_path)}.annotations is not an object"
+        )
+    try:
+        choice = vm_addresses.choose(vm, registrations)
+        if settings.addresses:
+            return _with_addresses(manifest, metadata_path, vm, choice)
+        desired = selection_element(choice, settings)
+        desired = Element(desired.name, desired.namespace, desired.mac, desired.ips)
+        text = vm_objects.annotation(manifest, DEFAULT_NETWORK, *metadata_path)
+        present = None if text is None else network_selection.default_network(text)
+    except errors.InvalidAnnotation as error:
+        return explained_outcome("malformed_annotation", error.message)
+    except DeclinedError as declined:
+        return explained_outcome(declined.code, declined.message, answer=declined.answer)
+    return merge_element(present, desired, choice, manifest, metadata_path)
+
+
+def _with_addresses(
+    manifest: object, metadata_path: tuple[str, ...], vm: VM, choice: AddressChoice
+) -> MutationOutcome:
+    text = vm_objects.annotation(manifest, ADDRESSES, *metadata_path)
+    present = {} if text is None else network_selection.vm_addresses(text)
+    name = vm.interface.name if vm.interface else ""
+    hosts = tuple(map(network_selection.strip_prefix, choice.ips))
+    present_hosts = present.get(name)
+    if present_hosts and not network_selection.same_addresses(present_hosts, hosts):
+        message = (
+            f"{ADDRESSES} has {', '.join(present_hosts)} and is kept; {choice.because} has"
+            f" {', '.join(hosts)}"
+        )
+        return explained_outcome("kept_foreign", message, choice)
+    notes = _missing_mac_warnings(vm, choice)
+    if present_hosts:
+        outcome = MutationOutcome(
+            "unchanged", "the annotation is already complete", network=choice.network
+        )
+    else:
+        value = network_selection.render_addresses({**present, name: hosts})
+        patch = set_annotation(manifest, metadata_path, ADDRESSES, value)
+        message = f"{name} gets {', '.join(hosts)} by {choice.because}"
+        outcome = explained_outcome("completed" if present else "patched", message, choice, patch)
+    return MutationOutcome(
+        outcome.code, outcome.message, outcome.warnings + notes, outcome.patch, outcome.network
+    )
+
+
+def _missing_mac_warnings(vm: VM, choice: AddressChoice) -> tuple[str, ...]:
+    """Warn that the VM has no MAC: this annotation requests none, so the guest gets a random one."""
+    if choice.mac is None or (vm.interface and vm.interface.mac):
+        return ()
+    return (f"cadastre: set macAddress {choice.mac} in the VM's interface: {choice.because}",)
