@@ -18,12 +18,7 @@ from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.api import entries, scoped
-from claims.api.entries_serializers import (
-    IPS_SCHEMA,
-    MAC_SCHEMA,
-    ConditionSerializer,
-    DuplicateCountsSerializer,
-)
+from claims.api.entries import ConditionSerializer, DuplicateCountsSerializer
 from claims.entries import entries as entry_services
 from claims.entries import ippools
 from claims.models import Entry, IPAMClaim, IPPool, Network
@@ -98,8 +93,8 @@ class IPPoolChangeSerializer(IPPoolSerializer):
 class MACAddressesSerializer(Representation):
     """The addresses of a MAC address, and whether its entry or its claim has them."""
 
-    mac = fields.TextField(schema=MAC_SCHEMA)
-    ips = fields.ParsedField(schema=IPS_SCHEMA)
+    mac = fields.TextField(schema=entries.MAC_SCHEMA)
+    ips = fields.ParsedField(schema=entries.IPS_SCHEMA)
     source = fields.ChoiceField(("ippool", "ipamclaim"))
     vm = fields.TextField()
     namespace = fields.TextField()

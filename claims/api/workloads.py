@@ -185,9 +185,9 @@ class Workloads(generics.ListViewSet):
             OpenApiParameter("dry_run", bool, description="Return the plan and change nothing.")
         ],
     )
-    @action(
-        ["post"], detail=False, url_name="network-workloads-adopt", idempotent=("POST",),
-        needs={"POST": ("claims.view_workload", "claims.add_entry", "claims.change_entry")},
+    @generics.post_action(
+        "claims.view_workload", "claims.add_entry", "claims.change_entry",
+        detail=False, idempotent=True, url_name="network-workloads-adopt",
     )  # fmt: skip
     def adopt(self, request: Request, network_id: int) -> Response:
         """Adopt running workloads as entries of the network's IPPool."""

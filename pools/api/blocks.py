@@ -9,7 +9,6 @@ import orjson
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Concat
 from drf_spectacular.utils import extend_schema
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -218,7 +217,7 @@ class Blocks(generics.ModelViewSet):
         return Response(_read_block(block_id))
 
     @extend_schema(request=ReleaseSerializer)
-    @action(["post"], detail=True, needs={"POST": ("pools.allocate",)}, idempotent=("POST",))
+    @generics.post_action("pools.allocate", idempotent=True)
     def release(self, request: Request, block_id: int) -> Response:
         """Release a block; its holder is compared with that of the request.
 
@@ -243,10 +242,7 @@ class Blocks(generics.ModelViewSet):
         return self.once(request, work)
 
     @extend_schema(request=EndCooldownSerializer)
-    @action(
-        ["post"], detail=True, url_path="end-cooldown",
-        needs={"POST": ("pools.force_release",)}, idempotent=("POST",),
-    )  # fmt: skip
+    @generics.post_action("pools.force_release", idempotent=True, url_path="end-cooldown")
     def end_cooldown(self, request: Request, block_id: int) -> Response:
         """End the cooldown of a block before its time."""
         author = self.author(self.read(request, EndCooldownSerializer)["reason"])

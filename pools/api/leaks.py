@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -130,9 +129,6 @@ class LeakFilter(filters.FilterSet):
     )
 
 
-_RECLAIM = {"POST": ("pools.reclaim",)}
-
-
 class Leaks(generics.ListViewSet):
     """Leaked blocks, which nobody refers to any more."""
 
@@ -148,10 +144,9 @@ class Leaks(generics.ListViewSet):
         rows[:] = reports.load_blocks(rows)
 
     @extend_schema(request=ReclaimAllSerializer, responses=ReclaimResultListSerializer)
-    @action(
-        ["post"], detail=False, url_path="reclaim", url_name="reclaim-all",
-        needs=_RECLAIM, idempotent=("POST",),
-    )  # fmt: skip
+    @generics.post_action(
+        "pools.reclaim", detail=False, idempotent=True, url_path="reclaim", url_name="reclaim-all"
+    )
     def reclaim_all(self, request: Request) -> Response:
         """Reclaim leaked blocks, with a result for each of them."""
         values = self.read(request, ReclaimAllSerializer)
@@ -165,7 +160,7 @@ class Leaks(generics.ListViewSet):
 
 
 class Reclaim(generics.GenericView):
-    needs = _RECLAIM
+    needs = {"POST": ("pools.reclaim",)}
     idempotent = ("POST",)
     serializer_class = ReclaimSerializer
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -164,7 +163,7 @@ class Migrations(generics.ViewSet):
         ),
         parameters=[_DRY_RUN],
     )
-    @action(["post"], detail=True, url_name="migration-steps", idempotent=("POST",))
+    @generics.post_action("pools.change_pool", idempotent=True, url_name="migration-steps")
     def steps(self, request: Request, pool_id: int, migration_id: int) -> Response:
         """Do a step of a migration; `reserve` and `widen` have a dry run."""
         dry_run = self.read_dry_run()

@@ -13,7 +13,6 @@ from drf_spectacular.utils import (
     extend_schema,
     extend_schema_view,
 )
-from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -230,10 +229,7 @@ class PoolCIDRs(generics.ModelViewSet):
         return self.respond(pending, status=202) if pending else Response(status=204)
 
     @extend_schema(request=ReservedRangeSerializer, responses={201: ReservedRangeSerializer})
-    @action(
-        ["post"], detail=True, url_path="reserved-ranges",
-        needs={"POST": _CHANGE}, idempotent=("POST",),
-    )  # fmt: skip
+    @generics.post_action(*_CHANGE, idempotent=True, url_path="reserved-ranges")
     def reserved_ranges(self, request: Request, pool_id: int, cidr_id: int) -> Response:
         """Reserve a range of a CIDR."""
         values = self.read(request, ReservedRangeSerializer)

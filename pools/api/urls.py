@@ -23,7 +23,6 @@ from pools.api import (
     pool_cidrs,
     pools,
     references,
-    requests,
     utilization,
     webhook_targets,
 )
@@ -80,7 +79,7 @@ urlpatterns = [
         ("observed-cidrs", observed.ObservedCIDRs, "observed-cidrs", "observed-cidr"),
         ("leaks", leaks.Leaks, "leaks", "leak"),
         ("references", references.References, "references", "reference"),
-        ("requests", requests.Requests, "requests", "request"),
+        ("requests", allocations.Requests, "requests", "request"),
         ("journal", journal.Journal, "journal", "journal-entry"),
         ("environments", environments.Environments, "environments", "environment"),
         ("alerts", alerts.Alerts, "alerts", "alert"),

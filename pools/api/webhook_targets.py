@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -111,7 +110,7 @@ class DeliveryFilter(filters.FilterSet):
     event = filters.choice(*DeliveryEvent.values)
 
 
-_CHANGE = {"POST": ("pools.change_webhooktarget",)}
+_CHANGE = "pools.change_webhooktarget"
 
 
 @extend_schema_view(partial_update=extend_schema(examples=schema.example({"enabled": False})))
@@ -149,7 +148,7 @@ class WebhookTargets(generics.ModelViewSet):
         targets.delete(target, author=self.author())
 
     @extend_schema(request=None, responses=WebhookSecretSerializer)
-    @action(["post"], detail=True, url_name="webhook-target-rotate", needs=_CHANGE)
+    @generics.post_action(_CHANGE, url_name="webhook-target-rotate")
     def rotate(self, request: Request, target_id: int) -> Response:
         """Replace the secret of a target; only this answer contains it."""
         target = self.get_object()
@@ -157,7 +156,7 @@ class WebhookTargets(generics.ModelViewSet):
         return Response(self.represent(target) | {"secret": secret})
 
     @extend_schema(request=None, responses={202: DeliverySerializer})
-    @action(["post"], detail=True, url_name="webhook-target-test", needs=_CHANGE)
+    @generics.post_action(_CHANGE, url_name="webhook-target-test")
     def test(self, request: Request, target_id: int) -> Response:
         """Send a test message."""
         delivery = outbox.write_test(self.get_object())
@@ -180,7 +179,7 @@ class Deliveries(generics.ListViewSet):
         return super().get_queryset().filter(target=target_id)
 
     @extend_schema(request=None, responses={202: DeliverySerializer})
-    @action(["post"], detail=True, url_name="webhook-delivery-send", needs=_CHANGE)
+    @generics.post_action(_CHANGE, url_name="webhook-delivery-send")
     def send(self, request: Request, target_id: int, delivery_id: int) -> Response:
         """Send a message again after Cadastre gave it up."""
         delivery = self.get_object()

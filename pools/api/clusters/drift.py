@@ -124,10 +124,7 @@ class Drifts(observed.ClusterRows):
         return self.respond(preview, TakeoverPreviewSerializer)
 
     @extend_schema(request=DriftIgnoreSerializer, responses=DriftDecisionSerializer)
-    @action(
-        ["post"], detail=True, url_path="<str:decision>", url_name="drift-decision",
-        needs={"POST": _CHANGE},
-    )  # fmt: skip
+    @generics.post_action(*_CHANGE, url_path="<str:decision>", url_name="drift-decision")
     def resolve(self, request: Request, cluster: str, drift_id: int, decision: str) -> Response:
         """Resolve a difference: apply, adopt, ignore or unignore."""
         # `apply` and `adopt` apply to the whole object, `ignore` and `unignore` to the one field.

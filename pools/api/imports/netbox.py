@@ -7,7 +7,6 @@ from typing import Any
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -115,10 +114,7 @@ class NetBoxSources(generics.ModelViewSet):
         request=NetBoxImportSerializer,
         responses={202: register.RegisterImportSerializer},
     )
-    @action(
-        ["post"], detail=True, url_path="imports", url_name="netbox-imports",
-        needs={"POST": ("pools.add_registerimport",)},
-    )  # fmt: skip
+    @generics.post_action("pools.add_registerimport", url_path="imports", url_name="netbox-imports")
     def start_import(self, request: Request, netbox_source_id: int) -> Response:
         """Read a NetBox by a worker, as a draft or as a run of the mirror."""
         pk = self.get_object().pk

@@ -216,10 +216,7 @@ class Containers(generics.ModelViewSet):
         examples=_NEXT_EXAMPLE,
         parameters=_OVERLAPS,
     )
-    @action(
-        ["post"], detail=True, url_path="next-prefix",
-        needs={"POST": ("pools.add_container",)}, idempotent=("POST",),
-    )  # fmt: skip
+    @generics.post_action("pools.add_container", idempotent=True, url_path="next-prefix")
     def next_prefix(self, request: Request, container_id: int) -> Response:
         """Create a container, a pool or the prefix of a cluster in the next free prefix, atomically."""
         pool_cidrs.overlaps_are_refused(self)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from django.urls import URLPattern, URLResolver
-from rest_framework import generics, metadata, mixins, routers, serializers, viewsets
+from rest_framework import decorators, generics, metadata, mixins, routers, serializers, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,6 +21,7 @@ from pools.platform.rest import filters, keyset, parsing, query, views
 _ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*+"'
 _TAG = re.compile(_ENTITY_TAG)
 _TAGS = re.compile(rf"[ \t,]*+{_ENTITY_TAG}(?:[ \t]*+,[ \t]*+(?:{_ENTITY_TAG})?)*+[ \t]*")
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 _VERBS = {"GET": "view", "POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
 
 
@@ -210,6 +211,16 @@ _NOT_OF_LISTS = {
     "idempotent": (),
     "problem_statuses": (),
 }
+
+
+def post_action(
+    *needs: str, idempotent: bool = False, **options: Any
+) -> Callable[[Endpoint], Endpoint]:
+    """An `@action` by POST, for whom these permissions are needed; `options` are those of DRF's decorator."""
+    methods = ("POST",) if idempotent else ()
+    options = {"detail": True, "needs": {"POST": needs}, "idempotent": methods, **options}
+    decorate: Callable[[Endpoint], Endpoint] = decorators.action(["post"], **options)
+    return decorate
 
 
 class ListViewSet(mixins.ListModelMixin, ViewSet):
