@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from django.urls import URLPattern, URLResolver
 from rest_framework import decorators, generics, metadata, mixins, routers, serializers, viewsets
@@ -219,8 +219,8 @@ def post_action(
     """An `@action` by POST, for whom these permissions are needed; `options` are those of DRF's decorator."""
     methods = ("POST",) if idempotent else ()
     options = {"detail": True, "needs": {"POST": needs}, "idempotent": methods, **options}
-    decorate: Callable[[Endpoint], Endpoint] = decorators.action(["post"], **options)
-    return decorate
+    decorate: Any = decorators.action(["post"], **options)
+    return cast("Callable[[Endpoint], Endpoint]", decorate)
 
 
 class ListViewSet(mixins.ListModelMixin, ViewSet):
