@@ -27,7 +27,7 @@ from pools.cluster_api import allocation, claims
 from pools.cluster_api import claims as address_claims
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift, other_writers
-from pools.clusters import metrics as cluster_metrics
+from pools.clusters import fleet as cluster_metrics
 from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
@@ -40,11 +40,11 @@ from pools.models import (
     PoolCIDR,
     RegisterImport,
 )
+from pools.observed import cidrs as observed_kinds
 from pools.observed import cidrs as observed_metrics
-from pools.observed import handlers as observed_kinds
 from pools.platform import checks as data_checks
 from pools.platform import events, search, search_text
-from pools.platform.alerts import event_feed
+from pools.platform.alerts import targets
 from pools.platform.attributes import values as attribute_values
 from pools.platform.conditions import registry as condition_registry
 from pools.platform.conditions.registry import Condition
@@ -92,7 +92,7 @@ class Extension:
     webhooks: Sequence[configuration.Hook] = _part(configuration.HOOKS)
     leak_sources: Sequence[detection.LeakSource] = _part(detection.SOURCES)
     # History
-    event_subjects: Mapping[str, StrOrPromise] = _part(admin_events.SUBJECTS, event_feed.KINDS)
+    event_subjects: Mapping[str, StrOrPromise] = _part(admin_events.SUBJECTS, targets.KINDS)
     history_searchers: Sequence[history_search.Searcher] = _part(history_search.SEARCHERS)
     history_readers: Sequence[Callable[[str], history_search.HistoryQuery | None]] = _part(
         history_search.TEXT_READERS

@@ -20,7 +20,7 @@ from claims.networks import handlers
 from claims.networks import networks as services
 from pools.api import pool_cidrs
 from pools.core import holders, object_reader
-from pools.models.attributes import ATTRIBUTES
+from pools.models import ATTRIBUTES
 from pools.platform import search
 from pools.platform.rest import attributes, fields, filters, generics, schema, views
 from pools.platform.rest.serializers import NULL_MESSAGE, Representation, Serializer

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from claims.core import ippool
 from claims.core.ipamclaims import ipamclaim
-from claims.core.vm_import import cells, columns, inventory, manifests, tables, vm_interface
+from claims.core.vm_import import cells, columns, inventory, tables, vm_interface
 from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from pools.core import errors
@@ -125,7 +125,7 @@ def recognise(name: str, content: bytes) -> Recognition:
         return Recognition(reading.format, Certainty.PRODUCT, "the objects in it")
     names = [layout.names[column] for column in sorted(layout.used_columns) if layout.names]
     evidence = f"the columns {', '.join(names)}" if names else "lines with names and addresses"
-    if layout.mac >= 0 and not names:
+    if "mac" in layout.roles and not names:
         evidence = "lines with MAC addresses"
     return Recognition(reading.format, _certainty(layout), evidence)
 
@@ -134,7 +134,7 @@ def _certainty(layout: ColumnLayout) -> Certainty:
     """A table of VMs has their names and MAC addresses; one without MACs may be a register of addresses."""
     if layout.kind in (columns.VNETWORK, columns.VINFO):
         return Certainty.PRODUCT
-    has_both = layout.mac >= 0 and (layout.vm >= 0 or not layout.names)
+    has_both = "mac" in layout.roles and ("vm" in layout.roles or not layout.names)
     return Certainty.TABLE if has_both else Certainty.COLUMNS
 
 
@@ -289,11 +289,11 @@ def _document(documents_: list[object]) -> FileReading:
             return _list_document("rows", first["rows"], lambda rows, _: _program_rows(rows))
         if "vms" in first and not inventory.is_vm(first):
             return _list_document("forklift", first["vms"], inventory.vms)
-    objects = manifests.objects(documents_)
-    kinds = [manifests.kind_of(document) for document in objects]
+    objects = inventory.objects(documents_)
+    kinds = [inventory.kind_of(document) for document in objects]
     kind = next((kind for kind in kinds if kind), "")
     if kind:
-        return FileReading(_FORMATS[kind], lambda _: manifests.rows(objects))
+        return FileReading(_FORMATS[kind], lambda _: inventory.manifest_rows(objects))
     if objects and all(inventory.is_plan(document) for document in objects):
         return FileReading("forklift", lambda _: _plan_rows(objects), len(objects))
     if objects and all(inventory.is_vm(document) for document in objects):

@@ -10,10 +10,9 @@ from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.models import IPAMClaim
 from claims.models.networks import NetworkKind
 from pools.clusters.reconcile import ingest
-from pools.clusters.reconcile.comparison import GRACE
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
-from pools.models import ObservedObject
-from pools.models.observed import Severity
+from pools.clusters.reconcile.storage import GRACE
+from pools.models import ObservedObject, Severity
 from pools.platform import database
 from pools.sql import statements
 

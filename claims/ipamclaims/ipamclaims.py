@@ -26,8 +26,7 @@ from claims.models import NAD, IPAMClaim, Network
 from claims.networks import networks
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
-from pools.models import ObservedObject
-from pools.models.fields import Now
+from pools.models import Now, ObservedObject
 from pools.platform import database, events
 
 

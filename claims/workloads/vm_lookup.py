@@ -34,8 +34,7 @@ from claims.models import NAD, Decision, Entry, IPAMClaim, Network, NetworkSetti
 from claims.models import Entry as EntryRow
 from claims.models.networks import Annotation
 from pools.core import errors, redaction
-from pools.models import Cluster, ObservedObject
-from pools.models.fields import Now
+from pools.models import Cluster, Now, ObservedObject
 from pools.platform import database, events
 
 NO_REGISTRATIONS = Registrations()

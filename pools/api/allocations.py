@@ -15,8 +15,7 @@ from pools.api import lookups
 from pools.api.blocks import BlockSerializer
 from pools.core import dns_names, errors, holders, object_reader
 from pools.core.holders import MOST_BLOCKS
-from pools.models import AllocationRequest, Block, Pool
-from pools.models.requests import RequestState
+from pools.models import AllocationRequest, Block, Pool, RequestState
 from pools.platform.rest import fields, filters, generics, parsing, schema, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register import dns

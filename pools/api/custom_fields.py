@@ -7,8 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema, extend_schema_view
 
 from pools.core import custom_fields as core
-from pools.models import CustomField
-from pools.models.attributes import CustomFieldType
+from pools.models import CustomField, CustomFieldType
 from pools.platform.attributes import custom_fields, values
 from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Serializer

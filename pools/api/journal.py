@@ -10,8 +10,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 
 from pools.api import lookups
 from pools.core import errors
-from pools.models import JournalEntry
-from pools.models.attributes import JournalKind
+from pools.models import JournalEntry, JournalKind
 from pools.platform.rest import fields, filters, generics, schema, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import journal

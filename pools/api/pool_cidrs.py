@@ -19,8 +19,7 @@ from rest_framework.response import Response
 
 from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Pool, PoolCIDR, ReservedRange
-from pools.models.pools import Pending
+from pools.models import Pending, Pool, PoolCIDR, ReservedRange
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, query, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
@@ -208,9 +207,9 @@ class PoolCIDRs(generics.ModelViewSet):
 
     def perform_create(self, values: Any) -> PoolCIDR:
         """Add a CIDR to a pool."""
-        entry, attribute_values = values
+        entry, attributes = values
         return pools.add_cidr(
-            self.kwargs["pool_id"], entry, author=self.author(), attribute_values=attribute_values
+            self.kwargs["pool_id"], entry, author=self.author(), attributes=attributes
         )
 
     def perform_update(self, row: PoolCIDR, values: dict[str, Any]) -> PoolCIDR:

@@ -10,8 +10,7 @@ from rest_framework.fields import empty
 from pools.api import lookups, pool_cidrs
 from pools.cilium import pool_sync
 from pools.core import dns_names, errors
-from pools.models import Pool
-from pools.models.pools import Category
+from pools.models import Category, Pool
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation
@@ -157,10 +156,10 @@ class Pools(generics.ModelViewSet):
 
     def perform_create(self, values: dict[str, Any]) -> Pool:
         """Create a pool."""
-        attribute_values, values = split(values, new=True)
-        cluster = values.pop("cluster.name")
-        spec = pools.PoolSpec(cluster=cluster, attributes=attribute_values, **values)
-        return get_pool(pools.create(spec, author=self.author()).pk)
+        attributes, values = split(values, new=True)
+        values["cluster"] = values.pop("cluster.name")
+        pool = pools.create(author=self.author(), attributes=attributes, **values)
+        return get_pool(pool.pk)
 
     def perform_update(self, row: Pool, values: dict[str, Any]) -> Pool:
         """Change a pool; a family replaces the whole family."""

@@ -11,10 +11,18 @@ from django.db.models import Count, Max, Min, Q
 
 from pools.core import addresses, blocks
 from pools.core.cilium import podippool
-from pools.models import CIDRMigration, Connection, Drift, Pool, PoolCIDR
-from pools.models.blocks import BlockState
-from pools.models.connections import ManagedResource
-from pools.models.pools import Category, MigrationOutcome, Pending
+from pools.models import (
+    BlockState,
+    Category,
+    CIDRMigration,
+    Connection,
+    Drift,
+    ManagedResource,
+    Pending,
+    Pool,
+    PoolCIDR,
+)
+from pools.models.pools import MigrationOutcome
 from pools.register import pool_cidrs
 from pools.register.allocator import window
 

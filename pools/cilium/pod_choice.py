@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pools.cilium import configuration as cilium_configuration
 from pools.clusters import connections
 from pools.clusters.client.api_client import ClusterClient
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.core import errors
 from pools.core.cilium import configuration, pod_pool
 from pools.core.kubernetes.resources import NAMESPACE, POD, Resource
-from pools.models import Cluster, Connection, Pool
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Connection, Pool
 from pools.platform.outbound import faults
 from pools.register import usage
 
@@ -97,7 +96,7 @@ def _read_both(
         note = ""
     else:
         try:
-            with connections.client_for(sync.cluster_access(connection)) as client:
+            with connections.client_for(connecting.cluster_access(connection)) as client:
                 return (
                     _read_object(client, POD, pod, namespace.name),
                     _read_object(client, NAMESPACE, namespace),

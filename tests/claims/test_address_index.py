@@ -10,8 +10,7 @@ from claims import tasks
 from claims.address_index import conflicts, duplicates, index
 from claims.models import Entry, IndexEntry
 from pools.core.addresses import AddressRange
-from pools.models import Block
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState
 from pools.platform import events
 from pools.register import block_sync, pools
 from tests.claims import worlds

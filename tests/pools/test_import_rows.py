@@ -8,8 +8,7 @@ import pytest
 
 from claims.models import VMImport, VMRow
 from pools.core import errors
-from pools.models import RegisterImport, RegisterRow
-from pools.models.imports import ImportRow
+from pools.models import ImportRow, RegisterImport, RegisterRow
 from pools.platform.imports import rows
 from pools.register.imports import drafts
 from tests import factories

@@ -12,8 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field
 from pools.core import blocks, errors
-from pools.models import Cluster, Pool
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Pool
 from pools.platform.admin import attributes, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import clusters, overlaps

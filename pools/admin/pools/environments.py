@@ -22,8 +22,7 @@ from pools.admin.clusters.field import (
     tenant_filters,
 )
 from pools.admin.pools import pools
-from pools.models import Environment
-from pools.models.blocks import LIVE
+from pools.models import LIVE, Environment
 from pools.platform.admin import columns, display, filters, lists, objects, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -81,11 +80,9 @@ class EnvironmentAdmin(objects.ObjectAdmin[Environment]):
     form = EnvironmentForm
     fixed_fields = ("cluster", "org", "env")
     field_of_problem = "env"
-    form_context = {
-        "intro": _(
-            "An environment appears with its first allocation. Add it here to describe it before."
-        )
-    }
+    intro = _(
+        "An environment appears with its first allocation. Add it here to describe it before."
+    )
     list_display = (
         columns.link("env", _("environment"), ordering="env"),
         "org",

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Event, Pool
-from pools.models.pools import Category
+from pools.models import Category, Event, Pool
+from pools.platform import events
 from pools.platform.admin import attributes, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import overlaps, pool_cidrs, pools
@@ -219,9 +219,10 @@ class PoolForms:
             for number, family in self.families().items()
         ]
 
-    def spec(self) -> pools.PoolSpec:
+    def create(self, author: events.Author) -> Pool:
+        """Create the pool. Raises what `pools.create` raises."""
         values = self.form.cleaned_data
-        return pools.PoolSpec(
+        return pools.create(
             cluster=values["cluster"],
             name=values["name"],
             category=values["category"],
@@ -232,6 +233,7 @@ class PoolForms:
             description=values["description"] or "",
             dns_pattern=values["dns_pattern"] or "",
             attributes=self.form.attributes(),
+            author=author,
         )
 
     def overlaps_accepted(self) -> bool:

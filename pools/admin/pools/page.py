@@ -18,9 +18,7 @@ from pools.admin.pools import block_actions, usage_bars, yaml_page
 from pools.admin.pools import map as maps
 from pools.cilium import pool_sync
 from pools.core import addresses, errors
-from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
-from pools.models.blocks import LIVE
-from pools.models.pools import Pending
+from pools.models import LIVE, AllocationRequest, Block, Event, Pending, Pool, PoolCIDR
 from pools.platform.admin import display, live, pages
 from pools.platform.alerts import open_alerts
 from pools.register import block_lists, event_filters, occupancy, orphans, pool_cidrs, usage

@@ -18,8 +18,7 @@ from django.utils.translation import gettext, ngettext
 
 from pools.admin.pools import usage_bars
 from pools.cilium.node_status import HOLDER as NODE
-from pools.models import Block, Cluster, Pool
-from pools.models.blocks import LIVE, BlockState
+from pools.models import LIVE, Block, BlockState, Cluster, Pool
 from pools.platform import database
 from pools.platform.admin import display, lists, pages
 from pools.register import usage

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from pools.api.clusters import clusters, observed
 from pools.cilium import pod_cidrs
-from pools.clusters import drift, takeovers
+from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.models import Drift, ObservedObject
@@ -105,7 +105,7 @@ class Drifts(observed.ClusterRows):
     def ownership(self, request: Request, cluster: str, drift_id: int) -> Response:
         """The fields that a take-over would write, and their managers."""
         cluster_object = _cluster_object(cluster, drift_id)
-        preview = takeovers.preview(cluster_object, author=self.author())
+        preview = drift.preview(cluster_object, author=self.author())
         return self.respond(preview, TakeoverPreviewSerializer)
 
     @extend_schema(request=TakeoverSerializer, responses=TakeoverPreviewSerializer)
@@ -120,7 +120,7 @@ class Drifts(observed.ClusterRows):
             views.require(request, permission)
         values = self.read(request, TakeoverSerializer)
         author = self.author(values["reason"])
-        preview = takeovers.take_over(cluster_object, token=values["token"], author=author)
+        preview = drift.take_over(cluster_object, token=values["token"], author=author)
         return self.respond(preview, TakeoverPreviewSerializer)
 
     @extend_schema(request=DriftIgnoreSerializer, responses=DriftDecisionSerializer)

@@ -19,7 +19,7 @@ from pools.api.clusters.guides_serializers import (
     PodDescriptionSerializer,
     PreflightSerializer,
 )
-from pools.cilium import configuration, node_demand, pod_choice
+from pools.cilium import configuration, pod_choice, pod_cidrs
 from pools.core import addresses
 from pools.core.cilium import pod_pool, podippool
 from pools.platform.rest import generics, query, schema, views
@@ -87,7 +87,7 @@ class NodeDemand(generics.GenericView):
     def post(self, request: Request, cluster: str) -> Response:
         """What a node will request, and which blocks it would get."""
         values = self.read(request, NodeDemandSerializer)
-        return self.respond(node_demand.forecast(clusters.get(cluster), **values))
+        return self.respond(pod_cidrs.forecast(clusters.get(cluster), **values))
 
 
 class Preflight(generics.GenericView):

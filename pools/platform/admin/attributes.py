@@ -14,8 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.core import custom_fields as core
-from pools.models import CustomField
-from pools.models.attributes import CustomFieldType
+from pools.models import CustomField, CustomFieldType
 from pools.platform.admin import columns, display, filters, lists, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column

@@ -9,8 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from pools.models import AddressSpace, Block, BlockEvent, Pool, PoolEvent
-from pools.models.blocks import BlockState
+from pools.models import AddressSpace, Block, BlockEvent, BlockState, Pool, PoolEvent
 from pools.platform.history import search
 from pools.register.history import addresses
 from pools.register.history.addresses import Tenure

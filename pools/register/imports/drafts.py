@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pools.core import errors
-from pools.models import RegisterImport, RegisterRow
-from pools.models.imports import ImportStatus, RowStatus
+from pools.models import ImportStatus, RegisterImport, RegisterRow, RowStatus
 from pools.models.pools import DAY
 from pools.platform import events
 from pools.platform.imports import lifecycle, states

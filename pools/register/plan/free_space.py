@@ -10,9 +10,8 @@ from ipaddress import ip_address
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from pools.core import addresses, blocks, errors, free_prefixes, overlaps
-from pools.models import AddressSpace, Block, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
-from pools.models.blocks import LIVE
+from pools.core import addresses, blocks, cidr_sets, errors
+from pools.models import LIVE, AddressSpace, Block, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
 from pools.platform import database
 from pools.register.allocator import window
 from pools.sql import statements
@@ -86,7 +85,7 @@ class Order(enum.Enum):
     BEST_FIT = "best_fit"  # from the smallest free parts first
 
 
-def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes.Gap]:
+def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[cidr_sets.Gap]:
     """Yield the ranges of addresses inside a CIDR that no CIDR of the plan inside it covers.
 
     Nothing is free in a CIDR that itself is a cluster's prefix or planned for one address space, nor inside of
@@ -96,7 +95,7 @@ def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes
         yield from _find_gaps(parent, scope)
 
 
-def _find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[free_prefixes.Gap]:
+def _find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[cidr_sets.Gap]:
     values = {"parent": str(parent), "spaces": list(scope.spaces), "fleet": scope.fleet}
     for before, after, _ in database.rows(_FIND_GAPS, values, prepare=False):
         first = int(ip_address(before)) + 1 if before else int(parent.network_address)
@@ -132,7 +131,7 @@ def find_prefixes(
 ) -> list[addresses.Network]:
     """Return free prefixes of a length inside a CIDR. Raises InvalidInput (prefix_length)."""
     check_length(parent, length)
-    fit = free_prefixes.first_fit if order is Order.FIRST_FIT else free_prefixes.best_fit
+    fit = cidr_sets.first_fit if order is Order.FIRST_FIT else cidr_sets.best_fit
     return fit(find_gaps(parent, scope), parent.version, length, limit)
 
 
@@ -159,7 +158,7 @@ def offer_prefixes(
     offers: dict[addresses.Network, str] = {}
     for parent, name, scope in _parents(space, length):
         gaps = () if _is_used(parent, scope) else _find_gaps(parent, scope)
-        for prefix in free_prefixes.first_fit(gaps, parent.version, length, limit):
+        for prefix in cidr_sets.first_fit(gaps, parent.version, length, limit):
             offers.setdefault(prefix, name)
         if len(offers) >= limit:
             break
@@ -213,7 +212,7 @@ def next_free_block(pool: Pool, family: int | None = None) -> addresses.Network 
         ]
         free += [row.cidr for row in ready.filter(family=version).order_by("cidr")[:1]]
         if free:
-            return min(free, key=overlaps.sort_key)
+            return min(free, key=cidr_sets.sort_key)
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from pools.core import addresses, free_prefixes, overlaps
+from pools.core import addresses, cidr_sets
 from pools.core.observed.uses import Role
 from pools.models import (
     AddressSpace,
@@ -155,7 +155,7 @@ def read_level(
         and (parent is None or parent.prefixlen < _GROUP_LENGTHS[parent.version]),
     )
     ranges = _find_ranges(parent_row, behind, limit + 1)
-    used = sorted({*networks, *ranges}, key=overlaps.sort_key)
+    used = sorted({*networks, *ranges}, key=cidr_sets.sort_key)
     if (
         parent_row
         and parent_row.divisible
@@ -203,7 +203,7 @@ def find_names(scope: Scope, text: str) -> list[PlanRow]:
         *clusters.values_list("cluster_prefix", flat=True)[:MOST],
         *observed.order_by("cidr").values_list("cidr", flat=True)[:MOST],
     ]
-    rows = _describe(scope, sorted(set(found), key=overlaps.sort_key)[:MOST])
+    rows = _describe(scope, sorted(set(found), key=cidr_sets.sort_key)[:MOST])
     _measure(scope, rows)
     return rows
 
@@ -255,12 +255,12 @@ def _outermost(
 ) -> list[addresses.Network]:
     """Return the outermost of two levels, without what lies behind the end of one that has more."""
     ends = [level[-1] for level in (one, other) if len(level) == most]
-    end = min(map(overlaps.sort_key, ends), default=None)
+    end = min(map(cidr_sets.sort_key, ends), default=None)
     merged: list[addresses.Network] = []
-    for network in sorted({*one, *other}, key=overlaps.sort_key):
-        if end is not None and overlaps.sort_key(network) > end:
+    for network in sorted({*one, *other}, key=cidr_sets.sort_key):
+        if end is not None and cidr_sets.sort_key(network) > end:
             break
-        if not merged or not overlaps.contains(merged[-1], network):
+        if not merged or not cidr_sets.contains(merged[-1], network):
             merged.append(network)
     return merged[:most]
 
@@ -296,12 +296,12 @@ def _with_free_parts(
     for network in networks:
         first = int(network.network_address)
         if position < first:
-            yield from free_prefixes.split((position, first - 1), parent.version)
+            yield from cidr_sets.split((position, first - 1), parent.version)
         yield network
         position = int(network.broadcast_address) + 1
     last = int(parent.broadcast_address)
     if complete and position <= last:
-        yield from free_prefixes.split((position, last), parent.version)
+        yield from cidr_sets.split((position, last), parent.version)
 
 
 def _describe(
