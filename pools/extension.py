@@ -27,7 +27,7 @@ from pools.cluster_api import allocation, claims
 from pools.cluster_api import claims as address_claims
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift, other_writers
-from pools.clusters import metrics as cluster_metrics
+from pools.clusters import fleet as cluster_metrics
 from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
@@ -40,8 +40,8 @@ from pools.models import (
     PoolCIDR,
     RegisterImport,
 )
+from pools.observed import cidrs as observed_kinds
 from pools.observed import cidrs as observed_metrics
-from pools.observed import handlers as observed_kinds
 from pools.platform import checks as data_checks
 from pools.platform import events, search, search_text
 from pools.platform.alerts import targets
