@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
-from django.urls import reverse, reverse_lazy
+from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -90,14 +90,10 @@ def _deletion_link(row: CustomField) -> object:
 @admin.register(CustomField)
 class CustomFieldAdmin(objects.ObjectAdmin[CustomField]):
     form = CustomFieldForm
-    form_context = {
-        "back": reverse_lazy(LIST),
-        "intro": _(
-            "A custom field appears in the forms, lists, exports and REST of its objects. A new name"
-            " is also that of the stored values; values in use are never lost."
-        ),
-    }
-    deletion_context = {"back": reverse_lazy(LIST)}
+    intro = _(
+        "A custom field appears in the forms, lists, exports and REST of its objects. A new name"
+        " is also that of the stored values; values in use are never lost."
+    )
     list_display = (
         columns.link("label", _("label"), ordering="label"),
         columns.code("name", _("name")),

@@ -208,19 +208,19 @@ def test_namespace_and_note_of_the_template() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "places"),
+    ("row", "roles"),
     [
-        ([MAC, "10.0.0.1"], (-1, 0, 1)),
-        (["10.0.0.1/24", MAC], (-1, 1, 0)),
-        (["web-01", MAC, "10.0.0.1"], (0, 1, 2)),
-        ([MAC, "10.0.0.1", "web-01"], (2, 0, 1)),
-        (["web-01", "10.0.0.1"], (0, -1, 1)),
+        ([MAC, "10.0.0.1"], ["mac", "ip"]),
+        (["10.0.0.1/24", MAC], ["ip", "mac"]),
+        (["web-01", MAC, "10.0.0.1"], ["vm", "mac", "ip"]),
+        ([MAC, "10.0.0.1", "web-01"], ["mac", "ip", "vm"]),
+        (["web-01", "10.0.0.1"], ["vm", "ip"]),
     ],
 )
-def test_a_list_without_header(row: list[str], places: tuple[int, int, int]) -> None:
+def test_a_list_without_header(row: list[str], roles: list[str]) -> None:
     layout = columns.guess(row)
     assert layout is not None
-    assert (layout.vm, layout.mac, layout.ip) == places
+    assert layout.roles == {role: column for column, role in enumerate(roles)}
 
 
 @pytest.mark.parametrize(

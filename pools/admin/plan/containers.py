@@ -114,11 +114,7 @@ BULK = bulk_edit.BulkEdit(
 @admin.register(Container)
 class ContainerAdmin(attributes.AttributedList[Container], objects.ObjectAdmin[Container]):
     form = ContainerForm
-    form_context = {
-        "intro": _(
-            "A network container groups the CIDRs inside it. No addresses are allocated from it."
-        )
-    }
+    intro = _("A network container groups the CIDRs inside it. No addresses are allocated from it.")
     list_display = (
         Column("cidr", "CIDR", lambda row: display.row_link(row, str(row.cidr)), ordering="cidr"),
         columns.text("name", _("name"), ordering="name"),

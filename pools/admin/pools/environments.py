@@ -80,11 +80,9 @@ class EnvironmentAdmin(objects.ObjectAdmin[Environment]):
     form = EnvironmentForm
     fixed_fields = ("cluster", "org", "env")
     field_of_problem = "env"
-    form_context = {
-        "intro": _(
-            "An environment appears with its first allocation. Add it here to describe it before."
-        )
-    }
+    intro = _(
+        "An environment appears with its first allocation. Add it here to describe it before."
+    )
     list_display = (
         columns.link("env", _("environment"), ordering="env"),
         "org",

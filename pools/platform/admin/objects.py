@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django_stubs_ext import StrOrPromise
@@ -37,14 +38,15 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     fixed_fields: ClassVar[tuple[str, ...]] = ()  # of the form, that a change leaves as they are
     field_of_problem: ClassVar[Any] = None  # the field of a service's problem: pages.FieldOf
     form_template: ClassVar[str] = "edit_form.html"
-    form_context: ClassVar[Mapping[str, Any]] = {}  # what the page of the form shows beside it
+    intro: ClassVar[StrOrPromise] = ""  # above the fields of a new row
     add_title: ClassVar[StrOrPromise] = ""
-    deletion_context: ClassVar[Mapping[str, Any]] = {}  # its button and texts: pages.deletion
+    # The `title`, `button` and message `deleted` of a deletion, with `%(name)s` for the row.
+    deletion_texts: ClassVar[Mapping[str, StrOrPromise]] = {}
     more_permissions: ClassVar[tuple[str, ...]] = ()  # beside those of the model
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        has_page = any(page.name == "change" for page in self.row_pages)
+        self.has_page = has_page = any(page.name == "change" for page in self.row_pages)
         self.list_pages = (Page("add", self._add_page, *self._needs("add")), *self.list_pages)
         self.row_pages = (
             *self.row_pages,
@@ -62,20 +64,27 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         """Delete a row by its service. Raises IpamError."""
         raise NotImplementedError
 
+    def form_context(self, request: HttpRequest, row: Row | None) -> dict[str, Any]:
+        """Return what the page of the form shows beside it."""
+        return {} if row else {"intro": self.intro}
+
     def deletion_effects(self, row: Row) -> Sequence[str]:
         """Return what else happens when a row is deleted, as sentences."""
         return ()
 
     def show_saved(self, request: HttpRequest, row: Row, message: str) -> HttpResponse:
         """Return the answer after a row was saved, with a message that says so."""
-        has_page = any(page.name == "edit" for page in self.row_pages)
-        return pages.done(request, message, row if has_page else self.list_name)
+        return pages.done(request, message, row if self.has_page else self._list_name)
 
     # --- its pages --------------------------------------------------------------------------------
 
     @property
-    def list_name(self) -> str:
+    def _list_name(self) -> str:
         return f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+
+    def _back(self) -> dict[str, str]:
+        """Return where *Cancel* leads from the pages of a row without a page of its own: to the list."""
+        return {} if self.has_page else {"back": reverse(self._list_name)}
 
     def _needs(self, verb: str) -> tuple[str, ...]:
         return (f"{self.opts.app_label}.{verb}_{self.opts.model_name}", *self.more_permissions)
@@ -126,15 +135,16 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         return self._form_page(request, context["adminform"].form)
 
     def _form_page(self, request: HttpRequest, form: Any) -> HttpResponse:
-        if form.instance.pk is None:
-            title = str(self.add_title) or gettext("Add %(kind)s") % {
-                "kind": self.opts.verbose_name
-            }
-            row: Any = self.model
-        else:
-            row, title = form.instance, gettext("Edit %(name)s") % {"name": form.instance}
-        context = {"template": self.form_template, **self.form_context}
-        return pages.form_page(request, row, form, title=title, **context)
+        row = form.instance if form.instance.pk else None
+        context = {
+            "title": gettext("Edit %(name)s") % {"name": row}
+            if row
+            else str(self.add_title) or gettext("Add %(kind)s") % {"kind": self.opts.verbose_name},
+            "template": self.form_template,
+            **self._back(),
+            **self.form_context(request, row),
+        }
+        return pages.form_page(request, row or self.model, form, **context)
 
     def response_add(
         self, request: HttpRequest, obj: Row, post_url_continue: str | None = None
@@ -151,11 +161,12 @@ class ObjectAdmin(lists.ListAdmin[Row]):
 
     def _delete_page(self, request: HttpRequest, row: Row) -> HttpResponseBase:
         names = self._names(row)
-        context = {
+        context: dict[str, Any] = {
             "title": gettext("Delete %(kind)s %(name)s?")
             % {**names, "kind": self.opts.verbose_name},
             "deleted": gettext("%(kind)s %(name)s was deleted.") % names,
-            **{key: text % names for key, text in self.deletion_context.items()},
+            **{key: text % names for key, text in self.deletion_texts.items()},
+            **self._back(),
         }
         return pages.deletion(
             request,
