@@ -1,24 +1,91 @@
-"""The form that changes a cluster."""
+"""The forms that add a cluster, change it, and split its prefix into pools."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field
 from pools.core import blocks, errors
-from pools.models import Category, Cluster, Pool
+from pools.models import Cluster, Pool
+from pools.models.pools import Category
 from pools.platform.admin import attributes, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import clusters, overlaps
 
 
-class ClusterChangeForm(attributes.AttributeFields, row_forms.RowForm):
+class ClusterForm(attributes.AttributeFields, row_forms.ObjectForm):
+    """A new cluster; its page may be asked for a preview of the pools first."""
+
+    attributed = Cluster
+    takes_cidrs = True
+    name = fields.name_field(label=_("Name"))
+    description = fields.description_field()
+    cluster_prefix = fields.cidr_field(
+        label=_("Cluster prefix"),
+        required=False,
+        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="2001:db8:10::/48"), 56),
+        help_text=_(
+            "IPv6, /64 or larger. It is split into one pool for nodes and one for "
+            "instances. Leave it empty for a cluster without these pools."
+        ),
+    )
+    node_prefix = fields.cidr_field(
+        label=_("Node prefix"),
+        required=False,
+        help_text=_("Empty: the first /64 of the cluster prefix."),
+    )
+    instance_prefix = fields.cidr_field(
+        label=_("Instance prefix"),
+        required=False,
+        help_text=_("Empty: the second /64 of the cluster prefix."),
+    )
+
+    class Meta:
+        model = Cluster
+        fields = ("name", "description", "cluster_prefix")
+
+    owner = overlaps.owner_of_prefix(None)
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        node, instance = values.get("node_prefix"), values.get("instance_prefix")
+        prefix = values.get("cluster_prefix")
+        if prefix is not None:
+            try:
+                self.parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
+            except errors.InvalidInput as error:
+                pages.add_errors(self, error)
+        elif (node or instance) and "cluster_prefix" not in self.errors:
+            self.add_error("cluster_prefix", gettext("Enter the prefix to split."))
+        return values
+
+    def is_valid(self) -> bool:
+        """Return False, without an error, for a preview, and if the prefix has addresses of others."""
+        return super().is_valid() and self._overlaps_accepted() and "_preview" not in self.data
+
+    def _overlaps_accepted(self) -> bool:
+        prefix = self.cleaned_data["cluster_prefix"]
+        if Cluster.objects.filter(name=self.cleaned_data.get("name")).exists():
+            prefix = None  # the service refuses the name
+        return field.overlaps_accepted(self, [prefix] if prefix else [], self.owner)
+
+
+class DivideForm(ClusterForm):
+    """The prefix of a cluster that has no pools for nodes and instances yet."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        del self.fields["name"], self.fields["description"]
+        self.remove_attributes()
+        self.fields["cluster_prefix"].required = True
+
+
+class ClusterChangeForm(attributes.AttributeFields, row_forms.ObjectForm):
     """The fields that `PATCH clusters/{name}/` changes."""
 
     attributed = Cluster
@@ -51,16 +118,43 @@ class ClusterChangeForm(attributes.AttributeFields, row_forms.RowForm):
         ),
     )
 
-    def __init__(self, cluster: Cluster, data: Any, *, may_add_pools: bool) -> None:
-        super().__init__(data)
-        self.show_row(cluster, _values)
+    class Meta:
+        model = Cluster
+        fields = (
+            "description",
+            "instance_gateway",
+            "instance_mtu",
+            "instance_dns",
+            "cluster_prefix",
+        )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         prefix = self.fields["cluster_prefix"]
-        prefix.required = cluster.cluster_prefix is not None
-        if not may_add_pools or _is_divided(cluster):
+        prefix.required = self.row.cluster_prefix is not None
+        may_add_pools = self.request.user.has_perm("pools.add_pool")
+        if not may_add_pools or _is_divided(self.row):
             prefix.disabled, prefix.required = True, False
             prefix.help_text = gettext("A prefix that is divided into pools cannot be changed.")
             if not may_add_pools:
                 prefix.help_text = gettext("To set a prefix you need the permission to add pools.")
+
+    def shown_values(self, row: Cluster) -> dict[str, Any]:
+        return {
+            **super().shown_values(row),
+            "instance_gateway": str(row.instance_gateway),
+            "instance_dns": "\n".join(map(str, row.instance_dns)),
+            "cluster_prefix": str(row.cluster_prefix or ""),
+        }
+
+    def is_valid(self) -> bool:
+        """Return False, without an error, if a new prefix has addresses of others."""
+        return super().is_valid() and self._overlaps_accepted()
+
+    def _overlaps_accepted(self) -> bool:
+        prefix = self.cleaned_data["cluster_prefix"]
+        new = [prefix] if prefix not in {None, "", self.row.cluster_prefix} else []
+        return field.overlaps_accepted(self, new, overlaps.owner_of_prefix(self.row))
 
     def clean_instance_dns(self) -> list[str]:
         servers = list(self.cleaned_data["instance_dns"])
@@ -85,17 +179,6 @@ class ClusterChangeForm(attributes.AttributeFields, row_forms.RowForm):
         return values
 
 
-def _values(cluster: Cluster) -> dict[str, Any]:
-    return {
-        "description": cluster.description,
-        "instance_gateway": str(cluster.instance_gateway),
-        "instance_mtu": cluster.instance_mtu,
-        "instance_dns": "\n".join(map(str, cluster.instance_dns)),
-        "cluster_prefix": str(cluster.cluster_prefix or ""),
-        **attributes.initial(cluster),
-    }
-
-
 def _is_divided(cluster: Cluster) -> bool:
     pools = Pool.objects.filter(
         cluster=cluster, category__in=[Category.NODE, Category.INSTANCE], cidrs__isnull=False
@@ -103,35 +186,8 @@ def _is_divided(cluster: Cluster) -> bool:
     return cluster.cluster_prefix is not None and pools.exists()
 
 
-def _field_of_problem(problem: errors.FieldProblem) -> str:
+def field_of_problem(problem: errors.FieldProblem) -> str | None:
+    if problem.code == errors.AlreadyExists.code:
+        return "name"
     about_prefix = {errors.ImmutableInUse.code, errors.CIDROverlap.code}
     return "cluster_prefix" if problem.code in about_prefix else problem.field
-
-
-def _overlaps_accepted(form: ClusterChangeForm, cluster: Cluster) -> bool:
-    prefix = form.cleaned_data["cluster_prefix"]
-    new = [prefix] if prefix not in {None, "", cluster.cluster_prefix} else []
-    return field.overlaps_accepted(form, new, overlaps.owner_of_prefix(cluster))
-
-
-def edit(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """Show and save the form."""
-    form = ClusterChangeForm(
-        cluster, request.POST or None, may_add_pools=request.user.has_perm("pools.add_pool")
-    )
-    if request.method == "POST" and form.is_valid() and _overlaps_accepted(form, cluster):
-        with pages.errors_at_field(form, _field_of_problem):
-            clusters.change(
-                cluster,
-                form.changes(),
-                author=pages.author(request),
-                version=form.check_version,
-            )
-            return pages.done(
-                request,
-                gettext("Cluster %(cluster)s was changed.") % {"cluster": cluster.name},
-                cluster,
-            )
-    return pages.form_page(
-        request, cluster, form, title=gettext("Edit %(cluster)s") % {"cluster": cluster.name}
-    )

@@ -1,4 +1,4 @@
-"""Clusters: list, page, forms to add, split a prefix and delete."""
+"""Clusters: list, page, and what their forms save."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
-from pools.admin.clusters import address_claims, address_map, cluster_form, connections, field
+from pools.admin.clusters import address_claims, address_map, cluster_form, connections
 from pools.admin.pools import page, topology
 from pools.clusters import connections as cluster_connections
 from pools.clusters import fleet
-from pools.core import blocks, errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
 from pools.platform import database, events, search_text
@@ -29,55 +28,17 @@ from pools.platform.admin import (
     display,
     filters,
     lists,
+    objects,
     pages,
-    row_forms,
 )
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
+from pools.platform.attributes import values as attribute_values
 from pools.register import clusters, event_filters, orphans, overlaps, usage
 
 SHOWN_CIDRS = 50
-
-
-class ClusterForm(attributes.AttributeFields, row_forms.RowForm):
-    attributed = Cluster
-    takes_cidrs = True
-    name = fields.name_field(label=_("Name"))
-    description = fields.description_field()
-    cluster_prefix = fields.cidr_field(
-        label=_("Cluster prefix"),
-        required=False,
-        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="2001:db8:10::/48"), 56),
-        help_text=_(
-            "IPv6, /64 or larger. It is split into one pool for nodes and one for "
-            "instances. Leave it empty for a cluster without these pools."
-        ),
-    )
-    node_prefix = fields.cidr_field(
-        label=_("Node prefix"),
-        required=False,
-        help_text=_("Empty: the first /64 of the cluster prefix."),
-    )
-    instance_prefix = fields.cidr_field(
-        label=_("Instance prefix"),
-        required=False,
-        help_text=_("Empty: the second /64 of the cluster prefix."),
-    )
-
-    def clean(self) -> dict[str, Any]:
-        values = super().clean()
-        node, instance = values.get("node_prefix"), values.get("instance_prefix")
-        prefix = values.get("cluster_prefix")
-        if prefix is not None:
-            try:
-                self.parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
-            except errors.InvalidInput as error:
-                pages.add_errors(self, error)
-        elif (node or instance) and "cluster_prefix" not in self.errors:
-            self.add_error("cluster_prefix", gettext("Enter the prefix to split."))
-        return values
 
 
 def _by_state(_request: HttpRequest, rows: QuerySet[Cluster], state: str) -> QuerySet[Cluster]:
@@ -113,28 +74,6 @@ def _list_link(name: str, cluster: Cluster, number: object) -> SafeString:
     return display.link(reverse(name, query={"cluster": cluster.pk}), number)
 
 
-def _add(request: HttpRequest) -> HttpResponse:
-    initial = {"cluster_prefix": request.GET.get("cluster_prefix", "")}
-    form = ClusterForm(request.POST or None, initial=initial)
-    if _may_save(request, form, None):
-        with pages.errors_at_field(form, _field_of_problem):
-            cluster = _create(form, request)
-            connect_url = reverse("admin:pools_cluster_connect", args=[cluster.pk])
-            return pages.done(
-                request,
-                gettext("Cluster %(cluster)s was added.") % {"cluster": cluster.name},
-                connect_url if "_connect" in request.POST else cluster,
-            )
-    return pages.form_page(
-        request,
-        Cluster,
-        form,
-        title=gettext("Add cluster"),
-        template="cluster_form.html",
-        button=gettext("Add the cluster"),
-    )
-
-
 def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     pools = list(Pool.objects.filter(cluster=cluster).prefetch_related("cidrs"))
     families = usage.usage_by_pool(pools)
@@ -162,73 +101,14 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
 
 
-def _delete(request: HttpRequest, cluster: Cluster) -> HttpResponseBase:
-    pools = list(Pool.objects.filter(cluster=cluster).order_by("name"))
-    families = usage.usage_by_pool(pools)
-    used = sum(counts.used for by_family in families.values() for counts in by_family.values())
-    names = ", ".join(pool.name for pool in pools) or gettext("none")
-    effects = [
-        gettext("Pools that are deleted: %(pools)s.") % {"pools": names},
-        gettext("No block is in use. The history is kept."),
-    ]
-    if used:
-        text = ngettext(
-            "%(number)s block is held or in cooldown in the pools %(pools)s. Release it first.",
-            "%(number)s blocks are held or in cooldown in the pools %(pools)s. Release them first.",
-            used,
-        )
-        effects = [text % {"number": display.digits(used), "pools": names}]
-    holders = reverse("admin:pools_block_changelist", query={"cluster": cluster.pk})
-    return pages.deletion(
-        request,
-        cluster,
-        lambda: clusters.remove(cluster, author=pages.author(request)),
-        title=gettext("Delete cluster %(cluster)s?") % {"cluster": cluster.name},
-        deleted=gettext("Cluster %(cluster)s was deleted.") % {"cluster": cluster.name},
-        refusal=bool(used),
-        effects=effects,
-        links=[(holders, gettext("Show holders"))] if used else (),
-    )
-
-
-def _may_save(request: HttpRequest, form: ClusterForm, cluster: Cluster | None) -> bool:
-    """Return True if the form is to be saved: no preview, valid, and overlaps of the prefix are accepted."""
-    if request.method != "POST" or not form.is_valid():
-        return False
-    prefix = form.cleaned_data["cluster_prefix"]
-    if Cluster.objects.filter(name=form.cleaned_data.get("name")).exists():
-        prefix = None  # the service refuses the name
-    owner = overlaps.owner_of_prefix(cluster)
-    accepted = field.overlaps_accepted(form, [prefix] if prefix else [], owner)
-    return accepted and "_preview" not in request.POST
-
-
-def _create(form: ClusterForm, request: HttpRequest) -> Cluster:
-    values = form.cleaned_data
-    return clusters.create(
-        values["name"],
-        author=pages.author(request),
-        cluster_prefix=values["cluster_prefix"],
-        node_prefix=values["node_prefix"],
-        instance_prefix=values["instance_prefix"],
-        description=values["description"] or "",
-        attributes=form.attributes(),
-    )
-
-
-class DivideForm(ClusterForm):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        del self.fields["name"], self.fields["description"]
-        self.remove_attributes()
-        self.fields["cluster_prefix"].required = True
-
-
 def _divide(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    form = DivideForm(request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix})
-    if _may_save(request, form, cluster):
+    form = cluster_form.DivideForm(
+        request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix}
+    )
+    form.owner = overlaps.owner_of_prefix(cluster)
+    if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
-        with pages.errors_at_field(form, _field_of_problem):
+        with pages.errors_at_field(form, cluster_form.field_of_problem):
             clusters.divide_prefix(
                 cluster,
                 values["cluster_prefix"],
@@ -247,14 +127,6 @@ def _divide(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         template="cluster_form.html",
         button=gettext("Create the pools"),
     )
-
-
-def _field_of_problem(problem: errors.FieldProblem) -> str | None:
-    if problem.code == "already_exists":
-        return "name"
-    if problem.code == "cidr_overlap" and not problem.field:
-        return "cluster_prefix"
-    return problem.field
 
 
 class ClusterBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
@@ -278,7 +150,10 @@ CLUSTERS = bulk_edit.BulkEdit(
 
 
 @admin.register(Cluster)
-class ClusterAdmin(attributes.AttributedList[Cluster]):
+class ClusterAdmin(attributes.AttributedList[Cluster], objects.ObjectAdmin[Cluster]):
+    form = cluster_form.ClusterChangeForm
+    add_form = cluster_form.ClusterForm
+    field_of_problem = staticmethod(cluster_form.field_of_problem)
     list_display = (
         Column("name", _("name"), display.row_link, ordering="name"),
         Column(
@@ -341,12 +216,10 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
         "No clusters yet. A cluster with an IPv6 prefix gets one pool for nodes and one for "
         "instances."
     )
-    list_pages = (Page("add", _add, "pools.add_cluster"), CLUSTERS.page())
+    list_pages = (CLUSTERS.page(),)
     actions = (CLUSTERS.action(),)
     row_pages = (
         Page("change", _page),
-        Page("edit", cluster_form.edit, "pools.change_cluster"),
-        Page("delete", _delete, "pools.delete_cluster"),
         Page("topology", topology.of_cluster, "pools.view_cluster", "pools.view_pool"),
         Page("divide", _divide, "pools.change_cluster", "pools.add_pool"),
         Page("connect", connections.connect, "pools.view_cluster"),
@@ -370,3 +243,47 @@ class ClusterAdmin(attributes.AttributedList[Cluster]):
         }
         for cluster in rows:
             cluster.summary = summaries.get(cluster.pk)
+
+    def form_context(self, request: HttpRequest, row: Cluster | None) -> dict[str, Any]:
+        if row is not None:
+            return {}
+        return {"template": "cluster_form.html", "button": gettext("Add the cluster")}
+
+    def save_row(self, row: Cluster | None, form: Any, author: events.Author) -> Cluster:
+        if row is not None:
+            return clusters.change(row, form.changes(), author=author, version=form.check_version)
+        of_cluster, values = attribute_values.split(form.cleaned_data)
+        values["description"] = values["description"] or ""
+        return clusters.create(values.pop("name"), author=author, attributes=of_cluster, **values)
+
+    def show_saved(self, request: HttpRequest, row: Cluster, message: str) -> HttpResponse:
+        if "_connect" in request.POST:
+            url = reverse("admin:pools_cluster_connect", args=[row.pk])
+            return pages.done(request, message, url)
+        return super().show_saved(request, row, message)
+
+    def delete_model(self, request: HttpRequest, obj: Cluster) -> None:
+        clusters.remove(obj, author=pages.author(request))
+
+    def deletion_context(self, request: HttpRequest, row: Cluster) -> dict[str, Any]:
+        pools = list(Pool.objects.filter(cluster=row).order_by("name"))
+        families = usage.usage_by_pool(pools)
+        used = sum(counts.used for by_family in families.values() for counts in by_family.values())
+        names = ", ".join(pool.name for pool in pools) or gettext("none")
+        if not used:
+            effects = [
+                gettext("Pools that are deleted: %(pools)s.") % {"pools": names},
+                gettext("No block is in use. The history is kept."),
+            ]
+            return {"effects": effects}
+        text = ngettext(
+            "%(number)s block is held or in cooldown in the pools %(pools)s. Release it first.",
+            "%(number)s blocks are held or in cooldown in the pools %(pools)s. Release them first.",
+            used,
+        )
+        holders = reverse("admin:pools_block_changelist", query={"cluster": row.pk})
+        return {
+            "refusal": True,
+            "effects": [text % {"number": display.digits(used), "pools": names}],
+            "links": [(holders, gettext("Show holders"))],
+        }

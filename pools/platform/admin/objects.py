@@ -36,6 +36,7 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     """A list with the pages *add*, *edit* and *delete*; *edit* is the page of a row that has no other one."""
 
     form: Any
+    add_form: ClassVar[Any] = None  # where a new row has other fields
     fixed_fields: ClassVar[tuple[str, ...]] = ()  # of the form, that a change leaves as they are
     field_of_problem: ClassVar[Any] = None  # the field of a service's problem: pages.FieldOf
     form_template: ClassVar[str] = "edit_form.html"
@@ -73,6 +74,10 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         """Return what else happens when a row is deleted, as sentences."""
         return ()
 
+    def deletion_context(self, request: HttpRequest, row: Row) -> dict[str, Any]:
+        """Return what the page that asks before a deletion shows: pages.deletion."""
+        return {"effects": self.deletion_effects(row)}
+
     def show_saved(self, request: HttpRequest, row: Row, message: str) -> HttpResponse:
         """Return the answer after a row was saved, with a message that says so."""
         return pages.done(request, message, row if self.has_page else self._list_name)
@@ -104,6 +109,8 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     def get_form(
         self, request: HttpRequest, obj: Row | None = None, change: bool = False, **options: Any
     ) -> Any:
+        if obj is None and self.add_form is not None:
+            options = {**options, "form": self.add_form, "fields": None}
         form: Any = super().get_form(request, obj, change, **options)
         form.request = request  # the class is made for this request
         return form
@@ -187,6 +194,6 @@ class ObjectAdmin(lists.ListAdmin[Row]):
             request,
             row,
             partial(self.delete_model, request, row),
-            effects=self.deletion_effects(row),
             **context,
+            **self.deletion_context(request, row),
         )

@@ -205,7 +205,7 @@ def _list_url(about: type[Model] | Model) -> str:
 def form_page(
     request: HttpRequest,
     about: type[Model] | Model,
-    form: forms.Form,
+    form: forms.BaseForm,
     *,
     title: str,
     template: str = "edit_form.html",
