@@ -16,6 +16,8 @@ from psycopg import sql
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.address_index import conflicts
 from claims.address_index.block_sync import holder_name
+from claims.core.networks import kept_addresses
+from claims.core.networks.kept_addresses import KeptSpan
 from claims.models import Entry, IPAMClaim, Network
 from pools.platform import database
 from pools.sql import statements
@@ -177,7 +179,7 @@ class _DuplicateCollector:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._occurrences: dict[int, dict[tuple[str, str, bool], list[Occurrence]]] = {}
-        self._own_spans: dict[int, list[conflicts.OwnSpan]] = {}
+        self._own_spans: dict[int, list[KeptSpan]] = {}
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
         for owner, kind, value, type_, row_id, name, cluster_id, namespace, vm, mac in rows:
@@ -196,7 +198,7 @@ class _DuplicateCollector:
     def everything(self) -> bool:
         return self._scope.everything
 
-    def own_spans(self, network: Network) -> list[conflicts.OwnSpan]:
+    def own_spans(self, network: Network) -> list[KeptSpan]:
         if network.pk not in self._own_spans:
             self._own_spans[network.pk] = conflicts.find_own_spans(network)
         return self._own_spans[network.pk]
@@ -218,18 +220,18 @@ def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text:
         if _has(own_span.span.first, own_span.span.last, address):
             name = (
                 own_span.name
-                if collector.everything or own_span.type != conflicts.RESERVED_RANGE
+                if collector.everything or own_span.type != kept_addresses.RESERVED_RANGE
                 else ""
             )
             collector.add_occurrence(
-                owner, IP, text, Occurrence(own_span.type, name=name), note=own_span.note
+                owner, IP, text, Occurrence(own_span.type, name=name), note=own_span.is_note
             )
 
 
 def _add_own_mac(
     collector: _DuplicateCollector, owner: int, network: Network, mac: str | None
 ) -> None:
-    if mac and (kept_span := conflicts.own_macs(network).get(mac)):
+    if mac and (kept_span := kept_addresses.kept_macs(network).get(mac)):
         collector.add_occurrence(owner, MAC, mac, Occurrence(kept_span.type, name=kept_span.name))
 
 

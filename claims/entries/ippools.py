@@ -207,8 +207,13 @@ def _announce(cluster_id: int, author: events.Author) -> None:
 def update_conditions(ippool_row: IPPool) -> None:
     """Compute the conditions of an IPPool, and store them if they differ."""
     macs, ips = conflicts.entry_duplicates(ippool_row, limit=ippool.MAX_NAMED)
-    status = ippool.IPPoolStatus(macs, ips, ippool_row.problems)
-    conditions = ippool.conditions(status, before=ippool_row.conditions, now=now_text())
+    conditions = ippool.conditions(
+        macs=macs,
+        ips=ips,
+        unusable=ippool_row.problems,
+        before=ippool_row.conditions,
+        now=now_text(),
+    )
     if conditions != ippool_row.conditions:
         ippool_row.conditions = conditions
         IPPool.objects.filter(pk=ippool_row.pk).update(conditions=conditions)

@@ -9,12 +9,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from claims.core.networks import static_vms
+from claims.core.networks import static_vms, udn
 from claims.imports import rows as import_rows
 from claims.imports import validation
 from claims.models import Network, VMImport, VMRow
 from claims.networks import pools as network_pools
-from claims.networks.pools import readable_subnets
 from pools.core import errors
 from pools.core.register_import import parsing
 from pools.models.imports import RowStatus
@@ -59,7 +58,7 @@ def assign_free_addresses(vm_import: VMImport, number: int) -> None:
     """
     row = _get_row(vm_import, number)
     network = Network.objects.filter(pk=row.network_id or 0).first()
-    if network is None or not readable_subnets(network):
+    if network is None or not udn.readable_networks(network.subnets):
         raise errors.Conflict("The row is not mapped to a network with subnets.")
     ips = list(row.ips) if _missing_families(row.ips, network) else []
     free = _free_addresses(vm_import, network, excluded_number=number)
@@ -97,7 +96,7 @@ def rows_lacking_family(vm_import: VMImport) -> QuerySet[VMRow]:
 
 
 def _missing_families(ips: Iterable[str], network: Network) -> set[int]:
-    families: set[int] = {subnet.version for subnet in readable_subnets(network)}
+    families: set[int] = {subnet.version for subnet in udn.readable_networks(network.subnets)}
     return families - {ip_interface(text).version for text in ips}
 
 
@@ -109,7 +108,7 @@ def _free_addresses(
     Addresses of the row `excluded_number` count as free. The iterators raise PoolExhausted.
     """
     free_by_family: dict[int, Iterator[str]] = {}
-    for subnet in readable_subnets(network):
+    for subnet in udn.readable_networks(network.subnets):
         if subnet.version not in free_by_family:
             free_by_family[subnet.version] = _unused_addresses(
                 vm_import, network, subnet, excluded_number

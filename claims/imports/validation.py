@@ -14,7 +14,7 @@ from collections.abc import Collection
 
 from claims.access import namespaces
 from claims.address_index import conflicts
-from claims.core.networks import static_vms
+from claims.core.networks import kept_addresses, static_vms
 from claims.core.vm_import import resolving
 from claims.models import IPPool, Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
@@ -90,15 +90,15 @@ def _own_address_values(networks: dict[int, Network]) -> dict[str, list[object]]
     macs = [
         (pk, mac, kept_span)
         for pk, network in networks.items()
-        for mac, kept_span in conflicts.own_macs(network).items()
+        for mac, kept_span in kept_addresses.kept_macs(network).items()
     ]
     return {
         "own_networks": [pk for pk, _ in network_addresses],
         "own_firsts": [str(address.span.first) for _, address in network_addresses],
         "own_lasts": [str(address.span.last) for _, address in network_addresses],
         "own_types": [address.type for _, address in network_addresses],
-        "own_names": [address.description or address.name for _, address in network_addresses],
-        "own_bad": [not address.note for _, address in network_addresses],
+        "own_names": [address.description for _, address in network_addresses],
+        "own_bad": [not address.is_note for _, address in network_addresses],
         "own_mac_networks": [pk for pk, _, _ in macs],
         "own_macs": [mac for _, mac, _ in macs],
         "own_mac_types": [kept_span.type for _, _, kept_span in macs],

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from claims.core.ipamclaims import ipamclaim
+from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
 from claims.ipamclaims import allocation, ingest, status_writer
@@ -124,7 +124,7 @@ class IPAMClaimHandler(Handler):
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
         load_dialect = functools.cache(
-            lambda: ipamclaim.dialect(context.client.schema(_resource(context)))
+            lambda: dialects.dialect(context.client.schema(_resource(context)))
         )
         cluster_id = context.cluster.pk
         pods_known = watchers.is_known(context, POD.kind) and watchers.is_known(context, VMI.kind)

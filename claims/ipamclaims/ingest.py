@@ -18,8 +18,8 @@ from claims.address_index import block_sync, index
 from claims.address_index.block_sync import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.ipamclaim import Claim
+from claims.core.networks import udn
 from claims.models import IPAMClaim, Network
-from claims.networks.pools import readable_subnets
 from pools.models import Cluster
 from pools.platform import database
 from pools.sql import statements
@@ -148,7 +148,8 @@ def _update_row(
     if not same_object:
         row.gone_at = None
     keeps_addresses = claims_managed and (same_object or same_vm) and not has_moved
-    ips = [ipamclaim.with_prefix(text, readable_subnets(network)) for text in claim.ips]
+    subnets = udn.readable_networks(network.subnets)
+    ips = [ipamclaim.with_prefix(text, subnets) for text in claim.ips]
     if row.gone_at is not None:  # a user released its addresses although the object exists
         ips = []
     elif not ips and keeps_addresses and row.ips:

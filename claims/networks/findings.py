@@ -111,10 +111,11 @@ def network_differs(network: Network, names: Sequence[str]) -> ReconcileFinding:
 
 
 def orphaned_subnets(context: SyncContext) -> Iterator[ReconcileFinding]:
+    cidrs = network_pools.orphaned_cidrs(context.cluster)
     yield from ingest.find_each(
         context,
         resources.CLUSTER_UDN.kind,
-        network_pools.orphaned_cidrs(context.cluster),
+        [cidr for cidr in cidrs if hasattr(cidr.pool, "network")],
         _orphaned_subnet,
         name=lambda cidr: cidr.pool.name,
     )
@@ -129,7 +130,7 @@ def _orphaned_subnet(cidr: PoolCIDR) -> Iterator[ReconcileFinding]:
     ]
     names = ", ".join(f"{holder['id']} ({holder['cidr']})" for holder in holders)
     more = f" and {count - len(holders)} more" if count > len(holders) else ""
-    name = Network.objects.values_list("name", flat=True).get(pool=cidr.pool_id)
+    name = cidr.pool.network.name
     message = (
         f"The network {name} has lost its subnet {cidr} while addresses of it are in use:"
         f" {names}{more}. No more addresses are allocated from it."

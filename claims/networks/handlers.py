@@ -29,6 +29,7 @@ from claims.models.networks import NetworkKind
 from claims.networks import findings as network_findings
 from claims.networks import networks as services
 from claims.networks import pools
+from pools.cilium import pool_sync
 from pools.clusters.reconcile import ingest, watchers
 from pools.clusters.reconcile.handler import (
     MANAGER,
@@ -108,9 +109,9 @@ def _managed(context: SyncContext) -> bool:
 
 def _sync_pools(context: SyncContext) -> None:
     """Remove unused orphans, and restore pools that were changed; no object triggers either."""
-    if pools.has_orphans(context.cluster):
+    if orphaned_cidrs := pools.orphaned_cidrs(context.cluster):
         with context.transaction():
-            pools.remove_unused_orphans(context.cluster, author=context.author)
+            pool_sync.remove_unused_orphans(orphaned_cidrs, author=context.author)
     if context.from_watch:
         return
     for network in pools.diverged_networks(context.cluster):

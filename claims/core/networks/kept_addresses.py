@@ -20,6 +20,7 @@ GATEWAY, MANAGEMENT = "gateway", "management"
 INFRASTRUCTURE, EXCLUDED, JOIN = "infrastructure", "excluded", "join_subnet"
 EDGE, OUT_OF_RANGE = "subnet_edge", "out_of_range"
 RESERVED_SUBNET = "reserved_subnet"
+RESERVED_RANGE = "reserved_range"  # of the network's pool, by whoever reserved it
 # How the reason of a reserved range begins that only notes what an import left out has in use.
 LEFT_OUT = "in use, not imported"
 SEGMENT_REASON = "reserved on another network of the segment"  # of a reserved range of the pool
@@ -48,9 +49,10 @@ _MOST_IPV6 = 1 << 16  # addresses of an IPv6 subnet, from its first one
 
 @dataclass(frozen=True)
 class KeptSpan:
-    """Addresses that OVN-Kubernetes keeps, with the type of the reason.
+    """Addresses that OVN-Kubernetes keeps, or that are reserved in the pool, with the type of the reason.
 
-    `name` is the address, the subnet of the network's object, or the subnet whose edge it is.
+    `name` is the address, the subnet of the network's object, the subnet whose edge it is, or the reason of a
+    reserved range.
     """
 
     type: str
@@ -58,9 +60,10 @@ class KeptSpan:
     name: str
 
     @property
-    def on_request(self) -> bool:
-        """True if OVN-Kubernetes assigns the addresses to whoever requests them."""
-        return self.type == RESERVED_SUBNET
+    def is_note(self) -> bool:
+        """True if a use is no conflict: OVN-Kubernetes assigns it on request, or an import left it out."""
+        is_left_out = self.type == RESERVED_RANGE and self.name.startswith(LEFT_OUT)
+        return is_left_out or self.type == RESERVED_SUBNET
 
     @property
     def reason(self) -> str:
@@ -68,7 +71,9 @@ class KeptSpan:
 
     @property
     def description(self) -> str:
-        """What an address of the span is: `the gateway of the network`."""
+        """What an address of the span is: `the gateway of the network`, or the reason of its reserved range."""
+        if self.type == RESERVED_RANGE:
+            return self.name
         return _REASONS[self.type][1].format(name=self.name)
 
     @property

@@ -159,7 +159,7 @@ def fit(ips: Iterable[str], network: udn.NetworkLike, source: str) -> tuple[str,
     subnets = udn.readable_networks(network.subnets)
     _check_number(requested_addresses, source)
     kept_spans = [
-        kept_span for kept_span in kept_addresses.kept_spans(network) if not kept_span.on_request
+        kept_span for kept_span in kept_addresses.kept_spans(network) if not kept_span.is_note
     ]
     fitting = tuple(
         _within(address, subnets, kept_spans, source) for address in requested_addresses

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from claims.core.workloads import attachments, running
+from claims.core.workloads import attachments
 from claims.core.workloads.attachments import Attachment, Pod
-from claims.core.workloads.running import ClusterNetworks, Net
+from claims.workloads import running
+from claims.workloads.running import ClusterNetworks, Net
 
 NET = Net(7, (ip_network("10.0.0.0/24"), ip_network("fd00::/64")))
 KNOWN = ClusterNetworks({"shop/prod": NET, "shop/free": Net(8)}, {"shop": "shop/prod"})
