@@ -105,30 +105,23 @@ def _finding(
     return ReconcileFinding(code, _name(row), message, severity, details)
 
 
-def _requested_values(claim: IPAMClaim) -> str:
-    return " and ".join(filter(None, [claim.mac or "", ", ".join(claim.ips_requested)]))
-
-
 def _unwritable_findings(claim: IPAMClaim) -> Iterator[ReconcileFinding]:
-    yield ReconcileFinding(
-        UNWRITABLE, str(claim), _unwritable_message(claim), details={"id": claim.pk}
-    )
-
-
-def _unwritable_message(claim: IPAMClaim) -> str:
-    """Return the message about a request that the object cannot show, and its current status."""
+    """Report a request that the object cannot show, with its current status."""
+    requested = " and ".join(filter(None, [claim.mac or "", ", ".join(claim.ips_requested)]))
     message = (
-        f"The object of the IPAMClaim {claim} cannot show the request for {_requested_values(claim)}: the"
+        f"The object of the IPAMClaim {claim} cannot show the request for {requested}: the"
         " cluster's CRD has no fields for requests (spec.mac, spec.ips)."
     )
     if claim.ips:
-        return (
-            f"{message} Its status has the granted addresses {', '.join(claim.ips)}. A claim cannot set"
+        message += (
+            f" Its status has the granted addresses {', '.join(claim.ips)}. A claim cannot set"
             " the MAC address in OVN-Kubernetes: set it on the VM's interface."
         )
-    condition = dialects.allocation_condition(claim.conditions)
-    answer = (condition or {}).get("message") or "pending"
-    return f"{message} Status in the register: {answer}."
+    else:
+        condition = dialects.allocation_condition(claim.conditions)
+        answer = (condition or {}).get("message") or "pending"
+        message += f" Status in the register: {answer}."
+    yield ReconcileFinding(UNWRITABLE, str(claim), message, details={"id": claim.pk})
 
 
 # --- leaked claims --------------------------------------------------------------------------------

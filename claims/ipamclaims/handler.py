@@ -25,6 +25,7 @@ from claims.ipamclaims import allocation, ingest, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
+from claims.workloads.running import summarize_problems
 from pools.clusters import other_writers, recovery_mode
 from pools.clusters.other_writers import OtherWriter, Trace
 from pools.clusters.reconcile import ingest as reconcile_ingest
@@ -116,8 +117,7 @@ class IPAMClaimHandler(Handler):
         )
         for observed in parsed_objects:
             if problems := observed.parsed.claim.problems:
-                observed.row.problem_code = problems[0].code[:63]
-                observed.row.problem = status_writer.problem_text(problems)
+                observed.row.problem_code, observed.row.problem = summarize_problems(problems)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         ingest.forget(context.cluster, [row.uid for row in rows])

@@ -24,7 +24,6 @@ from claims.core.workloads import mutation, vm_addresses
 from claims.core.workloads.mutation import Refusal
 from claims.models import IPAMClaim
 from pools.clusters.reconcile.handler import BUGS, MANAGER, SyncContext
-from pools.core import errors
 from pools.core.kubernetes import managed_fields, resources
 from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
@@ -158,11 +157,6 @@ def is_written_by(manifest: Mapping[str, Any], manager: str) -> bool:
         owner.manager == manager and not owner.subresource
         for owner in managed_fields.parse(dict(manifest))
     )
-
-
-def problem_text(problems: Sequence[errors.FieldProblem]) -> str:
-    """Return the parse errors of an object in one line."""
-    return "; ".join(f"{problem.field}: {problem.message}" for problem in problems)[:1000]
 
 
 MOST = 200  # pods of a cluster in one call
