@@ -19,6 +19,7 @@ from claims.address_index.block_sync import holder_name
 from claims.core.networks import kept_addresses
 from claims.core.networks.kept_addresses import KeptSpan
 from claims.models import Entry, IPAMClaim, Network
+from pools.core import errors
 from pools.platform import database
 from pools.sql import statements
 
@@ -134,18 +135,29 @@ def of_candidate(
     for text in unique_addresses:
         _add_own(collector, 0, network, text)
         if list(addresses).count(text) > 1:
-            occurrence = Occurrence(
-                "entry", entry_id, _ippool_name(network), namespace, vm, mac or ""
-            )
+            ippool_name = getattr(getattr(network, "ippool", None), "name", "")
+            occurrence = Occurrence("entry", entry_id, ippool_name, namespace, vm, mac or "")
             collector.add_occurrence(0, IP, text, occurrence)
     name = holder_name(namespace, vm, mac)
     _add_holders(collector, [(0, network.pk, text, name) for text in unique_addresses])
     return collector.owner_duplicates(0)
 
 
-def _ippool_name(network: Network) -> str:
-    ippool = getattr(network, "ippool", None)
-    return ippool.name if ippool else ""
+def require_free(
+    network: Network, ips: Iterable[str], *, reserved: str, scope: Scope, **candidate: Any
+) -> None:
+    """Raise ReservedAddress or AlreadyAllocated if a value is not free, without naming who has it.
+
+    `candidate` has the other values of `of_candidate`. Conflicts with what the scope shows are allowed.
+    """
+    addresses = [text.partition("/")[0] for text in ips]
+    for duplicate in of_candidate(network, addresses=addresses, scope=scope, **candidate):
+        if duplicate.note:
+            continue
+        if any(occurrence.is_own for occurrence in duplicate.occurrences):
+            raise errors.ReservedAddress(f"{duplicate.value} is reserved {reserved}.")
+        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
+            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
 
 
 def _duplicates_by_owner(

@@ -293,25 +293,15 @@ def check_request(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None
     for spec in specs:
         namespaces.require_request(user, ippool.cluster_id, spec.namespace or "")
     for spec in specs:
-        _refuse_taken(ippool, spec, scope)
-
-
-def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> None:
-    entry_duplicates = duplicates.of_candidate(
-        ippool.network,
-        mac=spec.mac,
-        addresses=[ip.partition("/")[0] for ip in spec.ips],
-        vm=spec.vm or "",
-        namespace=spec.namespace or "",
-        scope=scope,
-    )
-    for duplicate in entry_duplicates:
-        if duplicate.note:
-            continue
-        if any(occurrence.is_own for occurrence in duplicate.occurrences):
-            raise errors.ReservedAddress(f"{duplicate.value} is reserved for the network itself.")
-        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
-            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
+        duplicates.require_free(
+            ippool.network,
+            spec.ips,
+            reserved="for the network itself",
+            scope=scope,
+            mac=spec.mac,
+            vm=spec.vm or "",
+            namespace=spec.namespace or "",
+        )
 
 
 def may_withdraw(user: Any, entry: Entry) -> bool:

@@ -130,7 +130,9 @@ class ClaimAllocator:
         """Hold the blocks of the chosen addresses, so that no other claim can draw them."""
         uses = {
             ipamclaim.host(text): register_block_sync.AddressUse(
-                register_block_sync.AddressHolder(*_name(claim), claim.vm_uid)
+                register_block_sync.AddressHolder(
+                    *block_sync.holder_name(claim.namespace, claim.vm, claim.mac), claim.vm_uid
+                )
             )
             for claim in claims
             for text in chosen_ips[claim.pk]
@@ -221,11 +223,7 @@ class ClaimAllocator:
 
 
 def _holder(claim: IPAMClaim) -> Holder:
-    return Holder(*_name(claim), claim.vm_uid)
-
-
-def _name(claim: IPAMClaim) -> tuple[str, str]:
-    return block_sync.holder_name(claim.namespace, claim.vm, claim.mac)
+    return Holder(*block_sync.holder_name(claim.namespace, claim.vm, claim.mac), claim.vm_uid)
 
 
 def waiting_claims(cluster_id: int) -> list[IPAMClaim]:

@@ -165,22 +165,16 @@ def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the {kept_span.port}.")
     if scope.everything:
         return
-    claim_duplicates = duplicates.of_candidate(
+    duplicates.require_free(
         claim.network,
+        claim.ips_requested,
+        reserved="by the network",
+        scope=scope,
         mac=claim.mac,
-        addresses=[text.partition("/")[0] for text in claim.ips_requested],
         vm=claim.vm,
         namespace=claim.namespace,
         claim_id=claim.pk or 0,
-        scope=scope,
     )
-    for duplicate in claim_duplicates:
-        if duplicate.note:
-            continue
-        if any(occurrence.is_own for occurrence in duplicate.occurrences):
-            raise errors.ReservedAddress(f"{duplicate.value} is reserved by the network.")
-        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
-            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
 
 
 @dataclass(frozen=True)
