@@ -45,25 +45,17 @@ def find_own_spans(network: Network) -> list[KeptSpan]:
     """Return what the network keeps, the most specific first, and ranges reserved in its pool beside these."""
     spans = kept_addresses.kept_spans(network)
     rows = ReservedRange.objects.filter(pool=network.pool_id) if network.pool_id else ()
-    ranges = [
+    ranges = (
         KeptSpan(
             kept_addresses.RESERVED_RANGE, AddressRange(row.first, row.last), row.reason or str(row)
         )
         for row in rows
+    )
+    return spans + [
+        reserved
+        for reserved in ranges
+        if not any(span.has(reserved.span.first) and span.has(reserved.span.last) for span in spans)
     ]
-    return [
-        *spans,
-        *(
-            reserved
-            for reserved in ranges
-            if not any(_within(reserved.span, kept_span.span) for kept_span in spans)
-        ),
-    ]
-
-
-def _within(inner: AddressRange, outer: AddressRange) -> bool:
-    same = inner.family == outer.family
-    return same and int(outer.first) <= int(inner.first) and int(inner.last) <= int(outer.last)
 
 
 _UPDATE_OF_KEYS = statements.read("claims/update_duplicates_of_keys")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import Any
 
 from psycopg import sql
@@ -229,7 +229,7 @@ class _DuplicateCollector:
 def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text: str) -> None:
     address = ip_address(text)
     for own_span in collector.own_spans(network):
-        if _has(own_span.span.first, own_span.span.last, address):
+        if own_span.has(address):
             name = (
                 own_span.name
                 if collector.everything or own_span.type != kept_addresses.RESERVED_RANGE
@@ -245,14 +245,6 @@ def _add_own_mac(
 ) -> None:
     if mac and (kept_span := kept_addresses.kept_macs(network).get(mac)):
         collector.add_occurrence(owner, MAC, mac, Occurrence(kept_span.type, name=kept_span.name))
-
-
-def _has(
-    first: IPv4Address | IPv6Address,
-    last: IPv4Address | IPv6Address,
-    address: IPv4Address | IPv6Address,
-) -> bool:
-    return first.version == address.version and int(first) <= int(address) <= int(last)
 
 
 def _add_holders(

@@ -64,9 +64,7 @@ class Contenders:
         self.subnets = udn.readable_networks(self.network.subnets)
         self._own_macs = kept_addresses.kept_macs(self.network)
         self._own_spans = [
-            address.span
-            for address in conflicts.find_own_spans(self.network)
-            if not address.is_note
+            span for span in conflicts.find_own_spans(self.network) if not span.is_note
         ]
         self.running = _running(self.network, self.claims)
         self.macs = _macs(self.network, self.claims, self.running)
@@ -134,8 +132,7 @@ class Contenders:
         return [text for text in ips if self._is_taken(claim, ipamclaim.host(text))]
 
     def _is_taken(self, claim: IPAMClaim, address: Address) -> bool:
-        spans = (span for span in self._own_spans if span.family == address.version)
-        if any(int(span.first) <= int(address) <= int(span.last) for span in spans):
+        if any(span.has(address) for span in self._own_spans):
             return True
         macs = self.macs[claim.pk]
         if any(

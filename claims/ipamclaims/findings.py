@@ -61,12 +61,13 @@ def cluster_findings(
 
     yield from of_rows(leaked_rows, _leaked_finding)
     yield from of_rows(stuck_rows, _stuck_finding)
+    refused = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
     unknown_rows = _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value)
     yield from of_rows(unknown_rows, _network_finding)
     yield from ingest.find_each(
         context,
         ipamclaim.KIND,
-        _refused_claims(cluster_id),
+        refused.exclude(conditions=[]).order_by("pk"),
         lambda claim: _refused_findings(claim, claims_managed=claims_managed),
     )
     for statement, find in _CONTRADICTIONS.items():
@@ -184,11 +185,6 @@ _UNKNOWN_NETWORK = """
 
 
 # --- refused and contradictory claims -------------------------------------------------------------
-
-
-def _refused_claims(cluster_id: int) -> Iterable[IPAMClaim]:
-    rows = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
-    return rows.exclude(conditions=[]).order_by("pk")
 
 
 def _refused_findings(claim: IPAMClaim, *, claims_managed: bool) -> Iterator[ReconcileFinding]:

@@ -15,7 +15,6 @@ import functools
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import partial
 
 from claims.core.ipamclaims import dialects, ipamclaim
@@ -106,7 +105,7 @@ class IPAMClaimHandler(Handler):
 
     def parse(self, manifest: Manifest) -> ObservedClaim:
         claim = ipamclaim.parse(manifest)
-        return ObservedClaim(claim, written_here=status_writer.is_written_by(manifest, MANAGER))
+        return ObservedClaim(claim, written_here=status_writer.is_written_here(manifest))
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         claims_managed = context.connection.manages(ManagedResource.CLAIMS)
@@ -144,14 +143,14 @@ class IPAMClaimHandler(Handler):
             context.notes[self.kind] = status_writer.unwritable_claims(
                 register_claims, load_dialect()
             )
-        unwritten_claims = status_writer.claims_with_unwritten_status(cluster_id, STATUS_MANAGER)
+        unwritten_claims = status_writer.claims_with_unwritten_status(cluster_id)
         now = database.now()
         resource = _resource(context)
         for claim in register_claims:
             make = partial(_spec, context=context, claim=claim, dialect=load_dialect())
             yield Write(resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE)
         for claim in unwritten_claims:
-            make = partial(_status, claim=claim, dialect=load_dialect(), now=now)
+            make = partial(status_writer.status_manifest, claim, dialect=load_dialect(), now=now)
             yield Write(
                 resource,
                 claim.name,
@@ -235,12 +234,6 @@ def _spec(
         with contextlib.suppress(faults.NotFound):
             current = context.client.get(_resource(context), claim.name, claim.namespace)
     return status_writer.spec_manifest(claim, current, dialect)
-
-
-def _status(
-    current: Manifest | None, claim: IPAMClaim, dialect: Dialect, now: datetime
-) -> Manifest | None:
-    return status_writer.status_manifest(claim, current, dialect, now, manager=STATUS_MANAGER)
 
 
 def _resource(context: SyncContext) -> Resource:

@@ -59,7 +59,9 @@ def ingest_claims(
     `claims_managed` is True if the register allocates addresses in this cluster.
     """
     networks = _networks(cluster, {observed.claim.network for observed in observed_claims})
-    existing_claims = _existing_claims(cluster, [observed.claim for observed in observed_claims])
+    names = {observed.claim.name for observed in observed_claims}
+    existing_rows = IPAMClaim.objects.filter(cluster=cluster, name__in=names)
+    existing_claims = {(row.namespace, row.name): row for row in existing_rows}
     network_ids = {network.pk for network in networks.values()}
     network_ids |= {row.network_id for row in existing_claims.values()}
     lock_pools(network_ids)
@@ -111,11 +113,6 @@ _STORE = sql.SQL(
     WHERE c.id = w.id RETURNING c.id
     """
 )
-
-
-def _existing_claims(cluster: Cluster, claims: Sequence[Claim]) -> dict[tuple[str, str], IPAMClaim]:
-    rows = IPAMClaim.objects.filter(cluster=cluster, name__in={claim.name for claim in claims})
-    return {(row.namespace, row.name): row for row in rows}
 
 
 def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:

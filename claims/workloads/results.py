@@ -258,10 +258,6 @@ def running_side(workload: Workload) -> Side:
     )
 
 
-def _registered_side(registered: JsonObject) -> Side:
-    return Side(*(registered[name] for name in ("mac", "ips", "vm", "namespace")))
-
-
 def _render_row(
     row: Mapping[str, Any],
     registered: JsonObject | None,
@@ -270,7 +266,11 @@ def _render_row(
     duplicate_reasons: Mapping[int, Sequence[Reason]],
 ) -> JsonObject:
     running = running_side(workload) if workload else None
-    registered_side = _registered_side(registered) if registered else None
+    registered_side = (
+        Side(*(registered[name] for name in ("mac", "ips", "vm", "namespace")))
+        if registered
+        else None
+    )
     reasons: list[Reason] = []
     if registered_side and running:
         reasons = [

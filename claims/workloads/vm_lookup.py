@@ -207,7 +207,8 @@ def record_decision(cluster_id: int, **values: Any) -> None:
     """Record one decision; `values` are the fields of a Decision. A failure is only logged."""
     shown_values = redaction.redact_values(values)
     truncated_values = {
-        key: _truncate_value(value, _LONGEST_VALUES.get(key)) for key, value in shown_values.items()
+        key: value[: _LONGEST_VALUES.get(key)] if isinstance(value, str) else value
+        for key, value in shown_values.items()
     }
     try:
         with transaction.atomic():
@@ -220,10 +221,6 @@ def record_decision(cluster_id: int, **values: Any) -> None:
             Decision.objects.create(cluster_id=cluster_id, at=Now(), **truncated_values)
     except DatabaseError as error:
         log.warning("a webhook decision was not recorded: %s", error)
-
-
-def _truncate_value(value: Any, longest: int | None) -> Any:
-    return value[:longest] if isinstance(value, str) else value
 
 
 def delete_old_decisions(days: int) -> int:

@@ -59,6 +59,9 @@ class KeptSpan:
     span: AddressRange
     name: str
 
+    def has(self, address: Address) -> bool:
+        return self.span.overlaps(AddressRange(address, address))
+
     @property
     def is_note(self) -> bool:
         """True if a use is no conflict: OVN-Kubernetes assigns it on request, or an import left it out."""
@@ -217,7 +220,7 @@ def _begin(words: str) -> str:
 
 
 def _cannot_be_taken_out(part: Network, subnets: Sequence[Network]) -> str:
-    subnet = next((each for each in subnets if _holds(each, part)), None)
+    subnet = next((each for each in subnets if holds(each, part)), None)
     if subnet is None:
         return "is in none of the subnets" if subnets else ""
     last = int(part.broadcast_address) - int(subnet.network_address)
@@ -226,12 +229,8 @@ def _cannot_be_taken_out(part: Network, subnets: Sequence[Network]) -> str:
     return ""
 
 
-def _holds(outer: Network, inner: Network) -> bool:
-    return (
-        outer.version == inner.version
-        and outer.overlaps(inner)
-        and outer.prefixlen <= inner.prefixlen
-    )
+def holds(outer: Network, inner: Network) -> bool:
+    return inner.network_address in outer and outer.prefixlen <= inner.prefixlen
 
 
 def _share_an_address(one: Network, other: Network, subnets: Sequence[Network]) -> bool:

@@ -18,7 +18,6 @@ from typing import Protocol
 
 from claims.core.networks import kept_addresses, udn
 from claims.core.networks.kept_addresses import KeptSpan
-from pools.core.addresses import AddressRange
 from pools.core.addresses import Interface as Address
 from pools.core.addresses import Network as Subnet
 
@@ -200,8 +199,7 @@ def _within(
     if subnet is None:
         message = f"{source} has {address.ip}, which is in none of the subnets {', '.join(map(str, subnets))}"
         raise DeclinedError("outside_subnet", message)
-    host = AddressRange(address.ip, address.ip)
-    kept_span = next((kept_span for kept_span in kept_spans if kept_span.span.overlaps(host)), None)
+    kept_span = next((kept_span for kept_span in kept_spans if kept_span.has(address.ip)), None)
     if kept_span is not None:
         message = f"{source} has {address.ip}, which is {kept_span.description}"
         raise DeclinedError("unusable_address", message)

@@ -236,7 +236,8 @@ def _of_entry(vm: VM, entries: Sequence[MACEntry]) -> _AddressRequest | None:
         own_entries = [entry for entry in matching_entries if _may_be_of(entry, vm)]
         if matching_entries and not own_entries:
             other = matching_entries[0]
-            message = f"the entry of {mac} belongs to {_whose(other)}, not to {vm}"
+            owner = "/".join(filter(None, (other.namespace, other.vm)))
+            message = f"the entry of {mac} belongs to {owner}, not to {vm}"
             answer = f"the entry of {mac} belongs to another VM, not to {vm}"
             raise DeclinedError(
                 "entry_of_another_vm", message, "" if other.namespace == vm.namespace else answer
@@ -265,10 +266,6 @@ def _mac(vm: VM) -> str | None:
 
 def _may_be_of(entry: MACEntry, vm: VM) -> bool:
     return entry.vm in {"", vm.name} and entry.namespace in {"", vm.namespace}
-
-
-def _whose(entry: MACEntry) -> str:
-    return "/".join(filter(None, (entry.namespace, entry.vm)))
 
 
 def _of_claim(vm: VM, claim: Claim | None) -> _AddressRequest | None:
