@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -139,9 +139,10 @@ def _ippools_without_network(_levels: OpenLevels) -> Iterator[ActiveCondition]:
         yield _network_warning(UNKNOWN, title, row, "known=false")
 
 
-def _by_cluster(rows: QuerySet[Any]) -> QuerySet[Any]:
+def _by_cluster(rows: QuerySet[Any]) -> Iterable[Mapping[str, Any]]:
     counted = rows.order_by("cluster_id").values("cluster_id", "cluster__name")
-    return counted.annotate(count=Count("pk", distinct=True), first=Min("name"))[:_MOST]
+    counted = counted.annotate(count=Count("pk", distinct=True), first=Min("name"))
+    return counted[:_MOST]
 
 
 def _network_warning(code: str, title: str, row: Mapping[str, Any], shown: str) -> ActiveCondition:
