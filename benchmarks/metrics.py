@@ -11,9 +11,7 @@ from django.db import connection
 from benchmarks import clients, registers
 from ipam_site.http import metrics
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Connection, Measure
-from pools.models.fields import Now
-from pools.models.pools import Category
+from pools.models import Category, Connection, Measure, Now
 from pools.register import pools
 
 CLUSTERS, POOLS = 100, 10  # of each cluster
@@ -46,13 +44,14 @@ def build(rows: int) -> None:
         for number in range(POOLS):
             network = ip_network(f"10.{number}.0.0/16")
             family = Family((CidrEntry(network, ()),), 32)
-            spec = pools.PoolSpec(
+            pool = pools.create(
                 cluster=cluster,
                 name=f"pool-{number}",
                 category=Category.INSTANCE,
                 families={4: family},
+                author=registers.BY,
             )
-            registers.fill(pools.create(spec, author=registers.BY), each)
+            registers.fill(pool, each)
         Measure.objects.bulk_create(
             Measure(
                 name="ipam_k8s_requests_total",

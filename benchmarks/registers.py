@@ -9,8 +9,7 @@ from django.db import connection
 
 from pools.core import addresses
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Block, Cluster, FreeSpan, Pool
-from pools.models.pools import Category
+from pools.models import Block, Category, Cluster, FreeSpan, Pool
 from pools.platform import events
 from pools.register import clusters, pools
 from pools.register.allocator import window
@@ -32,10 +31,10 @@ def pool(cidr: str, *, category: str = Category.INSTANCE, ranges: int = 0) -> Po
         for n in range(ranges)
     )
     family = Family((CidrEntry(network, reserved),), network.max_prefixlen)
-    spec = pools.PoolSpec(
-        cluster=cluster(), name="pool", category=category, families={network.version: family}
+    families = {network.version: family}
+    return pools.create(
+        cluster=cluster(), name="pool", category=category, families=families, author=BY
     )
-    return pools.create(spec, author=BY)
 
 
 def fill(chosen: Pool, count: int) -> None:

@@ -26,8 +26,7 @@ from benchmarks import (
     passes,
     registers,
 )
-from pools.models import Pool
-from pools.models.pools import Category
+from pools.models import Category, Pool
 from pools.register.allocator import allocation, requests
 
 Result = dict[str, Any]

@@ -17,6 +17,7 @@ from pools.admin import events as admin_events
 from pools.admin import find
 from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
+from pools.admin.pools import topology
 from pools.api.imports import kinds as rest_imports
 from pools.api.imports import register as rest_register_imports
 from pools.cidr_migrations import demo as migration_demo
@@ -43,7 +44,7 @@ from pools.observed import cidrs as observed_metrics
 from pools.observed import handlers as observed_kinds
 from pools.platform import checks as data_checks
 from pools.platform import events, search, search_text
-from pools.platform.alerts import event_feed
+from pools.platform.alerts import targets
 from pools.platform.attributes import values as attribute_values
 from pools.platform.conditions import registry as condition_registry
 from pools.platform.conditions.registry import Condition
@@ -91,7 +92,7 @@ class Extension:
     webhooks: Sequence[configuration.Hook] = _part(configuration.HOOKS)
     leak_sources: Sequence[detection.LeakSource] = _part(detection.SOURCES)
     # History
-    event_subjects: Mapping[str, StrOrPromise] = _part(admin_events.SUBJECTS, event_feed.KINDS)
+    event_subjects: Mapping[str, StrOrPromise] = _part(admin_events.SUBJECTS, targets.KINDS)
     history_searchers: Sequence[history_search.Searcher] = _part(history_search.SEARCHERS)
     history_readers: Sequence[Callable[[str], history_search.HistoryQuery | None]] = _part(
         history_search.TEXT_READERS
@@ -114,6 +115,7 @@ class Extension:
     searched: Mapping[Any, search.Searched] = _part(search.COLUMNS)
     find_tables: Mapping[Any, find.Table] = _part(find.TABLES)
     find_permissions: Sequence[str] = _part(find.PERMISSIONS)
+    guests: Sequence[topology.Guests] = _part(topology.GUESTS)
     search_recognizers: Sequence[search_text.Recognizer] = _part(search_text.RECOGNIZERS)
     event_searches: Sequence[admin_events.Search] = _part(admin_events.SEARCHES)
     event_references: Sequence[event_filters.Reference] = _part(event_filters.REFERENCES)

@@ -69,15 +69,15 @@ def pool(
     **settings: Any,
 ) -> Pool:
     """A pool of VM addresses, which allows every cooldown and several blocks per holder."""
-    spec = pool_services.PoolSpec(
+    return pool_services.create(
         cluster=within or cluster(),
         name=settings.pop("name", f"pool-{next(_numbers)}"),
         category=category,
         families=families(*cidrs, mask=mask, reserved=reserved),
         cooldown_seconds=cooldown,
+        author=BY,
         **settings,
     )
-    return pool_services.create(spec, author=BY)
 
 
 def cidr(source: Pool, text: str | None = None) -> PoolCIDR:

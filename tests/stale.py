@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
-from pools.models import ObservedObject
-from pools.models.fields import Now
+from pools.models import Now, ObservedObject
 from tests import factories
 
 if TYPE_CHECKING:

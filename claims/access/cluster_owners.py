@@ -28,8 +28,7 @@ from claims.models.cluster_owners import Role, SubjectKind
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import Handler, SyncContext, Write
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Connection, ObservedObject
-from pools.models.fields import Now
+from pools.models import Connection, Now, ObservedObject
 from pools.platform import database
 
 OWNERS = str(Role.VM_OWNER)  # the group with the permissions of the role has the role's name

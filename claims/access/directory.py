@@ -22,8 +22,7 @@ from knox.models import AuthToken
 from claims.access import memberships
 from claims.core import directory_groups
 from claims.core.directory_groups import Grants, GroupMapping
-from pools.models import Cluster, DirectoryAccount
-from pools.models.fields import Now
+from pools.models import Cluster, DirectoryAccount, Now
 from pools.platform import events, sessions
 
 _LONGEST_EMAIL = 254  # of Django's users

@@ -6,8 +6,8 @@ stored rows, and for an entry that a user is typing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
@@ -33,7 +33,8 @@ class Occurrence:
 
     `type` is entry, ipamclaim, workload, vm_template, that of an own span of the network (`own_addresses`), block
     (the address is held in the network's pool by another holder), or `other` if the user may not see
-    the occurrence. `name` is that of the IPPool, the claim, the workload, the span or the holder.
+    the occurrence. `name` is that of the IPPool, the claim, the workload, the span or the holder; `description`,
+    which REST does not answer, is what a span is, or on which other network of the segment a block is.
     """
 
     type: str
@@ -42,9 +43,13 @@ class Occurrence:
     namespace: str = ""
     vm: str = ""
     mac: str = ""
+    description: str = field(default="", compare=False)
 
     def as_json(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if value not in (None, "")}
+        values = vars(self).items()
+        return {
+            key: value for key, value in values if value not in (None, "") and key != "description"
+        }
 
     @property
     def is_own(self) -> bool:
@@ -101,57 +106,79 @@ def of_claims(claims: Sequence[IPAMClaim], scope: Scope = EVERYTHING) -> dict[in
     return _duplicates_by_owner("claim", [claim.pk for claim in claims], scope)
 
 
-def of_candidate(
-    network: Network,
-    *,
-    mac: str | None,
-    addresses: Collection[str],
-    vm: str = "",
-    namespace: str = "",
-    entry_id: int | None = None,
-    claim_id: int | None = None,
-    scope: Scope = EVERYTHING,
-) -> list[Duplicate]:
-    """Return the duplicates that an entry or a claim with these values would have.
+@dataclass(frozen=True)
+class Candidate:
+    """The values of an entry or a claim that is not stored yet, or changes.
 
-    `addresses` have no prefix length. `entry_id` is the entry that is being changed, which is no
-    duplicate of itself; `claim_id` is the claim that is being changed, 0 for a new one.
+    `addresses` have no prefix length. `entry_id` is the entry that is being changed, which is no duplicate of itself, 0
+    for a new one, None for no entry; `claim_id` likewise is that of a claim.
     """
-    unique_addresses = list(dict.fromkeys(addresses))
-    values = {
+
+    network: Network
+    mac: str | None
+    addresses: Sequence[str]
+    vm: str = ""
+    namespace: str = ""
+    entry_id: int | None = 0
+    claim_id: int | None = None
+
+
+def of_candidate(candidate: Candidate, scope: Scope = EVERYTHING) -> list[Duplicate]:
+    """Return the duplicates that an entry or a claim with these values would have."""
+    return of_candidates([candidate], scope)[0]
+
+
+_FEW = 200  # candidates up to which the planner chooses the join method
+
+
+def of_candidates(
+    candidates: Sequence[Candidate], scope: Scope = EVERYTHING
+) -> list[list[Duplicate]]:
+    """Return the duplicates of each candidate; candidates are not compared with each other."""
+    unique_addresses = [list(dict.fromkeys(candidate.addresses)) for candidate in candidates]
+    values: dict[str, Any] = {
         "owner": "candidate",
         "ids": "",
-        "network": network.pk,
-        "entry": entry_id or 0,
-        "claim": claim_id,
-        "mac": mac,
-        "vm": vm,
-        "namespace": namespace,
-        "addresses": database.join_values(unique_addresses),
+        "networks": [candidate.network.pk for candidate in candidates],
+        "entries": [candidate.entry_id for candidate in candidates],
+        "claims": [candidate.claim_id for candidate in candidates],
+        "macs": [candidate.mac for candidate in candidates],
+        "namespaces": [candidate.namespace for candidate in candidates],
+        "vms": [candidate.vm for candidate in candidates],
+        "addresses": [",".join(addresses) for addresses in unique_addresses],
     }
     collector = _DuplicateCollector(scope)
-    collector.add_rows(database.rows(_OF_OWNERS, values, prepare=False))
-    _add_own_mac(collector, 0, network, mac)
-    for text in unique_addresses:
-        _add_own(collector, 0, network, text)
-        if list(addresses).count(text) > 1:
-            ippool_name = getattr(getattr(network, "ippool", None), "name", "")
-            occurrence = Occurrence("entry", entry_id, ippool_name, namespace, vm, mac or "")
-            collector.add_occurrence(0, IP, text, occurrence)
-    name = holder_name(namespace, vm, mac)
-    _add_holders(collector, [(0, network.pk, text, name) for text in unique_addresses])
-    return collector.owner_duplicates(0)
+    with database.hash_joins_only(many=len(candidates) > _FEW):
+        collector.add_rows(database.rows(_OF_OWNERS, values, prepare=False))
+    address_rows: list[tuple[int, int, str, tuple[str, str] | None]] = []
+    for number, (candidate, addresses) in enumerate(zip(candidates, unique_addresses, strict=True)):
+        network, namespace, vm = candidate.network, candidate.namespace, candidate.vm
+        collector.add_own_mac(number, network, candidate.mac)
+        name = holder_name(namespace, vm, candidate.mac)
+        for text in addresses:
+            collector.add_own(number, network, text)
+            address_rows.append((number, network.pk, text, name))
+            if candidate.addresses.count(text) > 1:
+                ippool_name = getattr(getattr(network, "ippool", None), "name", "")
+                occurrence = Occurrence(
+                    "entry",
+                    candidate.entry_id or None,
+                    ippool_name,
+                    namespace,
+                    vm,
+                    candidate.mac or "",
+                )
+                collector.add_occurrence(number, IP, text, occurrence)
+    _add_holders(collector, address_rows)
+    return [collector.owner_duplicates(number) for number in range(len(candidates))]
 
 
-def require_free(
-    network: Network, ips: Iterable[str], *, reserved: str, scope: Scope, **candidate: Any
-) -> None:
+def require_free(candidate: Candidate, scope: Scope, *, reserved: str) -> None:
     """Raise ReservedAddress or AlreadyAllocated if a value is not free, without naming who has it.
 
-    `candidate` has the other values of `of_candidate`. Conflicts with what the scope shows are allowed.
+    Conflicts with what the scope shows are allowed.
     """
-    addresses = [text.partition("/")[0] for text in ips]
-    for duplicate in of_candidate(network, addresses=addresses, scope=scope, **candidate):
+    for duplicate in of_candidate(candidate, scope):
         if duplicate.note:
             continue
         if any(occurrence.is_own for occurrence in duplicate.occurrences):
@@ -167,18 +194,17 @@ def _duplicates_by_owner(
         return {}
     collector = _DuplicateCollector(scope)
     values = {"ids": database.join_values(ids)}
-    no_candidate = dict.fromkeys(
-        ("network", "entry", "claim", "mac", "namespace", "vm", "addresses")
-    )
+    columns = ("networks", "entries", "claims", "macs", "namespaces", "vms", "addresses")
+    no_candidate: dict[str, list[object]] = {name: [] for name in columns}
     owners = {"owner": column, **values, **no_candidate}
     collector.add_rows(database.rows(_OF_OWNERS, owners, prepare=False))
     statement = _ADDRESSES.format(owner=sql.Identifier(f"{column}_id"))
     rows = database.rows(statement, values, prepare=False)
     networks = Network.objects.in_bulk({network for _, network, *_ in rows})
     for owner, network_id, address, mac in rows:
-        _add_own_mac(collector, owner, networks[network_id], mac)
+        collector.add_own_mac(owner, networks[network_id], mac)
         if address:
-            _add_own(collector, owner, networks[network_id], address)
+            collector.add_own(owner, networks[network_id], address)
     _add_holders(
         collector, [(owner, network, text, None) for owner, network, text, _ in rows if text]
     )
@@ -191,7 +217,8 @@ class _DuplicateCollector:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._occurrences: dict[int, dict[tuple[str, str, bool], list[Occurrence]]] = {}
-        self._own_spans: dict[int, list[KeptSpan]] = {}
+        self._own_spans: dict[int, _OwnSpans] = {}
+        self._own_macs: dict[int, dict[str, KeptSpan]] = {}
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
         for owner, kind, value, type_, row_id, name, cluster_id, namespace, vm, mac in rows:
@@ -206,14 +233,29 @@ class _DuplicateCollector:
         if occurrence not in occurrences:
             occurrences.append(occurrence)
 
+    def add_own(self, owner: int, network: Network, text: str) -> None:
+        """Add the spans of the network itself that have an address."""
+        if network.pk not in self._own_spans:
+            self._own_spans[network.pk] = _OwnSpans(conflicts.find_own_spans(network))
+        for own_span in self._own_spans[network.pk].of_address(text):
+            shown = self.everything or own_span.type != kept_addresses.RESERVED_RANGE
+            name = own_span.name if shown else ""
+            description = own_span.description
+            occurrence = Occurrence(own_span.type, name=name, description=description)
+            self.add_occurrence(owner, IP, text, occurrence, note=own_span.is_note)
+
+    def add_own_mac(self, owner: int, network: Network, mac: str | None) -> None:
+        if network.pk not in self._own_macs:
+            self._own_macs[network.pk] = kept_addresses.kept_macs(network)
+        if mac and (kept_span := self._own_macs[network.pk].get(mac)):
+            occurrence = Occurrence(
+                kept_span.type, name=kept_span.name, description=f"the network's {kept_span.port}"
+            )
+            self.add_occurrence(owner, MAC, mac, occurrence)
+
     @property
     def everything(self) -> bool:
         return self._scope.everything
-
-    def own_spans(self, network: Network) -> list[KeptSpan]:
-        if network.pk not in self._own_spans:
-            self._own_spans[network.pk] = conflicts.find_own_spans(network)
-        return self._own_spans[network.pk]
 
     def owner_duplicates(self, owner: int) -> list[Duplicate]:
         occurrences_by_value = self._occurrences.get(owner, {})
@@ -226,25 +268,27 @@ class _DuplicateCollector:
         ]
 
 
-def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text: str) -> None:
-    address = ip_address(text)
-    for own_span in collector.own_spans(network):
-        if own_span.has(address):
-            name = (
-                own_span.name
-                if collector.everything or own_span.type != kept_addresses.RESERVED_RANGE
-                else ""
-            )
-            collector.add_occurrence(
-                owner, IP, text, Occurrence(own_span.type, name=name), note=own_span.is_note
-            )
+class _OwnSpans:
+    """The spans of a network: those of one address, which may be thousands, by it, and the wider ones."""
 
+    def __init__(self, spans: Iterable[KeptSpan]) -> None:
+        self._of_host: dict[str, list[KeptSpan]] = {}
+        self._wide: list[tuple[int, int, int, KeptSpan]] = []
+        for own_span in spans:
+            first, last = own_span.span.first, own_span.span.last
+            if first == last:
+                self._of_host.setdefault(str(first), []).append(own_span)
+            else:
+                self._wide.append((first.version, int(first), int(last), own_span))
 
-def _add_own_mac(
-    collector: _DuplicateCollector, owner: int, network: Network, mac: str | None
-) -> None:
-    if mac and (kept_span := kept_addresses.kept_macs(network).get(mac)):
-        collector.add_occurrence(owner, MAC, mac, Occurrence(kept_span.type, name=kept_span.name))
+    def of_address(self, text: str) -> list[KeptSpan]:
+        address = ip_address(text)
+        version, value = address.version, int(address)
+        return self._of_host.get(text, []) + [
+            own_span
+            for family, first, last, own_span in self._wide
+            if family == version and first <= value <= last
+        ]
 
 
 def _add_holders(
@@ -258,10 +302,10 @@ def _add_holders(
         "networks": database.join_values(network for _, network, _, _ in address_rows),
         "addresses": database.join_values(text for _, _, text, _ in address_rows),
     }
-    for number, block, kind, holder in database.rows(_HOLDERS, values, prepare=False):
+    for number, block, kind, holder, network_name in database.rows(_HOLDERS, values, prepare=False):
         owner, _, text, name = address_rows[number - 1]
         if (kind, holder) != name:
-            occurrence = Occurrence("block", block, f"{kind} {holder}")
+            occurrence = Occurrence("block", block, f"{kind} {holder}", description=network_name)
             collector.add_occurrence(
                 owner, IP, text, occurrence if collector.everything else Occurrence("other")
             )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -24,10 +22,9 @@ from pools.admin import access, users
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders
 from pools.models import Cluster
-from pools.platform.admin import columns, display, lists, pages, related, row_forms
+from pools.platform.admin import columns, display, lists, objects, pages, related, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
-from pools.platform.admin.lists import Page
 from pools.platform.events import Author
 
 LIST = "admin:claims_membership_changelist"
@@ -122,15 +119,7 @@ access.OWNERSHIPS.append(
 )
 
 
-class NamespacesForm(row_forms.RowForm):
-    namespaces = fields.ParsedField(
-        lambda text: memberships.parse_namespaces(text.replace(",", " ").split(), ""),
-        widget=fields.lines(4, placeholder="shop"),
-        help_text=_("One per line, or separated by commas."),
-    )
-
-
-class MembershipForm(NamespacesForm):
+class MembershipForm(row_forms.ObjectForm):
     user = related.RelatedField(
         users.OFFERED_USERS, get_user_model()._default_manager.order_by("username"), required=False
     )
@@ -144,15 +133,25 @@ class MembershipForm(NamespacesForm):
         ),
     )
     cluster = cluster_fields.cluster_field()
-    field_order = ("user", "group", "cluster", "namespaces")
+    namespaces = fields.ParsedField(
+        lambda text: memberships.parse_namespaces(text.replace(",", " ").split(), ""),
+        widget=fields.lines(4, placeholder="shop"),
+        help_text=_("One per line, or separated by commas."),
+    )
+
+    class Meta:
+        model = Membership
+        fields = ("user", "group", "cluster", "namespaces")
+
+    def shown_values(self, row: Membership) -> dict[str, Any]:
+        return {"namespaces": "\n".join(row.namespaces)}
 
     def clean(self) -> dict[str, Any]:
-        cleaned_data = self.cleaned_data
-        if "group" not in self.errors and bool(cleaned_data.get("user")) == bool(
-            cleaned_data.get("group")
-        ):
+        values = super().clean() or self.cleaned_data
+        names = [bool(values.get(name)) for name in ("user", "group")]
+        if self.row is None and "group" not in self.errors and sum(names) != 1:
             self.add_error("user", gettext("Choose either a user or a group."))
-        return cleaned_data
+        return values
 
 
 def _owner_name(membership: Membership) -> str:
@@ -163,90 +162,17 @@ def _owner_name(membership: Membership) -> str:
     )
 
 
-def _form_page(
-    request: HttpRequest, title: str, form: forms.Form, row: Membership | None = None
-) -> HttpResponse:
-    return pages.form_page(
-        request,
-        row or Membership,
-        form,
-        title=title,
-        template="membership.html",
-        button=gettext("Save") if row else gettext("Add VM owner"),
-        back=reverse(LIST),
-        call=f"memberships/{row.pk}/" if row else "",
-    )
-
-
-def _add(request: HttpRequest) -> HttpResponse:
-    form = MembershipForm(request.POST or None, initial={"user": request.GET.get("user")})
-    if request.method == "POST" and form.is_valid():
-        cleaned_data = form.cleaned_data
-        with pages.errors_at_field(form):
-            membership = memberships.create(
-                cleaned_data["cluster"],
-                cleaned_data["namespaces"],
-                author=pages.author(request),
-                user=cleaned_data["user"],
-                group=cleaned_data["group"] or "",
-            )
-            return pages.done(
-                request,
-                gettext("The VM owner %(owner)s was added.") % {"owner": _owner_name(membership)},
-                LIST,
-            )
-    return _form_page(request, gettext("Add VM owner"), form)
-
-
-def _page(request: HttpRequest, row: Membership) -> HttpResponse:
-    form = NamespacesForm(request.POST or None)
-    form.show_row(row, lambda row: {"namespaces": "\n".join(row.namespaces)})
-    if request.method == "POST":
-        pages.require(request, "claims.change_membership")
-        if form.is_valid():
-            with pages.errors_at_field(form):
-                memberships.change(
-                    row,
-                    form.cleaned_data["namespaces"],
-                    author=pages.author(request),
-                    version=form.check_version,
-                )
-                return pages.done(
-                    request,
-                    gettext("The namespaces of %(owner)s were changed.")
-                    % {"owner": _owner_name(row)},
-                    LIST,
-                )
-    return _form_page(
-        request,
-        (gettext("%(owner)s in %(cluster)s") % {"owner": _owner_name(row), "cluster": row.cluster}),
-        form,
-        row=row,
-    )
-
-
-def _delete(request: HttpRequest, row: Membership) -> HttpResponseBase:
-    names = {
-        "owner": _owner_name(row),
-        "cluster": row.cluster,
-        "namespaces": ", ".join(row.namespaces),
-    }
-    return pages.deletion(
-        request,
-        row,
-        lambda: memberships.delete(row, author=pages.author(request)),
-        title=gettext("Revoke the access of %(owner)s?") % names,
-        deleted=gettext("The access of %(owner)s to %(cluster)s was revoked.") % names,
-        button=gettext("Revoke"),
-        effects=[
-            gettext("%(owner)s loses access to %(namespaces)s in %(cluster)s.") % names,
-            gettext("VMs keep their addresses; API tokens lose the same permissions."),
-        ],
-    )
-
-
 @admin.register(Membership)
-class MembershipAdmin(lists.ListAdmin[Membership]):
+class MembershipAdmin(objects.ObjectAdmin[Membership]):
+    form = MembershipForm
+    fixed_fields = ("user", "group", "cluster")
+    form_template = "membership.html"
+    add_title = _("Add VM owner")
+    deletion_texts = {
+        "title": _("Revoke the access of %(name)s?"),
+        "deleted": _("The access of %(name)s was revoked."),
+        "button": _("Revoke"),
+    }
     list_display = (
         Column("owner", _("user or group"), lambda row: display.row_link(row, _owner_name(row))),
         columns.label("role", _("role")),
@@ -260,14 +186,40 @@ class MembershipAdmin(lists.ListAdmin[Membership]):
     ordering = ("cluster__name", "user__username", "group__name")
     list_select_related = ("user", "group", "cluster")
     list_before_template = "cadastre/memberships_intro.html"
-    list_pages = (Page("add", _add, "claims.add_membership"),)
     row_pages = (
-        Page("change", _page),
-        Page("delete", _delete, "claims.delete_membership"),
         lists.history(
             lambda row: {"q": str(row.user or ""), "type": "membership"}, "claims.view_membership"
         ),
     )
+
+    def form_context(self, request: HttpRequest, row: Membership | None) -> dict[str, Any]:
+        if row is None:
+            return {"button": gettext("Add VM owner")}
+        return {"title": str(row), "call": f"memberships/{row.pk}/"}
+
+    def save_row(self, row: Membership | None, form: Any, author: Author) -> Membership:
+        values = form.cleaned_data
+        if row is None:
+            return memberships.create(
+                values["cluster"],
+                values["namespaces"],
+                author=author,
+                user=values["user"],
+                group=values["group"] or "",
+            )
+        version = form.check_version
+        return memberships.change(row, values["namespaces"], author=author, version=version)
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        memberships.delete(obj, author=pages.author(request))
+
+    def deletion_effects(self, row: Membership) -> list[str]:
+        names = {"owner": _owner_name(row), "namespaces": ", ".join(row.namespaces)}
+        return [
+            gettext("%(owner)s loses access to %(namespaces)s in %(cluster)s.")
+            % {**names, "cluster": row.cluster},
+            gettext("VMs keep their addresses; API tokens lose the same permissions."),
+        ]
 
 
 def _owner(row: ClusterOwner) -> str:

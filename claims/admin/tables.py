@@ -119,6 +119,12 @@ def claims(rows: Iterable[IPAMClaim], *, more: str = "") -> AdminTable:
     )
 
 
+def _place_link(row: Workload) -> SafeString:
+    query = {"workload": row.pk}
+    url = reverse("admin:claims_network_topology", args=[row.network_id], query=query)
+    return display.link(f"{url}#here", gettext("Where is this?"))
+
+
 def workloads(rows: Iterable[Workload], *, more: str = "") -> AdminTable:
     cells = [
         (
@@ -126,7 +132,7 @@ def workloads(rows: Iterable[Workload], *, more: str = "") -> AdminTable:
             mac_link(row.mac),
             address_links(row.ips),
             row.phase or display.DASH,
-            row_link(row.network),
+            display.two_lines(row_link(row.network), _place_link(row)),
         )
         for row in rows
     ]

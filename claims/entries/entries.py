@@ -293,15 +293,11 @@ def check_request(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None
     for spec in specs:
         namespaces.require_request(user, ippool.cluster_id, spec.namespace or "")
     for spec in specs:
-        duplicates.require_free(
-            ippool.network,
-            spec.ips,
-            reserved="for the network itself",
-            scope=scope,
-            mac=spec.mac,
-            vm=spec.vm or "",
-            namespace=spec.namespace or "",
+        hosts = [ip.partition("/")[0] for ip in spec.ips]
+        candidate = duplicates.Candidate(
+            ippool.network, spec.mac, hosts, spec.vm or "", spec.namespace or ""
         )
+        duplicates.require_free(candidate, scope, reserved="for the network itself")
 
 
 def may_withdraw(user: Any, entry: Entry) -> bool:

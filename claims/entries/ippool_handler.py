@@ -35,10 +35,7 @@ from pools.clusters.reconcile.handler import (
 )
 from pools.core import errors
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import ObservedObject
-from pools.models.connections import ManagedResource
-from pools.models.fields import Now
-from pools.models.observed import Severity
+from pools.models import ManagedResource, Now, ObservedObject, Severity
 from pools.platform import database, events
 from pools.sql import statements
 

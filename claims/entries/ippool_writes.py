@@ -32,8 +32,7 @@ from pools.core import errors
 from pools.core.kubernetes import differences, managed_fields
 from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Manifest
-from pools.models import Cluster, ObservedObject
-from pools.models.observed import Severity
+from pools.models import Cluster, ObservedObject, Severity
 from pools.platform import events
 
 

@@ -23,8 +23,7 @@ from claims.models import NAD, Entry, IPPool, Network
 from claims.networks import networks
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
-from pools.models import Cluster
-from pools.models.connections import ManagedResource
+from pools.models import Cluster, ManagedResource
 from pools.platform import database, events
 
 _CLUSTER = "cluster"  # source of the changes of sync runs

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from claims.core import ippool
 from claims.core.ipamclaims import ipamclaim
-from claims.core.vm_import import cells, columns, inventory, manifests, tables, vm_interface
+from claims.core.vm_import import cells, columns, inventory, tables, vm_interface
 from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from pools.core import errors
@@ -289,11 +289,11 @@ def _document(documents_: list[object]) -> FileReading:
             return _list_document("rows", first["rows"], lambda rows, _: _program_rows(rows))
         if "vms" in first and not inventory.is_vm(first):
             return _list_document("forklift", first["vms"], inventory.vms)
-    objects = manifests.objects(documents_)
-    kinds = [manifests.kind_of(document) for document in objects]
+    objects = inventory.objects(documents_)
+    kinds = [inventory.kind_of(document) for document in objects]
     kind = next((kind for kind in kinds if kind), "")
     if kind:
-        return FileReading(_FORMATS[kind], lambda _: manifests.rows(objects))
+        return FileReading(_FORMATS[kind], lambda _: inventory.manifest_rows(objects))
     if objects and all(inventory.is_plan(document) for document in objects):
         return FileReading("forklift", lambda _: _plan_rows(objects), len(objects))
     if objects and all(inventory.is_vm(document) for document in objects):

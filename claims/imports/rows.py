@@ -129,7 +129,7 @@ def store(
             )
             resolve(row, source, destinations, import_plan)
             rows.append(row)
-        stored_rows.insert(rows)
+        stored_rows.save(rows)
         rows_done += len(batch)
         step(rows_done)
     return rows_done

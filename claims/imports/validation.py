@@ -1,7 +1,7 @@
 """Validation of an import's rows, against the current register and against each other.
 
-One statement validates all rows, or those that a correction affects. Conflicts follow the rules of
-claims/address_index/conflicts.py: a row is validated as the entry or claim that it would become.
+A row is validated as the entry or claim that it would become, by the functions that forms and REST call
+(claims/address_index/duplicates.py); each table is read once for all rows, or for those that a correction affects.
 
 The status of a row is new, changed, unchanged, conflict or invalid. Conflict: another index entry, the
 network itself or another row has its MAC or an address. Invalid: the row cannot be parsed, its user may not
@@ -10,47 +10,54 @@ write it, or its addresses would keep the VM from starting (claims/core/vm_impor
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_interface
+from typing import Any, TypeVar
+
+from django.db.models import F
 
 from claims.access import namespaces
-from claims.address_index import conflicts
+from claims.address_index import block_sync, duplicates
 from claims.core.networks import kept_addresses, static_vms
 from claims.core.vm_import import resolving
-from claims.models import IPPool, Network, VMImport, VMRow
+from claims.models import NAD, Entry, IPAMClaim, Network, VMImport, VMRow, Workload
 from claims.models.imports import ImportTarget
+from claims.models.workloads import WorkloadKind
+from pools.models.imports import RowStatus
 from pools.platform import database
-from pools.platform.imports import rows
+from pools.platform.imports import rows as stored_rows
 from pools.sql import statements
 
 KEPT = "kept_address"  # the row lacks an address that its entry or claim has
+_MOST_SHOWN = 10
+_Object = Entry | IPAMClaim
+_Reason = tuple[str, str, bool]  # code, message, and whether the row is a conflict for it
 
 
-def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> None:
-    """Update the status of all rows; with `numbers`, compare only these rows with the register and each other."""
-    networks = _networks(vm_import)
-    claims, user_scope = vm_import.target == ImportTarget.IPAMCLAIMS, scope(vm_import)
-    visible = {
-        "everything": user_scope.everything,
-        "namespaces": sorted(user_scope.namespaces.get(vm_import.cluster_id, ())),
-    }
-    lacking = [static_vms.MISSING, *([] if claims else [resolving.NO_ADDRESS])]
-    kept = {"import": vm_import.pk, "lacking": lacking, "claims": claims, "kept": KEPT}
-    database.fetch(_COMPLETE, {**kept, **visible})
-    ippools = IPPool.objects.filter(network__in=networks).values_list("pk", flat=True)
-    values = {
-        "cluster": vm_import.cluster_id,
-        "networks": list(networks),
-        "spaces": [n.pool.space_id for n in networks.values() if n.pool],
-        "ippools": list(ippools),
-        "claims": claims,
-        "declined": [*resolving.DECLINED, *lacking],
-        **visible,
-        **_own_address_values(networks),
-    }
-    rows.compare(vm_import, _VALIDATE, numbers, values)
+def validate(vm_import: VMImport, changed: Sequence[VMRow] | None = None) -> None:
+    """Update the status of all rows, or of those that share a value with `changed` rows (as they were and are)."""
+    if changed is None:
+        rows = checked = list(vm_import.rows)
+    else:
+        checked = _rows_sharing(vm_import, changed)
+        numbered = {row.number: row for row in _rows_sharing(vm_import, checked)}
+        rows = list((numbered | {row.number: row for row in checked}).values())
+    before = [_result(row) for row in checked]
+    _Validation(vm_import, rows).run(checked)
+    stored_rows.save_results(
+        row for row, result in zip(checked, before, strict=True) if _result(row) != result
+    )
 
 
-_COMPLETE = statements.read("claims/complete_import_rows")
+def _is_decided(row: VMRow) -> bool:
+    """Return True if the register does not decide the row's status."""
+    return bool(row.skipped or row.verdict)
+
+
+def _result(row: VMRow) -> tuple[Any, ...]:
+    return row.status, row.reasons, row.object_id, row.before
 
 
 def scope(vm_import: VMImport) -> namespaces.Scope:
@@ -60,50 +67,391 @@ def scope(vm_import: VMImport) -> namespaces.Scope:
     return namespaces.owner_scope(vm_import.user) if vm_import.user else namespaces.Scope()
 
 
-def affected_numbers(vm_import: VMImport, before: VMRow, after: VMRow) -> list[int]:
-    """Return the numbers of the rows whose status may change because one row has changed."""
+def _rows_sharing(vm_import: VMImport, rows: Sequence[VMRow]) -> list[VMRow]:
+    """Return these rows of an import, and all that share a MAC, an address or a VM with one."""
     values = {
         "import": vm_import.pk,
-        "number": after.number,
-        "macs": [str(row.mac) for row in (before, after) if row.mac],
-        "hosts": [ip.partition("/")[0] for row in (before, after) for ip in row.ips],
-        "vms": [row.vm for row in (before, after) if row.vm],
+        "row_numbers": [row.number for row in rows],
+        "macs": [str(row.mac) for row in rows if row.mac],
+        "vms": [row.vm for row in rows if row.vm],
+        "hosts": [host for row in rows for host in _hosts(row.ips)],
     }
-    return [number for (number,) in database.rows(_AFFECTED, values, prepare=False)]
+    numbers = [number for (number,) in database.rows(_SHARING, values, prepare=False)]
+    return list(vm_import.rows.filter(number__in=numbers))
 
 
-_AFFECTED = statements.read("claims/import_rows_sharing_values")
+_SHARING = statements.read("claims/import_rows_sharing_values")
 
 
-def _networks(vm_import: VMImport) -> dict[int, Network]:
-    rows = vm_import.rows.filter(verdict="").order_by()
-    network_ids = rows.values_list("values__network", flat=True).distinct()
-    return Network.objects.select_related("pool").in_bulk([pk for pk in network_ids if pk])
+def _hosts(ips: Iterable[str]) -> list[str]:
+    return [ip.partition("/")[0] for ip in ips]
 
 
-def _own_address_values(networks: dict[int, Network]) -> dict[str, list[object]]:
-    network_addresses = [
-        (pk, address)
-        for pk, network in networks.items()
-        for address in conflicts.find_own_spans(network)
-    ]
-    macs = [
-        (pk, mac, kept_span)
-        for pk, network in networks.items()
-        for mac, kept_span in kept_addresses.kept_macs(network).items()
-    ]
-    return {
-        "own_networks": [pk for pk, _ in network_addresses],
-        "own_firsts": [str(address.span.first) for _, address in network_addresses],
-        "own_lasts": [str(address.span.last) for _, address in network_addresses],
-        "own_types": [address.type for _, address in network_addresses],
-        "own_names": [address.description for _, address in network_addresses],
-        "own_bad": [not address.is_note for _, address in network_addresses],
-        "own_mac_networks": [pk for pk, _, _ in macs],
-        "own_macs": [mac for _, mac, _ in macs],
-        "own_mac_types": [kept_span.type for _, _, kept_span in macs],
-        "own_mac_ports": [kept_span.port for _, _, kept_span in macs],
-    }
+@dataclass(frozen=True)
+class _Match:
+    """The entry or claim that a row is about, and how they differ; `fixed` says why it cannot be changed."""
+
+    object: _Object
+    changes: list[str]
+    fixed: str = ""
+
+    @property
+    def same(self) -> bool:
+        return not (self.changes or self.fixed)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What an import may change of the entry or claim."""
+        item = self.object
+        ips = item.ips if isinstance(item, Entry) else item.ips_requested
+        texts = {name: getattr(item, name) for name in ("vm", "namespace", "note")}
+        return {"mac": item.mac and str(item.mac), "ips": ips, **texts}
 
 
-_VALIDATE = statements.read("claims/validate_import_rows")
+def _ips(item: _Object) -> list[str]:
+    """Return the addresses of an entry, or those that a claim was granted or else requests."""
+    return item.ips if isinstance(item, Entry) else item.ips or item.ips_requested
+
+
+def _match(row: VMRow, item: _Object) -> _Match:
+    return _match_entry(row, item) if isinstance(item, Entry) else _match_claim(row, item)
+
+
+def _match_entry(row: VMRow, entry: Entry) -> _Match:
+    changes = []
+    if set(entry.ips) != set(row.ips):
+        changes.append(f"addresses {', '.join(entry.ips)} become {', '.join(row.ips)}")
+    if row.vm not in {"", entry.vm}:
+        changes.append(f"VM {entry.vm or 'none'} becomes {row.vm}")
+    if row.namespace not in {"", entry.namespace}:
+        changes.append(f"namespace {entry.namespace or 'none'} becomes {row.namespace}")
+    if row.note not in {"", entry.note}:
+        changes.append("note")
+    return _Match(entry, changes)
+
+
+def _match_claim(row: VMRow, claim: IPAMClaim) -> _Match:
+    changes = []
+    if row.mac and row.mac != claim.mac:
+        changes.append(f"MAC {claim.mac or 'none'} becomes {row.mac}")
+    if row.ips and set(_hosts(row.ips)) != set(_hosts(_ips(claim))):
+        requested = ", ".join(claim.ips_requested) or "none"
+        changes.append(f"requested addresses {requested} become {', '.join(row.ips)}")
+    if row.note not in {"", claim.note}:
+        changes.append("note")
+    fixed = ""
+    if claim.network_id != row.network_id:
+        fixed = "belongs to another network"
+    elif claim.deleted_at or claim.gone_at:
+        fixed = "is being deleted"
+    elif changes and claim.ips:
+        fixed = f"has the addresses {', '.join(claim.ips)}, which cannot be changed"
+    elif changes and claim.follows_cluster:
+        fixed = "belongs to the cluster: change its object there"
+    return _Match(claim, changes, fixed)
+
+
+class _Validation:
+    """The rows of an import whose status the register decides, with what it has of them."""
+
+    def __init__(self, vm_import: VMImport, rows: Sequence[VMRow]) -> None:
+        self.rows = [row for row in rows if not _is_decided(row)]
+        self.cluster_id = vm_import.cluster_id
+        self.claims = vm_import.target == ImportTarget.IPAMCLAIMS
+        self.scope = scope(vm_import)
+        network_ids = {row.network_id for row in self.rows}
+        self.networks = Network.objects.select_related("pool", "ippool").in_bulk(network_ids)
+        self.lacking = {static_vms.MISSING, *(() if self.claims else (resolving.NO_ADDRESS,))}
+
+    def run(self, checked: Sequence[VMRow]) -> None:
+        """Set the results of these rows."""
+        undecided = [row for row in checked if not _is_decided(row)]
+        objects = self._objects(undecided)
+        self._complete(undecided, objects)
+        self.matches = {
+            row.number: min((_match(row, item) for item in items), key=lambda match: not match.same)
+            for row in undecided
+            if (items := objects.get(self._key(row)))
+        }
+        self.reasons: dict[int, set[_Reason]] = defaultdict(set)
+        different = [row for row in undecided if not self._is_same(row)]
+        self._compare_with_register(different)
+        self._find_unserved(undecided)
+        self._compare_with_rows({row.number for row in different})
+        for row in checked:
+            if _is_decided(row):
+                row.status = RowStatus.LEFT_OUT if row.skipped else row.verdict
+                row.reasons, row.object_id, row.before = row.problems, None, None
+            else:
+                self._set_result(row)
+
+    # --- what the register has of a row -----------------------------------------------------------
+
+    def _key(self, row: VMRow) -> Hashable:
+        return (row.namespace, row.claim_name) if self.claims else (row.network_id, row.mac)
+
+    def _objects(self, rows: Sequence[VMRow]) -> dict[Hashable, list[_Object]]:
+        """Return the entries that the user may see, or the claims, by the key of their rows; the oldest first."""
+        objects: dict[Hashable, list[_Object]] = {}
+        if self.claims:
+            names = {row.claim_name for row in rows}
+            claims = IPAMClaim.objects.filter(cluster=self.cluster_id, name__in=names)
+            for claim in claims:
+                objects.setdefault((claim.namespace, claim.name), []).append(claim)
+            return objects
+        macs = {row.mac for row in rows}
+        entries = Entry.objects.filter(ippool__network__in=self.networks, mac__in=macs)
+        for entry in entries.annotate(network_id=F("ippool__network")).order_by("pk"):
+            if self.scope.has(self.cluster_id, entry.namespace):
+                objects.setdefault((entry.network_id, str(entry.mac)), []).append(entry)
+        return objects
+
+    def _complete(self, rows: Iterable[VMRow], objects: dict[Hashable, list[_Object]]) -> None:
+        """Complete rows that lack an address by those that their entry or claim has.
+
+        So a file that was completed and imported changes nothing when it comes again.
+        """
+        completed = []
+        for row in rows:
+            if all(problem["code"] not in self.lacking for problem in row.problems):
+                continue
+            for item in objects.get(self._key(row), ())[:1]:
+                if isinstance(item, IPAMClaim) and (
+                    item.gone_at or item.network_id != row.network_id
+                ):
+                    continue
+                families = {ip_interface(ip).version for ip in row.ips}
+                if added := [ip for ip in _ips(item) if ip_interface(ip).version not in families]:
+                    row.ips = [*row.ips, *added]
+                    message = f"The registered address {', '.join(added)} is kept."
+                    others = [
+                        problem for problem in row.problems if problem["code"] not in self.lacking
+                    ]
+                    row.problems = [{"code": KEPT, "message": message}, *others]
+                    completed.append(row)
+        stored_rows.save(completed)
+
+    def _is_same(self, row: VMRow) -> bool:
+        match = self.matches.get(row.number)
+        return match is not None and match.same
+
+    def _add(self, row: VMRow, code: str, message: str, *, bad: bool = True) -> None:
+        self.reasons[row.number].add((code, message, bad))
+
+    # --- conflicts with the register --------------------------------------------------------------
+
+    def _compare_with_register(self, rows: Sequence[VMRow]) -> None:
+        """Add the duplicates that the entries or claims would have, and how they differ from the registered ones."""
+        duplicates_of_rows = duplicates.of_candidates([self._candidate(row) for row in rows])
+        others = [other for row in duplicates_of_rows for each in row for other in each.occurrences]
+        workloads = [other.id for other in others if other.id and other.type == "workload"]
+        pods = Workload.objects.filter(pk__in=workloads, kind=WorkloadKind.POD)
+        self.pods = set(pods.values_list("pk", flat=True))
+        for row, row_duplicates in zip(rows, duplicates_of_rows, strict=True):
+            for duplicate in row_duplicates:
+                for code, message in self._conflicts(duplicate):
+                    self._add(row, code, message, bad=not duplicate.note)
+            match = self.matches.get(row.number)
+            if match and match.fixed:
+                self._add(row, "claim_fixed", f"The IPAMClaim {match.fixed}.")
+            elif match:
+                message = f"The registered values differ: {'; '.join(match.changes)}."
+                self._add(row, "differs", message, bad=False)
+
+    def _candidate(self, row: VMRow) -> duplicates.Candidate:
+        match = self.matches.get(row.number)
+        object_id = match.object.pk if match else 0
+        return duplicates.Candidate(
+            self.networks[row.network_id],
+            row.mac,
+            _hosts(row.ips),
+            vm=row.vm,
+            namespace=row.namespace,
+            entry_id=None if self.claims else object_id,
+            claim_id=object_id if self.claims else None,
+        )
+
+    def _conflicts(self, duplicate: duplicates.Duplicate) -> Iterator[tuple[str, str]]:
+        """Yield code and message of what a duplicate conflicts with; of index entries the first one."""
+        value, everything = duplicate.value, self.scope.everything
+        users = []
+        for other in duplicate.occurrences:
+            name = other.description or other.name
+            if other.type == "block":
+                place = f" on {other.description}" if other.description else ""
+                user = f"held by {other.name}{place}" if everything else "already in use"
+                yield "already_allocated", f"{value} is {user}."
+            elif not other.is_own:
+                users.append(self._user(other))
+            elif duplicate.kind == duplicates.MAC:
+                yield f"{other.type}_mac", f"{value} is the MAC address of {name}."
+            elif other.type == kept_addresses.RESERVED_RANGE:
+                shown = f" ({name})" if everything else ""
+                yield other.type, f"{value} is in a reserved range{shown}."
+            else:
+                yield other.type, f"{value} is {name}."
+        if users:
+            yield f"duplicate_{duplicate.kind}", f"{value} is already {users[0]}."
+
+    def _user(self, other: duplicates.Occurrence) -> str:
+        """Return who uses a value, if the import's user may see them."""
+        if not self.scope.has(self.cluster_id, other.namespace):
+            return "in use"
+        if other.type == "entry":
+            vm = f" (VM {_full_name(other.namespace, other.vm)})" if other.vm else ""
+            return f"used by the entry {other.mac}{vm}"
+        kind = {"ipamclaim": "IPAMClaim", "vm_template": "VM"}.get(other.type, "running VM")
+        kind = "running pod" if other.type == "workload" and other.id in self.pods else kind
+        return f"used by the {kind} {other.namespace}/{other.name}"
+
+    def _find_unserved(self, rows: Iterable[VMRow]) -> None:
+        """Add a warning to rows whose namespace has no NAD of the network, if the network has any."""
+        namespaces_of_networks = defaultdict(set)
+        nads = NAD.objects.filter(network__in=self.networks)
+        for network_id, namespace in nads.values_list("network", "namespace"):
+            namespaces_of_networks[network_id].add(namespace)
+        for row in rows:
+            served = namespaces_of_networks.get(row.network_id, ())
+            if row.namespace and served and row.namespace not in served:
+                message = (
+                    f"The namespace {row.namespace} has no network attachment definition of"
+                    f" {self.networks[row.network_id].name}: the network does not serve it. Use a namespace that it"
+                    " serves, or label this one so that the network selects it."
+                )
+                self._add(row, "no_nad", message, bad=False)
+
+    # --- conflicts with other rows ----------------------------------------------------------------
+
+    def _compare_with_rows(self, numbers: Collection[int]) -> None:
+        """Add to the rows with these numbers what other rows of the import contradict or repeat."""
+        segment_ids = {pk: pk for pk in self.networks}
+        for pk, peer in block_sync.shared_networks(self.networks.values()):
+            segment_ids[pk] = min(segment_ids[pk], peer)
+        with_macs = [row for row in self.rows if row.mac]
+        for rows in _groups(with_macs, lambda row: [(row.network_id, row.mac)]).values():
+            message = f"Duplicate MAC address in rows {_lines(rows)}, with different values."
+            self._add_repetition(rows, numbers, "mac_twice_in_file", message)
+        of_claims = [row for row in self.rows if row.claim_name]
+        by_claim = _groups(of_claims, lambda row: [(row.namespace, row.claim_name)])
+        for (_, name), rows in by_claim.items():
+            message = f"The IPAMClaim {name} would belong to several rows: {_lines(rows)}."
+            self._add_repetition(rows, numbers, "claim_twice_in_file", message)
+        by_address = _groups(
+            self.rows,
+            lambda row: [(segment_ids[row.network_id], host) for host in _hosts(row.ips)],
+        )
+        for (_, host), rows in by_address.items():
+            if len({row.mac or (row.namespace, row.vm) for row in rows}) > 1:
+                message = f"Duplicate address {host} in rows {_lines(rows)}."
+                self._add_to_all(rows, numbers, "ip_twice_in_file", message)
+        self._compare_vms(numbers)
+
+    def _compare_vms(self, numbers: Collection[int]) -> None:
+        named = [row for row in self.rows if row.vm]
+        rows_by_vm = _groups(named, lambda row: [(row.namespace, row.vm)])
+        crowded_vms = self._crowded_vms([row for row in named if self._is_primary(row)])
+        for (namespace, vm), rows in rows_by_vm.items():
+            sources = sorted({row.source_vm for row in rows})
+            if len(sources) > 1:
+                message = f"Several VMs would be named {vm}: {', '.join(sources[:_MOST_SHOWN])}."
+                self._add_to_all(rows, numbers, "vm_name_collision", message)
+            elif (namespace, vm) in crowded_vms:
+                primary = [row for row in rows if self._is_primary(row)]
+                message = (
+                    f"The VM {_full_name(namespace, vm)} would have several interfaces on primary networks (rows"
+                    f" {_lines(primary)}, and what is registered); a VM has one: leave the others out, or map them"
+                    " to a secondary network."
+                )
+                self._add_to_all(primary, numbers, "several_primary_interfaces", message)
+
+    def _add_to_all(
+        self, rows: Iterable[VMRow], numbers: Collection[int], code: str, message: str
+    ) -> None:
+        for row in rows:
+            if row.number in numbers:
+                self._add(row, code, message)
+
+    def _add_repetition(
+        self, rows: Sequence[VMRow], numbers: Collection[int], code: str, message: str
+    ) -> None:
+        """Add a reason to rows of one MAC or claim that contradict each other, or that repeat the first one."""
+        if len({(row.network_id, row.mac, *row.ips, row.namespace, row.vm) for row in rows}) > 1:
+            self._add_to_all(rows, numbers, code, message)
+            return
+        for row in rows[1:]:
+            if row.number in numbers:
+                self._add(row, "repeated_row", f"Repeats row {rows[0].line}.", bad=False)
+
+    def _is_primary(self, row: VMRow) -> bool:
+        return self.networks[row.network_id].role == "primary"
+
+    def _crowded_vms(self, rows: Iterable[VMRow]) -> set[tuple[str, str]]:
+        """Return the VMs that would have several interfaces on primary networks: in `rows`, and as registered."""
+        interfaces: defaultdict[tuple[str, str], set[tuple[int, str | None]]] = defaultdict(set)
+        for row in rows:
+            interfaces[row.namespace, row.vm].add((row.network_id, row.mac))
+        vms = {vm for _, vm in interfaces}
+        entries = Entry.objects.filter(
+            ippool__cluster=self.cluster_id, ippool__network__role="primary", vm__in=vms
+        )
+        registered = [*entries.values_list("namespace", "vm", "ippool__network", "mac")]
+        claims = IPAMClaim.objects.filter(cluster=self.cluster_id, network__role="primary")
+        claims = claims.filter(vm__in=vms, gone_at=None, deleted_at=None)
+        if self.claims:
+            claims = claims.exclude(pk__in=[match.object.pk for match in self.matches.values()])
+        registered += claims.values_list("namespace", "vm", "network", "mac")
+        for namespace, vm, network_id, mac in registered:
+            interfaces[namespace, vm].add((network_id, mac))
+        return {
+            key
+            for key, pairs in interfaces.items()
+            if len({pk for pk, _ in pairs}) > 1 or len({mac for _, mac in pairs if mac}) > 1
+        }
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def _set_result(self, row: VMRow) -> None:
+        reasons = sorted(self.reasons.get(row.number, ()))
+        match, everything = self.matches.get(row.number), self.scope.everything
+        same = self._is_same(row)
+        row.reasons = [{"code": code, "message": message} for code, message, _ in reasons]
+        row.reasons += row.problems
+        if match and not (same or everything):
+            message = "The registered values differ; only an operator can change them."
+            row.reasons.insert(0, {"code": "permission_denied", "message": message})
+        row.object_id = match.object.pk if match else None
+        row.before = match.values if match and not same else None
+        codes = {problem["code"] for problem in row.problems}
+        if same:
+            row.status = RowStatus.UNCHANGED
+        elif not codes.isdisjoint({*resolving.DECLINED, *self.lacking}):
+            row.status = RowStatus.INVALID
+        elif any(bad for _, _, bad in reasons):
+            row.status = RowStatus.CONFLICT
+        elif any(code == "repeated_row" for code, _, _ in reasons):
+            row.status = RowStatus.UNCHANGED
+        elif match is None:
+            row.status = RowStatus.NEW
+        else:
+            row.status = RowStatus.CHANGED if everything else RowStatus.INVALID
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def _groups(
+    rows: Iterable[VMRow], keys: Callable[[VMRow], Iterable[_Key]]
+) -> dict[_Key, list[VMRow]]:
+    groups: defaultdict[_Key, list[VMRow]] = defaultdict(list)
+    for row in rows:
+        for key in keys(row):
+            groups[key].append(row)
+    return groups
+
+
+def _full_name(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _lines(rows: Iterable[VMRow]) -> str:
+    return ", ".join(map(str, sorted({row.line for row in rows})[:_MOST_SHOWN]))

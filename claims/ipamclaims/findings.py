@@ -12,8 +12,7 @@ from claims.models.networks import NetworkKind
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.comparison import GRACE
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
-from pools.models import ObservedObject
-from pools.models.observed import Severity
+from pools.models import ObservedObject, Severity
 from pools.platform import database
 from pools.sql import statements
 

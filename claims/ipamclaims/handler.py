@@ -41,8 +41,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Manifest, Resource, lease
-from pools.models import ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import ManagedResource, ObservedObject
 from pools.platform import database
 from pools.platform.outbound import faults
 

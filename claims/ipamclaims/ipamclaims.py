@@ -26,8 +26,7 @@ from claims.models import NAD, IPAMClaim, Network
 from claims.networks import networks
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
-from pools.models import ObservedObject
-from pools.models.fields import Now
+from pools.models import Now, ObservedObject
 from pools.platform import database, events
 
 
@@ -165,16 +164,15 @@ def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the {kept_span.port}.")
     if scope.everything:
         return
-    duplicates.require_free(
+    candidate = duplicates.Candidate(
         claim.network,
-        claim.ips_requested,
-        reserved="by the network",
-        scope=scope,
-        mac=claim.mac,
-        vm=claim.vm,
-        namespace=claim.namespace,
+        claim.mac,
+        [text.partition("/")[0] for text in claim.ips_requested],
+        claim.vm,
+        claim.namespace,
         claim_id=claim.pk or 0,
     )
+    duplicates.require_free(candidate, scope, reserved="by the network")
 
 
 @dataclass(frozen=True)

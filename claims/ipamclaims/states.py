@@ -15,8 +15,7 @@ from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.models import IndexEntry, IPAMClaim, Workload
 from claims.models.workloads import WorkloadKind
-from pools.models import Connection, Finding
-from pools.models.connections import ManagedResource
+from pools.models import Connection, Finding, ManagedResource
 from pools.platform import database
 from pools.sql import statements
 

@@ -176,4 +176,4 @@ class Membership(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user or self.group}: {self.role} in {self.cluster}"
+        return f"{self.user or f'group {self.group}'} in {self.cluster}"

@@ -13,8 +13,7 @@ from claims.networks import pools as network_pools
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
-from pools.models import PoolCIDR
-from pools.models.observed import Severity
+from pools.models import PoolCIDR, Severity
 from pools.register import pool_cidrs
 
 _MAX_NAMED = 20  # holders in a message

@@ -45,8 +45,7 @@ from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.core.observed import secondary_networks
 from pools.core.observed.uses import ObservedUses
-from pools.models import Connection, ObservedObject
-from pools.models.connections import Mode
+from pools.models import Connection, Mode, ObservedObject
 from pools.observed import cidrs
 
 STRUCTURE = Structure(

@@ -24,8 +24,7 @@ from claims.models.workloads import WorkloadKind
 from claims.networks import pools
 from pools.clusters.reconcile import leases
 from pools.core import errors
-from pools.models import Cluster, Connection, ObservedObject
-from pools.models.connections import Mode
+from pools.models import Cluster, Connection, Mode, ObservedObject
 from pools.platform import database, documents, events
 from pools.platform.attributes import values as attribute_values
 

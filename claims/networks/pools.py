@@ -17,8 +17,7 @@ from pools.cilium import pool_sync
 from pools.core import addresses, blocks, errors, holders
 from pools.core.addresses import AddressRange
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Cluster, Pool, PoolCIDR, ReservedRange
-from pools.models.pools import Category
+from pools.models import AddressSpace, Category, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.platform import database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import batches
@@ -125,15 +124,15 @@ def _create_pool(network: Network, subnets: list[addresses.Network], author: eve
         )
         for version in sorted({subnet.version for subnet in subnets})
     }
-    spec = pools.PoolSpec(
+    return pools.create(
         cluster=network.cluster,
         name=pool_name(network.name),
         category=Category.VM,
         families=families,
         space=space,
         description=f"The subnets of the network {network.name}"[:500],
+        author=author,
     )
-    return pools.create(spec, author=author)
 
 
 def _families(pool: Pool, subnets: list[addresses.Network]) -> dict[int, Family]:

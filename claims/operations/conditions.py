@@ -15,9 +15,7 @@ from claims.address_index import conflicts, index
 from claims.ipamclaims import states
 from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Workload
 from claims.networks import networks
-from pools.models import ReservedRangeEvent
-from pools.models.alerts import Level
-from pools.models.fields import Now
+from pools.models import Level, Now, ReservedRangeEvent
 from pools.platform import checks
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.platform.metrics.registry import Value, value

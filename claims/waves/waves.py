@@ -9,8 +9,7 @@ from typing import Any
 from claims.core import entries
 from claims.models import VMImport, Wave, WaveVM
 from pools.core import errors, holders
-from pools.models import Cluster
-from pools.models.imports import RowStatus
+from pools.models import Cluster, RowStatus
 from pools.platform import database, events
 
 MOST_VMS = 10_000

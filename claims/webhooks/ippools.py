@@ -172,13 +172,16 @@ def _duplicates_elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterat
     entry_ids = dict(
         Entry.objects.filter(ippool__network=network, mac__in=macs).values_list("mac", "pk")
     )
-    for entry in usable:
-        entry_duplicates = duplicates.of_candidate(
+    candidates = [
+        duplicates.Candidate(
             network,
-            mac=entry.spec.mac,
-            addresses=[ip.partition("/")[0] for ip in entry.spec.ips],
-            entry_id=entry_ids.get(entry.spec.mac),
+            entry.spec.mac,
+            [ip.partition("/")[0] for ip in entry.spec.ips],
+            entry_id=entry_ids.get(entry.spec.mac, 0),
         )
+        for entry in usable
+    ]
+    for entry, entry_duplicates in zip(usable, duplicates.of_candidates(candidates), strict=True):
         for duplicate in entry_duplicates:
             occurrences = [
                 occurrence for occurrence in duplicate.occurrences if occurrence.type != "entry"

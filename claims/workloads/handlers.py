@@ -26,8 +26,7 @@ from claims.workloads.running import WorkloadChanges
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import Handler, ParsedObject, ReconcileFinding, SyncContext
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Finding, ObservedObject
-from pools.models.observed import Severity
+from pools.models import Finding, ObservedObject, Severity
 
 DUPLICATE = "workload_duplicate"
 

@@ -33,8 +33,7 @@ from claims.core.workloads.vm_addresses import (
 from claims.models import NAD, Decision, Entry, IPAMClaim, Network, NetworkSettings
 from claims.models.networks import Annotation
 from pools.core import errors, redaction
-from pools.models import Cluster, ObservedObject
-from pools.models.fields import Now
+from pools.models import Cluster, Now, ObservedObject
 from pools.platform import database, events
 
 NO_REGISTRATIONS = Registrations()

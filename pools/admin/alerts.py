@@ -20,8 +20,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.models import Alert, Cluster, Delivery, Drift, Environment, Pool, WebhookTarget
-from pools.models.alerts import Level
+from pools.models import Alert, Cluster, Delivery, Drift, Environment, Level, Pool, WebhookTarget
 from pools.platform import database
 from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin import forms as fields

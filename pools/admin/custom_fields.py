@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext
@@ -14,13 +14,12 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.core import custom_fields as core
 from pools.core import errors
-from pools.models import CustomField
-from pools.models.attributes import CustomFieldType
-from pools.platform.admin import columns, display, lists, pages, row_forms
+from pools.models import CustomField, CustomFieldType
+from pools.platform.admin import columns, display, lists, objects, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
-from pools.platform.admin.lists import Page
 from pools.platform.attributes import custom_fields, values
+from pools.platform.events import Author
 
 LIST = "admin:pools_customfield_changelist"
 _NAMES = ("name", "label", "type", "object_types", "required", "description")
@@ -33,7 +32,7 @@ def _object_types() -> list[tuple[str, str]]:
     ]
 
 
-class CustomFieldForm(row_forms.RowForm):
+class CustomFieldForm(row_forms.ObjectForm):
     name = fields.ParsedField(
         core.parse_name,
         label=_("Name"),
@@ -63,6 +62,13 @@ class CustomFieldForm(row_forms.RowForm):
     )
     description = fields.description_field()
 
+    class Meta:
+        model = CustomField
+        fields = ("name", "label", "type", "choices", "object_types", "required", "description")
+
+    def shown_values(self, row: CustomField) -> dict[str, Any]:
+        return {**super().shown_values(row), "choices": "\n".join(row.choices)}
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         return {
@@ -70,51 +76,6 @@ class CustomFieldForm(row_forms.RowForm):
             "choices": [*cleaned.get("choices", ())],
             "description": cleaned.get("description") or "",
         }
-
-
-def _shown_values(row: CustomField) -> dict[str, Any]:
-    return {**{name: getattr(row, name) for name in _NAMES}, "choices": "\n".join(row.choices)}
-
-
-def _field_of_problem(problem: errors.FieldProblem) -> str:
-    return "name" if problem.code == errors.AlreadyExists.code else problem.field
-
-
-def _form(request: HttpRequest, row: CustomField | None = None) -> HttpResponse:
-    """Add a custom field, or change this one."""
-    form = CustomFieldForm(request.POST or None)
-    title = gettext("Add custom field")
-    if row is not None:
-        form.show_row(row, _shown_values)
-        title = gettext("Edit custom field %(field)s") % {"field": row}
-    if request.method == "POST" and form.is_valid():
-        definition, author = form.cleaned_data, pages.author(request)
-        with pages.errors_at_field(form, _field_of_problem):
-            saved = (
-                custom_fields.change(row, definition, author=author, version=form.check_version)
-                if row
-                else custom_fields.create(definition, author=author)
-            )
-            message = gettext("Custom field %(field)s was saved.") % {"field": saved}
-            return pages.done(request, message, LIST)
-    intro = gettext(
-        "A custom field appears in the forms, lists, exports and REST of its objects. A new name"
-        " is also that of the stored values; values in use are never lost."
-    )
-    about = row or CustomField
-    return pages.form_page(request, about, form, title=title, intro=intro, back=reverse(LIST))
-
-
-def _delete(request: HttpRequest, row: CustomField) -> HttpResponseBase:
-    return pages.deletion(
-        request,
-        row,
-        lambda: custom_fields.delete(row, author=pages.author(request)),
-        title=gettext("Delete the custom field %(field)s?") % {"field": row},
-        effects=[gettext("It is deleted only if no object has a value of it.")],
-        deleted=gettext("Custom field %(field)s was deleted.") % {"field": row},
-        back=reverse(LIST),
-    )
 
 
 def _object_type_names(row: CustomField) -> str:
@@ -127,7 +88,12 @@ def _deletion_link(row: CustomField) -> object:
 
 
 @admin.register(CustomField)
-class CustomFieldAdmin(lists.ListAdmin[CustomField]):
+class CustomFieldAdmin(objects.ObjectAdmin[CustomField]):
+    form = CustomFieldForm
+    intro = _(
+        "A custom field appears in the forms, lists, exports and REST of its objects. A new name"
+        " is also that of the stored values; values in use are never lost."
+    )
     list_display = (
         columns.link("label", _("label"), ordering="label"),
         columns.code("name", _("name")),
@@ -144,9 +110,22 @@ class CustomFieldAdmin(lists.ListAdmin[CustomField]):
     list_before_template = "cadastre/custom_fields_intro.html"
     exported = ("id", *_NAMES, "choices")
     ordering = ("name",)
-    list_pages = (Page("add", _form, "pools.add_customfield"),)
     row_pages = (
-        Page("change", _form, "pools.change_customfield"),
-        Page("delete", _delete, "pools.delete_customfield"),
         lists.history(lambda row: {"q": row.name, "type": "custom_field"}, "pools.view_event"),
     )
+
+    @staticmethod
+    def field_of_problem(problem: errors.FieldProblem) -> str:
+        return "name" if problem.code == errors.AlreadyExists.code else problem.field
+
+    def save_row(self, row: CustomField | None, form: Any, author: Author) -> CustomField:
+        definition = form.cleaned_data
+        if row is None:
+            return custom_fields.create(definition, author=author)
+        return custom_fields.change(row, definition, author=author, version=form.check_version)
+
+    def delete_model(self, request: HttpRequest, obj: CustomField) -> None:
+        custom_fields.delete(obj, author=pages.author(request))
+
+    def deletion_effects(self, row: CustomField) -> list[str]:
+        return [gettext("It is deleted only if no object has a value of it.")]

@@ -18,8 +18,7 @@ from django.utils.translation import gettext
 from pools.admin import time_bars
 from pools.admin.pools import blocks as block_list
 from pools.core import addresses
-from pools.models import Block, Event, ObservedCIDR, PoolCIDR
-from pools.models.blocks import LIVE
+from pools.models import LIVE, Block, Event, ObservedCIDR, PoolCIDR
 from pools.platform import search, search_text
 from pools.platform.admin import display, pages
 from pools.platform.history import search as history_search

@@ -12,8 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.core import errors
-from pools.models import JournalEntry
-from pools.models.attributes import JournalKind
+from pools.models import JournalEntry, JournalKind
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
 from pools.register import journal

@@ -1,4 +1,4 @@
-"""Bars of time: who had an address, a block or the addresses of a VM when, drawn on the server as SVG.
+"""Bars of time: who had an address, a block, the addresses of a VM or most of a pool when, drawn on the server as SVG.
 
 Each row of a bar is an SVG as wide as the page. A segment has the name of its holder, a cooldown is hatched, and a
 mark stands where something changed. Positions are percentages, so that texts are never stretched.
@@ -6,10 +6,12 @@ mark stands where something changed. Positions are percentages, so that texts ar
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -17,9 +19,12 @@ from django.utils import formats, timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from pools.models import Pool
 from pools.platform.admin import display
 from pools.platform.history import search as history_search
+from pools.register.history import holders
 from pools.register.history.addresses import Tenure
 
 ROWS = 20  # drawn, those that changed last
@@ -151,6 +156,40 @@ def of_tenures(
         by_block.setdefault(f"{block} · {tenure.cluster}/{tenure.pool}", []).append(segment)
     rows = [SegmentRow(title, segments) for title, segments in by_block.items()]
     return TimeBar(rows, timezone.now(), has_table) if rows else None
+
+
+def of_pool(request: HttpRequest, pool: Pool) -> TimeBar | None:
+    """Return the bar of who holds most of a pool, a row for each holder with the number of its blocks; None for nobody."""
+    now = timezone.now()
+    permitted = history_search.is_permitted(request.user)
+    rows = []
+    for (kind, name), tenures in holders.find_largest(pool).items():
+        url = reverse("admin:history", query={"q": name}) if permitted else ""
+        rows.append(SegmentRow(f"{kind} {name}", list(_count_blocks(tenures, now, url))))
+    return TimeBar(rows, now) if rows else None
+
+
+def _count_blocks(tenures: Iterable[Tenure], now: datetime, url: str) -> Iterator[Segment]:
+    """Yield the times in which a holder had equally many blocks, or only blocks in cooldown."""
+    changes: dict[datetime, Counter[str]] = defaultdict(Counter)
+    for tenure in tenures:
+        changes[tenure.since][tenure.state] += 1
+        if tenure.until is not None:
+            changes[tenure.until][tenure.state] -= 1
+    counts: Counter[str] = Counter()
+    steps: list[tuple[datetime, str, int]] = []
+    for moment in sorted(moment for moment in changes if moment <= now):
+        counts.update(changes[moment])
+        state = "held" if counts["held"] else "cooling"
+        if not steps or steps[-1][1:] != (state, counts[state]):
+            steps.append((moment, state, counts[state]))
+    ends = [*(moment for moment, _state, _number in steps[1:]), None]
+    for (since, state, number), until in zip(steps, ends, strict=True):
+        if number:
+            label = ngettext("%(number)s block", "%(number)s blocks", number)
+            label %= {"number": display.digits(number)}
+            at = f"{url}&{urlencode({'at': since.isoformat()})}" if url else ""
+            yield Segment(label, state, since, until, at)
 
 
 def _marks(segments: Sequence[Segment]) -> Iterator[tuple[datetime, str]]:

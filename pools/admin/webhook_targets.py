@@ -18,13 +18,12 @@ from django.views.decorators.debug import sensitive_variables
 
 from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools.blocks import POOLS
-from pools.models import Cluster, Delivery, Pool, WebhookTarget
-from pools.models.alerts import DeliveryState, Level, TargetKind
+from pools.models import Cluster, Delivery, DeliveryState, Level, Pool, TargetKind, WebhookTarget
 from pools.platform.admin import columns, display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.platform.alerts import event_feed, outbox, targets
+from pools.platform.alerts import outbox, targets
 from pools.platform.conditions import registry
 
 MOST = 50  # failed deliveries on the page of a target, and as many others
@@ -75,7 +74,7 @@ class TargetForm(row_forms.RowForm):
         help_text=_("No selection: all conditions, including those that later versions add."),
     )
     event_types = fields.LinesField(
-        event_feed.parse_type,
+        targets.parse_type,
         label=_("Events"),
         widget=fields.lines(3, placeholder="pool"),
         help_text=_(

@@ -12,9 +12,7 @@ from pools.api import lookups
 from pools.api.clusters.observed import ObservedCIDRSerializer
 from pools.api.history import TenureSerializer
 from pools.core import addresses, block_fields, errors
-from pools.models import Block, ObservedCIDR
-from pools.models.blocks import BlockState
-from pools.models.pools import Category
+from pools.models import Block, BlockState, Category, ObservedCIDR
 from pools.platform.rest import fields, generics
 from pools.platform.rest.serializers import Representation
 from pools.register.history import addresses as history_addresses

@@ -9,9 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors
-from pools.models import Alert, Cluster, Silence
-from pools.models.alerts import Level
-from pools.platform.alerts import event_feed, open_alerts, targets
+from pools.models import Alert, Cluster, Level, Silence
+from pools.platform.alerts import open_alerts, targets
 from pools.platform.alerts.open_alerts import AlertSerializer
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Serializer
@@ -102,7 +101,7 @@ class SilenceSerializer(Serializer):
     id = fields.IntegerField(read_only=True)
     code = fields.TextField(targets.parse_code, required=False, help_text="Empty: every condition.")
     cluster = fields.ParsedField(
-        event_feed.parse_cluster,
+        targets.parse_cluster,
         source="cluster_id",
         schema={"type": "integer"},
         required=False,

@@ -15,9 +15,7 @@ from rest_framework.response import Response
 from pools import tasks
 from pools.api import lookups
 from pools.core import block_fields, dns_names, errors, holders
-from pools.models import AddressSpace, Block, Pool
-from pools.models.blocks import LIVE, BlockState
-from pools.models.pools import Category
+from pools.models import LIVE, AddressSpace, Block, BlockState, Category, Pool
 from pools.platform import database
 from pools.platform.rest import fields, filters, generics, keyset, parsing, query, views
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer

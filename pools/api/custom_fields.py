@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import custom_fields as core
-from pools.models import CustomField
-from pools.models.attributes import CustomFieldType
+from pools.models import CustomField, CustomFieldType
 from pools.platform.attributes import custom_fields, values
 from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Serializer

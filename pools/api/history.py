@@ -11,8 +11,7 @@ from rest_framework.response import Response
 
 from pools.api import lookups
 from pools.core import addresses, errors
-from pools.models import BlockEvent, Event
-from pools.models.pools import Category
+from pools.models import BlockEvent, Category, Event
 from pools.platform import database
 from pools.platform.history import representation, search
 from pools.platform.history.search import HistoryQuery

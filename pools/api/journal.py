@@ -12,8 +12,7 @@ from rest_framework.response import Response
 
 from pools.api import lookups
 from pools.core import errors
-from pools.models import JournalEntry
-from pools.models.attributes import JournalKind
+from pools.models import JournalEntry, JournalKind
 from pools.platform.rest import fields, filters, generics, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import journal

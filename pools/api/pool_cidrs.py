@@ -13,8 +13,7 @@ from rest_framework.response import Response
 
 from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Pool, PoolCIDR, ReservedRange
-from pools.models.pools import Pending
+from pools.models import Pending, Pool, PoolCIDR, ReservedRange
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, query, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
@@ -199,7 +198,7 @@ class PoolCIDRs(_PoolCIDRView):
         for pool in Pool.objects.select_related("cluster").filter(pk=pool_id):
             warn_of_overlaps(self, [entry.cidr], owners.owner_of_pool(pool))
         return self.create(
-            lambda: pools.add_cidr(pool_id, entry, author=author, attribute_values=attribute_values)
+            lambda: pools.add_cidr(pool_id, entry, author=author, attributes=attribute_values)
         )
 
 

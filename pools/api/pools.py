@@ -13,8 +13,7 @@ from rest_framework.response import Response
 from pools.api import lookups, pool_cidrs
 from pools.cilium import pool_sync
 from pools.core import dns_names, errors
-from pools.models import Pool
-from pools.models.pools import Category
+from pools.models import Category, Pool
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation
@@ -156,18 +155,16 @@ class Pools(_PoolView, generics.ListView):
     )
     def post(self, request: Request) -> Response:
         """Create a pool."""
-        attribute_values, values = split(self.read(request), new=True)
-        spec = pools.PoolSpec(
-            cluster=values.pop("cluster.name"),
-            families=_pop_families(values),
-            attributes=attribute_values,
-            **values,
-        )
-        cidrs = [entry.cidr for family in spec.families.values() for entry in family.cidrs]
-        pool_cidrs.warn_of_overlaps(
-            self, cidrs, owners.owner_of_new_pool(spec.cluster, spec.category)
-        )
-        return self.create(lambda: get_pool(pools.create(spec, author=self.author()).pk))
+        attributes, values = split(self.read(request), new=True)
+        values |= {"cluster": values.pop("cluster.name"), "families": _pop_families(values)}
+        cidrs = [entry.cidr for family in values["families"].values() for entry in family.cidrs]
+        owner = owners.owner_of_new_pool(values["cluster"], values["category"])
+        pool_cidrs.warn_of_overlaps(self, cidrs, owner)
+
+        def create() -> Pool:
+            return pools.create(author=self.author(), attributes=attributes, **values)
+
+        return self.create(lambda: get_pool(create().pk))
 
 
 class PoolView(_PoolView):

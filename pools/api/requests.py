@@ -10,8 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.api import lookups
-from pools.models import AllocationRequest, Pool
-from pools.models.requests import RequestState
+from pools.models import AllocationRequest, Pool, RequestState
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation
 from pools.register.allocator import requests

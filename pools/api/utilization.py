@@ -15,8 +15,7 @@ from pools.api import lookups
 from pools.api.pools import get_pool
 from pools.core import forecast
 from pools.core.forecast import ForecastState
-from pools.models import Sample, SampleSum
-from pools.models.pools import Category
+from pools.models import Category, Sample, SampleSum
 from pools.platform import database
 from pools.platform.rest import fields, filters, generics, query, views
 from pools.platform.rest.serializers import Representation

@@ -10,9 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors
-from pools.models import Delivery, WebhookTarget
-from pools.models.alerts import DeliveryEvent, DeliveryState, Level, TargetKind
-from pools.platform.alerts import event_feed, outbox, targets
+from pools.models import Delivery, DeliveryEvent, DeliveryState, Level, TargetKind, WebhookTarget
+from pools.platform.alerts import outbox, targets
 from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
 
@@ -49,23 +48,23 @@ class WebhookTargetSerializer(Serializer):
         help_text="Whose own it is; null: shared.",
     )
     event_types = fields.ListField(
-        child=fields.TextField(event_feed.parse_type),
+        child=fields.TextField(targets.parse_type),
         min_length=0,
-        max_length=event_feed.MOST_TYPES,
+        max_length=targets.MOST_TYPES,
         required=False,
         help_text="Types of events such as pool.created, first words such as pool, or *; empty: none.",
     )
     clusters = fields.ListField(
-        child=fields.ParsedField(event_feed.parse_cluster, schema={"type": "integer"}),
+        child=fields.ParsedField(targets.parse_cluster, schema={"type": "integer"}),
         min_length=0,
-        max_length=event_feed.MOST_OBJECTS,
+        max_length=targets.MOST_OBJECTS,
         required=False,
         help_text="Only alerts and events of these clusters.",
     )
     event_pools = fields.ListField(
-        child=fields.ParsedField(event_feed.parse_pool, schema={"type": "integer"}),
+        child=fields.ParsedField(targets.parse_pool, schema={"type": "integer"}),
         min_length=0,
-        max_length=event_feed.MOST_OBJECTS,
+        max_length=targets.MOST_OBJECTS,
         required=False,
         help_text="Only events of these pools.",
     )

@@ -17,8 +17,7 @@ from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode, configuration, pod_cidr_plan, preflight
 from pools.core.cilium.podippool import CidrEntry, Family, PodIPPool, Shape
 from pools.core.cilium.preflight import PreflightFinding, RuleResult
-from pools.models import Connection, Pool
-from pools.models.pools import Category
+from pools.models import Category, Connection, Pool
 from pools.platform import events
 from pools.register import manifests as pool_manifests
 from pools.register import overlaps, pool_cidrs, pools, previews, usage

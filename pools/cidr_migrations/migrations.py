@@ -24,8 +24,7 @@ from pools.cidr_migrations.progress import (
 from pools.cilium import configuration
 from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Shape
-from pools.models import CIDRMigration, Pool, PoolCIDR, ReservedRange
-from pools.models.fields import Now
+from pools.models import CIDRMigration, Now, Pool, PoolCIDR, ReservedRange
 from pools.models.pools import MigrationOutcome, Pending
 from pools.platform import database, events
 from pools.register import manifests, pool_cidrs, pools

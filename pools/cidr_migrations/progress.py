@@ -11,8 +11,7 @@ from django.db.models import Count, Max, Min, Q
 
 from pools.core import addresses, blocks
 from pools.core.cilium import podippool
-from pools.models import CIDRMigration, Connection, Drift, Pool, PoolCIDR
-from pools.models.blocks import BlockState
+from pools.models import BlockState, CIDRMigration, Connection, Drift, Pool, PoolCIDR
 from pools.models.connections import ManagedResource
 from pools.models.pools import Category, MigrationOutcome, Pending
 from pools.register import pool_cidrs

@@ -42,8 +42,7 @@ from pools.core.cilium import ciliumnode, podippool
 from pools.core.cilium.ciliumnode import NodeDemand
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Manifest
-from pools.models import ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import ManagedResource, ObservedObject
 from pools.observed import cidrs as observed_cidrs
 from pools.observed import cidrs as observed_findings
 from pools.platform.outbound import faults

@@ -46,9 +46,7 @@ from pools.core.kubernetes.resources import (
     Manifest,
     Resource,
 )
-from pools.models import ObservedObject, Pool, PoolCIDR
-from pools.models.connections import ManagedResource
-from pools.models.pools import Category
+from pools.models import Category, ManagedResource, ObservedObject, Pool, PoolCIDR
 from pools.observed import cidrs as observed_cidrs
 
 KIND = podippool.KIND

@@ -25,10 +25,8 @@ from pools.core.cilium.podippool import PodIPPool
 from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.core.kubernetes import label_selector, managed_fields
 from pools.core.kubernetes.resources import CILIUM_NODE, CONFIG_MAP, Manifest, lease
-from pools.models import Block, Cluster, Connection, ObservedObject, Pool
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Category, Cluster, Connection, ObservedObject, Pool
 from pools.models.connections import ManagedResource
-from pools.models.pools import Category
 from pools.platform.outbound import faults
 from pools.register import manifests as register_manifests
 from pools.register import pool_cidrs

@@ -15,8 +15,7 @@ from pools.clusters.reconcile.comparison import GRACE
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core.cilium import podippool
 from pools.core.cilium.ciliumnode import KIND, NodeDemand
-from pools.models import ObservedObject
-from pools.models.observed import Severity
+from pools.models import ObservedObject, Severity
 from pools.platform import database
 from pools.sql import statements
 

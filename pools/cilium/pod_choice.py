@@ -12,8 +12,7 @@ from pools.clusters.reconcile import sync
 from pools.core import errors
 from pools.core.cilium import configuration, pod_pool
 from pools.core.kubernetes.resources import NAMESPACE, POD, Resource
-from pools.models import Cluster, Connection, Pool
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Connection, Pool
 from pools.platform.outbound import faults
 from pools.register import usage
 

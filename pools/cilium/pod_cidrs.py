@@ -10,8 +10,7 @@ from pools.cilium.node_status import FAMILIES, NodeStatus
 from pools.cilium.pod_pools import PodPools
 from pools.core import addresses, errors, redaction
 from pools.core.cilium import ciliumnode
-from pools.models import Block, ObservedObject
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, ObservedObject
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from ipaddress import ip_address
 from pools.core import addresses, blocks
 from pools.core.blocks import IndexSet
 from pools.core.cilium import ciliumnode, multipool
-from pools.models import Pool, PoolCIDR, ReservedRange
-from pools.models.pools import Category
+from pools.models import Category, Pool, PoolCIDR, ReservedRange
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,8 @@ def import_pools(
     IntegrityError, and the caller retries with fewer objects.
     """
     if len(pool_manifests) == 1:
-        pools.create(
-            manifests.pool_spec(normalize(pool_manifests[0]), cluster, follows=follows),
-            author=author,
-        )
+        manifest = normalize(pool_manifests[0])
+        manifests.create_pool(manifest, cluster, author=author, follows=follows)
     elif pool_manifests:
         with events.recorded_by(author):
             _create_many(

@@ -23,9 +23,7 @@ from pools.core.kubernetes.resources import (
     Manifest,
     Resource,
 )
-from pools.models import Cluster, ObservedObject, Pool
-from pools.models.observed import Severity
-from pools.models.pools import Category
+from pools.models import Category, Cluster, ObservedObject, Pool, Severity
 from pools.platform import database
 
 

@@ -27,10 +27,7 @@ from pools.core.cluster_api import contract
 from pools.core.cluster_api.conditions import READY, Reason
 from pools.core.cluster_api.contract import HOLDER_KIND, AddressClaim, ObjectName
 from pools.core.holders import BlockDemand, Holder
-from pools.models import Block, Connection, ObservedObject
-from pools.models.blocks import BlockState
-from pools.models.connections import ManagedResource
-from pools.models.fields import Now
+from pools.models import Block, BlockState, Connection, ManagedResource, Now, ObservedObject
 from pools.platform import database
 from pools.register import usage
 from pools.register.allocator import allocation, window

@@ -37,9 +37,7 @@ from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason
 from pools.core.cluster_api.contract import HOLDER_KIND, AddressClaim, ObjectName, PoolKey
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Block, Cluster, ObservedObject
-from pools.models.blocks import BlockState
-from pools.models.connections import ManagedResource
+from pools.models import Block, BlockState, Cluster, ManagedResource, ObservedObject
 from pools.platform import database, events
 
 _INTERNAL_ERROR = "The allocation failed with an internal error; see the log of the worker."

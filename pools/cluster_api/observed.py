@@ -22,8 +22,7 @@ from pools.core.cluster_api.contract import (
     PoolObject,
 )
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Block, Cluster, Connection, ObservedObject
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Cluster, Connection, ObservedObject
 
 
 @dataclass(frozen=True)

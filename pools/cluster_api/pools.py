@@ -22,8 +22,7 @@ from pools.core.cluster_api.conditions import Outcome, Reason
 from pools.core.cluster_api.contract import PoolKey, PoolObject
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import ManagedResource, ObservedObject
 from pools.platform import database
 from pools.register import usage
 

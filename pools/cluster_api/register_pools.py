@@ -9,8 +9,7 @@ from typing import Any
 
 from pools.core import addresses, errors
 from pools.core.cluster_api.contract import PoolKey, PoolObject
-from pools.models import Cluster, Pool, PoolCIDR
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Pool, PoolCIDR
 from pools.platform import events
 from pools.register import pools as register_pools
 

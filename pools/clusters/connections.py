@@ -22,9 +22,8 @@ from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.core.kubernetes import connection_status
-from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
+from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedCIDR, ObservedObject
 from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
 from pools.platform import database, events
 from pools.platform.outbound import credentials, guard, secrets
 from pools.platform.outbound.credentials import Access

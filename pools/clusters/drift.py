@@ -14,9 +14,7 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from pools.clusters.reconcile import leases
 from pools.core import errors
-from pools.models import Cluster, Connection, Drift, ObservedObject
-from pools.models.connections import ManagedResource
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Drift, ManagedResource, Now, ObservedObject
 from pools.platform import events
 
 LONGEST_REASON = 500

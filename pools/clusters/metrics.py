@@ -9,9 +9,7 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from pools.core import metric_labels
-from pools.models import Cluster, Connection, Finding, Leak, PoolCIDR
-from pools.models.attributes import ATTRIBUTES
-from pools.models.observed import Severity
+from pools.models import ATTRIBUTES, Cluster, Connection, Finding, Leak, PoolCIDR, Severity
 from pools.platform.metrics.registry import Value, value
 
 HOLDER_KINDS = ("node", "instance", "env")

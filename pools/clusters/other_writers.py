@@ -17,9 +17,7 @@ from pools.clusters.reconcile import sync_runs
 from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncContext
 from pools.core import errors, redaction
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Connection, ObservedObject
-from pools.models.connections import ManagedResource
-from pools.models.observed import Severity
+from pools.models import Connection, ManagedResource, ObservedObject, Severity
 from pools.platform.outbound import faults
 
 FOUND = "other_writer"  # code of the finding and of the refusal

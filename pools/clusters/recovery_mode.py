@@ -13,8 +13,7 @@ from datetime import timedelta
 from django.db import DatabaseError, connection, transaction
 
 from pools.core import errors
-from pools.models import Recovery
-from pools.models.fields import Now
+from pools.models import Now, Recovery
 from pools.platform import database, events
 
 _PATIENCE = "10s"  # lock timeout at the begin, for running allocations

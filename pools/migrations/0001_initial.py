@@ -518,7 +518,6 @@ class Migration(migrations.Migration):
                         ('counts', models.JSONField(blank=True, default=dict)),
                         ('left_out', models.JSONField(blank=True, default=dict)),
                         ('notes', models.JSONField(blank=True, default=list)),
-                        ('fingerprint', models.CharField(blank=True, default='', editable=False, max_length=32)),
                         ('rows_total', models.PositiveIntegerField(blank=True, null=True)),
                         ('rows_done', models.PositiveIntegerField(default=0)),
                         ('commit_wanted', models.BooleanField(default=False)),

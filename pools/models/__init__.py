@@ -15,13 +15,28 @@ from pools.models.accounts import (
     TokenUse,
     time_zones,
 )
-from pools.models.alerts import Alert, Delivery, Silence, WebhookTarget
-from pools.models.attributes import CustomField, JournalEntry
+from pools.models.alerts import (
+    Alert,
+    Delivery,
+    DeliveryEvent,
+    DeliveryState,
+    Level,
+    Silence,
+    TargetKind,
+    WebhookTarget,
+)
+from pools.models.attributes import (
+    ATTRIBUTES,
+    CustomField,
+    CustomFieldType,
+    JournalEntry,
+    JournalKind,
+)
 from pools.models.audit import AuditLayout, AuditSegment
-from pools.models.blocks import Block, DNSName, FreeSpan, Window
+from pools.models.blocks import LIVE, Block, BlockState, DNSName, FreeSpan, Window
 from pools.models.clusters import AddressSpace, Cluster, Recovery
-from pools.models.connections import Connection, Watcher
-from pools.models.fields import HostAddressField
+from pools.models.connections import Connection, ManagedResource, Mode, Watcher
+from pools.models.fields import Clock, HostAddressField, Now
 from pools.models.history import (
     BlockEvent,
     ClusterEvent,
@@ -47,13 +62,38 @@ from pools.models.imports import (
     Import,
     ImportFile,
     ImportRow,
+    ImportStatus,
     NetBoxSource,
     RegisterImport,
     RegisterRecord,
     RegisterRow,
+    RegisterTarget,
+    RowStatus,
 )
-from pools.models.observed import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
-from pools.models.pools import CIDRMigration, Container, Pool, PoolCIDR, ReservedRange
+from pools.models.observed import (
+    Drift,
+    Finding,
+    ObservedCIDR,
+    ObservedObject,
+    Severity,
+    SyncRun,
+    Trigger,
+)
+from pools.models.pools import (
+    Category,
+    CIDRMigration,
+    Container,
+    Pending,
+    Pool,
+    PoolCIDR,
+    ReservedRange,
+)
 from pools.models.references import Leak, Reference, ReferenceFeed
-from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
+from pools.models.requests import (
+    AllocationRequest,
+    Environment,
+    IdempotencyKey,
+    PoolUsage,
+    RequestState,
+)
 from pools.models.samples import CountedUntil, Measure, PoolForecast, Sample, SampleSum

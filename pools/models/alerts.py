@@ -120,7 +120,7 @@ class WebhookTarget(models.Model):
     # Whose own target it is: nothing is sent unless they may view alerts. None: shared.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True)
 
-    # Events of the log that the target receives (pools/platform/alerts/event_feed.py): types such as
+    # Events of the log that the target receives (pools/platform/alerts/outbox.py): types such as
     # `pool.created`, or their first words; empty: none. Empty clusters (also of alerts) and pools: all. Ids,
     # which stay when their object is deleted, so that a subscription never becomes wider.
     event_types = ArrayField(

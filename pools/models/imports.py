@@ -83,8 +83,6 @@ class Import(models.Model):
     left_out = models.JSONField(default=dict, blank=True)
     # Assumptions of the reader: [{"code", "message"}].
     notes = models.JSONField(default=list, blank=True)
-    # Of what the rows were resolved by (pools/register/imports/rows.py).
-    fingerprint = models.CharField(max_length=32, blank=True, default="", editable=False)
     rows_total = models.PositiveIntegerField(null=True, blank=True)
     rows_done = models.PositiveIntegerField(default=0)
     commit_wanted = models.BooleanField(default=False)  # commit as soon as the draft is complete

@@ -10,8 +10,7 @@ from django.db.models import Count, Q
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core.observed.uses import ObservedUses
-from pools.models import AddressSpace, Cluster, ObservedCIDR, ObservedObject
-from pools.models.observed import Severity
+from pools.models import AddressSpace, Cluster, ObservedCIDR, ObservedObject, Severity
 from pools.platform.metrics.registry import Value, value
 from pools.register import overlaps
 

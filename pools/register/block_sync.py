@@ -13,8 +13,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from pools.core import blocks
 from pools.core.blocks import IndexSet
-from pools.models import Pool, PoolCIDR
-from pools.models.blocks import BlockState
+from pools.models import BlockState, Pool, PoolCIDR
 from pools.platform import database
 from pools.register.allocator import window
 from pools.sql import statements

@@ -14,8 +14,7 @@ from django.db.models import Q
 
 from pools.core import addresses, errors
 from pools.core.cilium import podippool
-from pools.models import Cluster, Connection, ObservedObject, Pool, PoolCIDR
-from pools.models.connections import ManagedResource
+from pools.models import Cluster, Connection, ManagedResource, ObservedObject, Pool, PoolCIDR
 from pools.models.pools import Category
 from pools.platform import database
 from pools.sql import statements

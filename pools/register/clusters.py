@@ -11,8 +11,7 @@ from django.db.models import QuerySet
 from pools.clusters.reconcile import leases
 from pools.core import blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
-from pools.models.pools import Category
+from pools.models import AddressSpace, Block, Category, Cluster, Pool, PoolCIDR
 from pools.platform import database, events
 from pools.platform.attributes import values as attribute_values
 from pools.register import pool_cidrs, pools
@@ -80,12 +79,10 @@ def divide_prefix(
         cluster.refresh_from_db(fields=["cluster_prefix"])
         return [
             pools.create(
-                pools.PoolSpec(
-                    cluster=cluster,
-                    name=name,
-                    category=category,
-                    families={6: Family((CidrEntry(part, ()),), 128)},
-                ),
+                cluster=cluster,
+                name=name,
+                category=category,
+                families={6: Family((CidrEntry(part, ()),), 128)},
                 author=author,
             )
             for name, category, part in zip(

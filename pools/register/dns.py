@@ -11,8 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from pools.core import dns_names, errors, holders
 from pools.core.block_fields import BlockAnswer
 from pools.core.dns_names import Record
-from pools.models import Block, DNSName, Pool
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, DNSName, Pool
 from pools.platform import database, events
 from pools.sql import statements
 

@@ -11,9 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from pools.core import errors
-from pools.models import AllocationRequest, Block, Cluster, Environment
-from pools.models.blocks import BlockState
-from pools.models.requests import RequestState
+from pools.models import AllocationRequest, Block, BlockState, Cluster, Environment, RequestState
 from pools.platform import database, events
 
 _MOST_NAMED = 5  # holders and requests in a message

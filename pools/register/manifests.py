@@ -14,9 +14,7 @@ from pools.core import errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import PodIPPool, Shape
 from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1
-from pools.models import Cluster, Pool
-from pools.models.attributes import ATTRIBUTES
-from pools.models.pools import Category
+from pools.models import ATTRIBUTES, Category, Cluster, Pool
 from pools.platform import documents, events
 from pools.register import overlaps, pool_cidrs, pools
 
@@ -114,7 +112,7 @@ def _create_or_change(
 ) -> tuple[str, Pool]:
     pool = Pool.objects.filter(cluster=cluster, name=manifest.name).first()
     if pool is None:
-        return "created", pools.create(pool_spec(manifest, cluster), author=author)
+        return "created", create_pool(manifest, cluster, author=author)
     if pool.category != Category.POD:
         raise errors.AlreadyExists(f"The cluster already has a {pool.category} pool of this name.")
     if (pool.allow_first_ip, pool.allow_last_ip) != (
@@ -149,11 +147,15 @@ def _set_attributes(
     return "changed" if result == "unchanged" and not is_same else result
 
 
-def pool_spec(
-    manifest: podippool.PodIPPool, cluster: Cluster, *, follows: bool = False
-) -> pools.PoolSpec:
-    """Return the spec of a manifest's pool; with `follows`, the pool follows its cluster's object."""
-    return pools.PoolSpec(
+def create_pool(
+    manifest: podippool.PodIPPool,
+    cluster: Cluster,
+    *,
+    author: events.Author,
+    follows: bool = False,
+) -> Pool:
+    """Create the pool of a manifest; with `follows`, the pool follows its cluster's object."""
+    return pools.create(
         cluster=cluster,
         name=manifest.name,
         category=Category.POD,
@@ -165,6 +167,7 @@ def pool_spec(
         pod_selector=manifest.pod_selector,
         namespace_selector=manifest.namespace_selector,
         follows_cluster=follows,
+        author=author,
     )
 
 

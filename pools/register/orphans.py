@@ -16,11 +16,7 @@ from django.db import connection
 from django.db.models import Max, QuerySet
 
 from pools.core import addresses, blocks
-from pools.models import Block, FreeSpan, Pool, PoolCIDR
-from pools.models.attributes import ATTRIBUTES
-from pools.models.blocks import BlockState
-from pools.models.fields import Now
-from pools.models.pools import Pending
+from pools.models import ATTRIBUTES, Block, BlockState, FreeSpan, Now, Pending, Pool, PoolCIDR
 from pools.platform import database
 from pools.register.allocator import window
 from pools.sql import statements

@@ -21,8 +21,7 @@ from django.db import connection
 from pools.core import addresses, overlaps
 from pools.core.observed import uses
 from pools.core.observed.uses import Role
-from pools.models import AddressSpace, Cluster, Pool
-from pools.models.pools import Category
+from pools.models import AddressSpace, Category, Cluster, Pool
 
 MOST_OTHERS = 3  # CIDRs that are shown beside one that they overlap
 MOST_NAMED = 20  # networks of each table that one would overlap

@@ -16,10 +16,7 @@ from django.db.models import Count, Max, Q
 
 from pools.core import addresses, block_fields, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Pool, PoolCIDR, ReservedRange
-from pools.models.blocks import LIVE, BlockState
-from pools.models.fields import Now
-from pools.models.pools import Category, Pending
+from pools.models import LIVE, BlockState, Category, Now, Pending, Pool, PoolCIDR, ReservedRange
 from pools.platform import database, events
 from pools.register import cluster_cidrs, orphans
 from pools.register.allocator import window
@@ -29,7 +26,7 @@ CLUSTER = "cluster"  # the author's source in sync runs
 
 
 def families(pool: Pool) -> dict[int, Family]:
-    """Return a pool's families (4, 6) with their CIDRs and reserved ranges, as a PoolSpec has them.
+    """Return a pool's families (4, 6) with their CIDRs and reserved ranges, as `pools.create` takes them.
 
     Orphans and pending removals are left out.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import F
@@ -17,39 +17,13 @@ from django.db.models import F
 from pools.clusters.reconcile import leases
 from pools.core import addresses, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
-from pools.models.attributes import ATTRIBUTES
+from pools.models import ATTRIBUTES, AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
 from pools.platform import database, events
-from pools.platform.attributes import values as attributes
+from pools.platform.attributes import values as attribute_values
 from pools.register import cluster_cidrs, orphans, pool_cidrs
 from pools.register.allocator import window
 from pools.register.plan import containers
-
-
-@dataclass(frozen=True)
-class PoolSpec:
-    """The fields of a new pool; the keys of `families` are 4 and 6.
-
-    If `cooldown_seconds` is None, the pool gets the default of its category.
-    """
-
-    cluster: Cluster
-    name: str
-    category: str
-    families: Mapping[int, Family]
-    cooldown_seconds: int | None = None
-    allow_first_ip: bool = False
-    allow_last_ip: bool = False
-    description: str = ""
-    dns_pattern: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    pod_selector: Mapping[str, Any] | None = None
-    namespace_selector: Mapping[str, Any] | None = None
-    space: AddressSpace | None = None  # None: the cluster's own address space
-    follows_cluster: bool = False
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # tags, owner, custom_fields
 
 
 @dataclass(frozen=True)
@@ -74,46 +48,46 @@ class PoolChange:
     attributes: Mapping[str, Any] | None = None
 
 
-def create(spec: PoolSpec, *, author: events.Author) -> Pool:
-    """Create a pool with its CIDRs and ranges.
+def create(
+    *,
+    cluster: Cluster,
+    category: str,
+    families: Mapping[int, Family],
+    author: events.Author,
+    cooldown_seconds: int | None = None,
+    space: AddressSpace | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    **columns: Any,
+) -> Pool:
+    """Create a pool with its CIDRs and ranges; the keys of `families` are 4 and 6, `columns` are others of its row.
 
-    Raises AlreadyExists, CIDROverlap, RangesOverlap or InvalidInput.
+    If `cooldown_seconds` is None, the pool gets the default of its category; without `space` it is in the cluster's
+    own one. Raises AlreadyExists, CIDROverlap, RangesOverlap or InvalidInput.
     """
-    if not spec.families:
+    if not families:
         raise errors.InvalidInput.for_field(
             "ipv4", "family_required", "A pool needs an IPv4 or IPv6 part."
         )
-    space = spec.space or AddressSpace.objects.get(cluster=spec.cluster, name=AddressSpace.OWN)
-    cooldown = spec.cooldown_seconds
+    space = space or AddressSpace.objects.get(cluster=cluster, name=AddressSpace.OWN)
+    if cooldown_seconds is None:
+        cooldown_seconds = DEFAULT_COOLDOWN[Category(category)]
     pool = Pool(
-        cluster=spec.cluster,
+        cluster=cluster,
         space=space,
-        name=spec.name,
-        category=spec.category,
-        mask_size_v4=spec.families[4].mask_size if 4 in spec.families else None,
-        mask_size_v6=spec.families[6].mask_size if 6 in spec.families else None,
-        cooldown_seconds=DEFAULT_COOLDOWN[Category(spec.category)]
-        if cooldown is None
-        else cooldown,
-        allow_first_ip=spec.allow_first_ip,
-        allow_last_ip=spec.allow_last_ip,
-        description=spec.description,
-        dns_pattern=spec.dns_pattern,
-        annotations=dict(spec.annotations),
-        labels=dict(spec.labels),
-        pod_selector=spec.pod_selector,
-        namespace_selector=spec.namespace_selector,
-        follows_cluster=spec.follows_cluster,
+        category=category,
+        cooldown_seconds=cooldown_seconds,
+        **columns,
     )
+    for family, part in families.items():
+        setattr(pool, f"mask_size_v{family}", part.mask_size)
     with events.recorded_by(author):
-        _lock_plan_and_cluster(spec.cluster.pk, space.name, spec.category, author)
-        attributes.set_attributes(pool, spec.attributes)
-        pool_cidrs.lock_prefix(
-            pool
-        )  # before the pool's name, in the order of clusters.divide_prefix
+        _lock_plan_and_cluster(cluster.pk, space.name, category, author)
+        attribute_values.set_attributes(pool, attributes or {})
+        # Before the pool's name, in the order of clusters.divide_prefix.
+        pool_cidrs.lock_prefix(pool)
         database.save(pool)
         window.lock(pool.pk)
-        for family, part in sorted(spec.families.items()):
+        for family, part in sorted(families.items()):
             for index, entry in enumerate(part.cidrs):
                 with pool_cidrs.error_path(f"ipv{family}.cidrs.{index}"):
                     pool_cidrs.add(pool, entry)
@@ -138,7 +112,7 @@ def change(
     with _locked_pool(
         pool_id, author=author, version=version, takes_ownership=not register_only
     ) as pool:
-        attributes.set_attributes(pool, pool_change.attributes or {})
+        attribute_values.set_attributes(pool, pool_change.attributes or {})
         for name in ("cooldown_seconds", "description", "dns_pattern", "annotations", "labels"):
             value = getattr(pool_change, name)
             if value is not None:
@@ -175,7 +149,7 @@ def add_cidr(
     entry: CidrEntry,
     *,
     author: events.Author,
-    attribute_values: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, Any] | None = None,
 ) -> PoolCIDR:
     """Add a CIDR at the end of the pool's list; its family must have a mask size.
 
@@ -183,8 +157,8 @@ def add_cidr(
     """
     with _locked_pool(pool_id, author=author) as pool:
         added = pool_cidrs.add(pool, entry)
-        if attribute_values:
-            attributes.set_attributes(added, attribute_values)
+        if attributes:
+            attribute_values.set_attributes(added, attributes)
             added.save(update_fields=ATTRIBUTES)
         pool_cidrs.await_addition(added, author)
     return added  # mypy: a context manager may swallow
@@ -192,7 +166,7 @@ def add_cidr(
 
 def change_cidr(
     pool_cidr_id: int,
-    attribute_values: Mapping[str, Any],
+    attributes: Mapping[str, Any],
     *,
     author: events.Author,
     version: database.Version = None,
@@ -201,7 +175,7 @@ def change_cidr(
     with _locked_pool(_get_cidr(pool_cidr_id).pool_id, author=author, takes_ownership=False):
         cidr = _get_cidr(pool_cidr_id)
         database.require_version(cidr, version)
-        attributes.set_attributes(cidr, attribute_values)
+        attribute_values.set_attributes(cidr, attributes)
         cidr.save(update_fields=ATTRIBUTES)
     return cidr
 

@@ -11,8 +11,7 @@ import pgtrigger
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from pools.models import AuditSegment, Block, BlockEvent
-from pools.models.blocks import LIVE
+from pools.models import LIVE, AuditSegment, Block, BlockEvent
 from pools.platform import audit, database, events
 
 log = logging.getLogger(__name__)

@@ -18,9 +18,7 @@ from django.db.models import Count, F, Func, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat
 
 from pools.core import addresses, blocks
-from pools.models import Block, Pool, PoolCIDR, PoolUsage, ReservedRange
-from pools.models.blocks import LIVE, BlockState
-from pools.models.fields import Now
+from pools.models import LIVE, Block, BlockState, Now, Pool, PoolCIDR, PoolUsage, ReservedRange
 from pools.models.pools import Pending
 from pools.platform import database
 from pools.sql import statements

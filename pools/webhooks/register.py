@@ -11,8 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 
 from pools.core import addresses
-from pools.models import AddressSpace, Pool, PoolCIDR
-from pools.models.pools import Category
+from pools.models import AddressSpace, Category, Pool, PoolCIDR
 from pools.register.allocator import window
 from pools.sql import statements
 

@@ -9,9 +9,7 @@ import pytest
 from django.urls import reverse
 
 from pools.core import errors
-from pools.models import Alert, Delivery, Pool
-from pools.models.alerts import DeliveryEvent
-from pools.models.fields import Now
+from pools.models import Alert, Delivery, DeliveryEvent, Now, Pool
 from pools.platform import database
 from pools.platform.alerts import open_alerts, outbox, targets
 from pools.platform.conditions import evaluation

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pools.models import Delivery
-from pools.platform.alerts import outbox, sending
+from pools.platform.alerts import dispatch, outbox
 from tests.alerts import receivers
 from tests.alerts.receivers import Receiver
 
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_more_receivers_than_threads_all_get_their_turn(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "RECEIVERS", 2)
+    monkeypatch.setattr(dispatch, "RECEIVERS", 2)
     created = [receiver.target(name)[0] for name in "abc"]
-    dispatcher = sending.Dispatcher()
+    dispatcher = dispatch.Dispatcher()
 
     def turn() -> set[str]:
         """Each has a message: the names of those that are served."""
@@ -48,7 +48,7 @@ def test_a_stop_waits_for_the_message_on_its_way_only(receiver: Receiver) -> Non
     target, _ = receiver.target()
     for _ in range(3):
         outbox.write_test(target)
-    dispatcher = sending.Dispatcher()
+    dispatcher = dispatch.Dispatcher()
     dispatcher.send_due()
     assert arrived.wait(60)
     dispatcher.stop(0.1)  # no longer

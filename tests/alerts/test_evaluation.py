@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection
 
-from pools.models import Alert, Environment
-from pools.models.alerts import Level
-from pools.models.fields import Now
+from pools.models import Alert, Environment, Level, Now
 from pools.platform.conditions import evaluation, registry
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import pools

@@ -13,9 +13,8 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import transaction
 
-from pools.models import Alert, Delivery, WebhookTarget
-from pools.models.fields import Now
-from pools.platform.alerts import outbox, sending
+from pools.models import Alert, Delivery, Now, WebhookTarget
+from pools.platform.alerts import dispatch
 from pools.platform.conditions import evaluation, registry
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import pools
@@ -67,15 +66,15 @@ def test_without_the_lock_the_constraint_holds(
 
 def test_two_who_send_send_once(condition: WebhookTarget, receiver: Receiver) -> None:
     evaluation.evaluate()
-    sent = threads.together([lambda: sending.send_pending(condition.pk)] * 4)
+    sent = threads.together([lambda: dispatch.send_pending(condition.pk)] * 4)
     assert sorted(sent) == [0, 0, 0, 1]
     assert len(receiver.received) == 1
 
 
 _SEND = """
 import django; django.setup()
-from pools.platform.alerts import sending
-sending.send_pending({target})
+from pools.platform.alerts import dispatch
+dispatch.send_pending({target})
 """
 
 
@@ -105,11 +104,11 @@ def test_a_worker_that_is_killed_in_the_middle_loses_no_message(
     released.set()
     row = Delivery.objects.get()
     assert (row.state, row.attempts) == ("pending", 0)
-    assert outbox.due_targets() == []  # its lease still runs
+    assert dispatch.due_targets() == []  # its lease still runs
     WebhookTarget.objects.update(leased_until=Now())
     receiver.answer = lambda _handler, _received: 204
-    assert outbox.due_targets() == [condition.pk]
-    assert sending.send_pending(condition.pk) == 1
+    assert dispatch.due_targets() == [condition.pk]
+    assert dispatch.send_pending(condition.pk) == 1
     first, second = receiver.received
     assert first.headers["X-Cadastre-Delivery"] == second.headers["X-Cadastre-Delivery"]
 

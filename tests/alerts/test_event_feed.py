@@ -13,10 +13,9 @@ import pytest
 from django.db import connection, transaction
 from django.urls import reverse
 
-from pools.models import Delivery, Event, Pool, WebhookTarget
-from pools.models.fields import Now
+from pools.models import Delivery, Event, Now, Pool, WebhookTarget
 from pools.platform import database, events
-from pools.platform.alerts import event_feed, outbox, sending, targets
+from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import evaluation
 from pools.register import pools
 from tests import factories, people
@@ -43,8 +42,8 @@ def numbers(receiver: Receiver) -> list[int]:
 
 def send(target: WebhookTarget) -> int:
     """Write the messages about new events, and send what is due to a target."""
-    event_feed.write_messages()
-    return sending.send_pending(target.pk)
+    outbox.write_events()
+    return dispatch.send_pending(target.pk)
 
 
 def expect(since: int, *types: str) -> list[int]:
@@ -135,7 +134,7 @@ def test_what_failed_is_sent_again_with_the_same_id_and_number(receiver: Receive
     assert (shown["last_status"], shown["last_error"]) == (500, "HTTP 500: not accepted")
     page = people.browser().get(reverse("admin:pools_webhooktarget_change", args=[target.pk]))
     assert "HTTP 500: not accepted" in page.content.decode()
-    assert outbox.due_targets() == []
+    assert dispatch.due_targets() == []
     receiver.answer = lambda _handler, _received: 204
     retry(target)
     assert send(target) == 1
@@ -160,7 +159,7 @@ def test_a_killed_worker_loses_nothing(receiver: Receiver, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr(Delivery.objects, "bulk_create", kill)
         with pytest.raises(Killed):
-            event_feed.write_messages()
+            outbox.write_events()
     target.refresh_from_db()
     assert (target.event_position, Delivery.objects.count()) == (since, 0)
     send(target)
@@ -172,11 +171,11 @@ def test_a_killed_worker_loses_nothing(receiver: Receiver, monkeypatch: pytest.M
 def test_many_events_are_read_page_by_page(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_feed, "_PAGE", 7)
+    monkeypatch.setattr(outbox, "_PAGE", 7)
     target = subscriber(receiver, "instance", "block", "released")
     since = target.event_position
     factories.ask(factories.pool("10.0.0.0/24"), *factories.holders(40))
-    assert event_feed.write_messages() == 40
+    assert outbox.write_events() == 40
     rows = Delivery.objects.order_by("pk").values_list("log_event", flat=True)
     assert list(rows) == expect(since, "instance", "block", "released")
 
@@ -184,13 +183,13 @@ def test_many_events_are_read_page_by_page(
 def test_more_events_wait_in_the_log_than_as_messages(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_feed, "MOST_WAITING", 5)
-    monkeypatch.setattr(event_feed, "_PAGE", 5)
+    monkeypatch.setattr(outbox, "MOST_WAITING", 5)
+    monkeypatch.setattr(outbox, "_PAGE", 5)
     target = subscriber(receiver)
     since = target.event_position
     factories.ask(factories.pool("10.0.0.0/24"), *factories.holders(20))
     for _ in range(3):
-        assert event_feed.write_messages() <= 5
+        assert outbox.write_events() <= 5
     assert Delivery.objects.count() == 5
     while send(target):
         pass
@@ -202,7 +201,7 @@ def test_a_disabled_target_goes_on_where_it_was(receiver: Receiver) -> None:
     since = target.event_position
     targets.change(target, {"enabled": False}, author=factories.BY)
     factories.pool("10.0.0.0/24")
-    assert event_feed.write_messages() == 0
+    assert outbox.write_events() == 0
     targets.change(target, {"enabled": True}, author=factories.BY)
     send(target)
     assert numbers(receiver) == expect(since)
@@ -241,7 +240,7 @@ def test_every_type_of_the_log_can_be_subscribed_to() -> None:
     subjects = {*re.findall(r"'([a-z_]+)\.[a-z0-9_]*'::text", definition)}
     assert {"pool", "instance", "directory_account", "network"} <= subjects
     for subject in subjects:
-        assert event_feed.parse_type(subject) == subject
+        assert targets.parse_type(subject) == subject
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from django.urls import reverse
 from pools.core import errors
 from pools.models import Alert, Cluster, Delivery, WebhookTarget
 from pools.platform import database
-from pools.platform.alerts import notifications, outbox, sending, targets
+from pools.platform.alerts import dispatch, notifications, outbox, targets
 from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.alerts import receivers
@@ -88,7 +88,7 @@ def test_an_alert_arrives_as_e_mail_once_and_names_its_page(
     settings.IPAM_URL = "https://ipam.example.org"
     target = target_at("mailto:ops@example.org, net@example.org", codes=["pool_nearly_full"])
     alert = full_pool()
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     [(recipients, text)] = mailbox.messages
     assert recipients == ["ops@example.org", "net@example.org"]
     assert f"Subject: [Cadastre] error: {alert.title}" in text
@@ -100,13 +100,13 @@ def test_what_the_mail_server_refuses_is_tried_again(mailbox: Mailbox) -> None:
     target = target_at("mailto:ops@example.org")
     mailbox.refusal = "451 busy"
     delivery = outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts) == ("pending", 1)
     assert "busy" in delivery.last_error
     mailbox.refusal = ""
     outbox.send_again(delivery)
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
 
 
 def test_an_alert_arrives_in_a_chat_and_its_url_is_a_secret(
@@ -117,7 +117,7 @@ def test_an_alert_arrives_in_a_chat_and_its_url_is_a_secret(
     assert (target.url, target.kind) == ("mmosts://***", "service")
     assert KEY not in target.sealed + target.host
     alert = full_pool()
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     assert receiver.received[0].path == f"/hooks/{KEY}"
     assert alert.title in json.loads(receiver.received[0].body)["text"]
     client = people.browser(["view_webhooktarget", "change_webhooktarget", "view_delivery"])
@@ -136,11 +136,11 @@ def test_a_chat_that_redirects_or_is_on_this_machine_gets_nothing(
     target = target_at(mattermost(receiver))
     receiver.answer = lambda _handler, _received: 302
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     assert len(receiver.received) == 1
     settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS = False
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     assert len(receiver.received) == 1
     assert "url_not_allowed" in Delivery.objects.latest("pk").last_error
 
@@ -227,7 +227,7 @@ def test_a_user_has_alerts_sent_to_their_own_address(mailbox: Mailbox) -> None:
     target = WebhookTarget.objects.get()
     assert (target.user, target.least_level) == (user, "error")
     full_pool()
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     assert mailbox.messages[0][0] == ["vera@example.org"]
     assert client.get(reverse("admin:pools_webhooktarget_changelist")).status_code == 403
 
@@ -244,6 +244,6 @@ def test_a_digest_is_one_message_a_day(mailbox: Mailbox) -> None:
     assert outbox.write_digests(morning + timedelta(days=1)) == 1
     # The clock of the test runs ahead of that of the database.
     Delivery.objects.update(next_try_at=datetime.fromisoformat("2026-01-01T00:00:00Z"))
-    assert sending.send_pending(target.pk) == 2
+    assert dispatch.send_pending(target.pk) == 2
     assert alert.title in mailbox.messages[0][1]
     assert "Subject: [Cadastre] Open alerts: " in mailbox.messages[0][1]

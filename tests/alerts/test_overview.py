@@ -9,8 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import resolve, reverse
 
-from pools.models import Alert, Delivery, Finding
-from pools.models.fields import Now
+from pools.models import Alert, Delivery, Finding, Now
 from pools.platform.alerts import open_alerts
 from pools.platform.conditions import evaluation, registry
 from pools.register import overlaps

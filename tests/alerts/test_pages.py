@@ -9,7 +9,7 @@ import pytest
 from django.urls import resolve, reverse
 
 from pools.models import Alert, Delivery, Measure, WebhookTarget
-from pools.platform.alerts import outbox, sending, targets
+from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import evaluation, registry
 from tests import factories, people
 from tests.alerts.receivers import Receiver
@@ -101,15 +101,15 @@ def test_the_secret_is_shown_once_and_rotated() -> None:
         reverse(ADD), {"name": "ops", "url": "https://example.org/hook", "enabled": "on"}
     )
     row = WebhookTarget.objects.get()
-    secret = targets.secret(row)
+    secret = targets.secrets_of(row)[0]
     assert secret in answer.content.decode()
     assert secret not in row.sealed
     for url in (page(row), reverse("admin:pools_webhooktarget_changelist"), page(row, "delete")):
         assert secret not in client.get(url).content.decode()
     rotated = client.post(page(row, "rotate")).content.decode()
     row.refresh_from_db()
-    assert targets.secret(row) != secret
-    assert targets.secret(row) in rotated
+    assert targets.secrets_of(row)[0] != secret
+    assert targets.secrets_of(row)[0] in rotated
     assert "Rotate the secret of ops?" in client.get(page(row, "rotate")).content.decode()
     export = client.get(reverse("admin:pools_webhooktarget_export"))
     assert row.sealed not in export.getvalue().decode()
@@ -135,12 +135,12 @@ def test_a_test_is_sent_by_a_button_and_what_was_given_up_is_sent_again(receiver
     target, _ = receiver.target()
     client = people.browser(ALL)
     assert client.post(page(target, "test")).status_code == 302
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     delivery = outbox.write_test(target)
     Delivery.objects.filter(pk=delivery.pk).update(state="failed", attempts=16)
     assert b"Send again" in client.get(page(target)).content
     client.post(reverse("admin:pools_webhooktarget_again", args=[target.pk, delivery.pk]))
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     assert client.post(page(target, "delete")).status_code == 302
     assert Delivery.objects.count() == 0
 
@@ -151,7 +151,7 @@ def test_a_change_keeps_the_secret(receiver: Receiver) -> None:
     assert people.browser(ALL).post(page(target), data).status_code == 302
     target.refresh_from_db()
     assert (target.name, target.codes, target.enabled) == ("new", ["leaked_blocks"], False)
-    assert targets.secret(target) == secret
+    assert targets.secrets_of(target)[0] == secret
 
 
 def test_the_page_says_when_the_scheduler_stands_still() -> None:

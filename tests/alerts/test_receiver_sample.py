@@ -14,7 +14,7 @@ import pytest
 
 from ipam_site import data_folder
 from pools.models import Delivery
-from pools.platform.alerts import outbox, sending, targets
+from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import registry
 from pools.platform.outbound import webhook_post
 from tests import factories
@@ -49,7 +49,7 @@ def strict(receiver: Receiver, verified: Verify) -> tuple[Receiver, str]:
 
     receiver.answer = answer
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     assert Delivery.objects.get().last_status == 204
     return receiver, secret
 
@@ -96,7 +96,7 @@ def test_an_old_secret_is_no_secret_after_a_rotation(strict: tuple[Receiver, str
     target = Delivery.objects.get().target
     targets.rotate(target, author=factories.BY)
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     assert (
         receiver.received[-1].headers["X-Cadastre-Delivery"]
         != receiver.received[0].headers["X-Cadastre-Delivery"]

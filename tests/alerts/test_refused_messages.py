@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from pools.models import Alert, Delivery, Event, WebhookTarget
 from pools.platform import database
-from pools.platform.alerts import event_feed, outbox, sending, targets
-from pools.platform.alerts.outbox import Answer
+from pools.platform.alerts import dispatch, outbox, targets
+from pools.platform.alerts.dispatch import Answer
 from pools.platform.conditions import evaluation
 from pools.register import pools
 from tests import factories, people
@@ -59,12 +59,12 @@ def test_an_event_that_is_always_refused_holds_up_none_and_is_given_up(
     since = target.event_position
     describe("one", "poison", "two")
     receiver.answer = judge = Judge("poison", status=status)
-    for _ in range(outbox.TRIES):
+    for _ in range(dispatch.TRIES):
         retry(target)
         send(target)
     row = Delivery.objects.get(state="failed")
     assert judge.accepted == [pk for pk in expect(since, "pool.changed") if pk != row.log_event]
-    assert (row.attempts, row.last_status) == (outbox.TRIES, status)
+    assert (row.attempts, row.last_status) == (dispatch.TRIES, status)
     alert = failing()
     assert alert is not None
     assert (alert.level, "given up" in alert.detail) == ("error", True)
@@ -90,14 +90,14 @@ def test_a_receiver_that_accepts_nothing_is_switched_off_and_loses_nothing(
     since = target.event_position
     describe("one", "two")
     receiver.answer = lambda _handler, _received: status
-    for _ in range(2 * outbox.OFF_AFTER):
+    for _ in range(2 * dispatch.OFF_AFTER):
         retry(target)
         send(target)
     target.refresh_from_db()
     assert (target.enabled, target.switched_off_at is not None) == (False, True)
     assert set(Delivery.objects.values_list("state", flat=True)) == {"pending"}
     tries = len(receiver.received)
-    assert outbox.OFF_AFTER <= tries <= 2 * outbox.OFF_AFTER
+    assert dispatch.OFF_AFTER <= tries <= 2 * dispatch.OFF_AFTER
     changed = Event.objects.filter(type="webhook.changed").get()
     assert changed.actor == "worker"
     alert = failing()
@@ -120,7 +120,7 @@ def test_a_receiver_that_accepts_nothing_is_switched_off_and_loses_nothing(
 def test_messages_that_wait_are_a_condition(receiver: Receiver) -> None:
     target = subscriber(receiver, "pool")
     factories.pool("10.0.0.0/24")
-    event_feed.write_messages()
+    outbox.write_events()
     assert failing() is None
     Delivery.objects.update(created_at=database.now() - timedelta(minutes=16))
     alert = failing()
@@ -156,7 +156,7 @@ def test_alerts_that_are_refused_hold_up_neither_new_alerts_nor_events(receiver:
     assert len(judge.accepted) == 2
     retry(target)
     test = outbox.write_test(target)
-    sending.send_pending(target.pk)
+    dispatch.send_pending(target.pk)
     test.refresh_from_db()
     assert test.state == "delivered"
 
@@ -165,5 +165,5 @@ def test_a_target_that_was_deleted_meanwhile_is_no_failure(receiver: Receiver) -
     target, _secret = receiver.target()
     delivery = outbox.write_test(target)
     targets.delete(target, author=factories.BY)
-    outbox.record_failure(delivery, Answer(500, "HTTP 500"))
+    dispatch.record_failure(delivery, Answer(500, "HTTP 500"))
     assert not Delivery.objects.exists()

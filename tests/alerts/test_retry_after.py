@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.models import Delivery, WebhookTarget
-from pools.platform.alerts import event_feed, outbox, sending
+from pools.platform.alerts import dispatch, outbox
 from tests import clock, factories
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ NOW = datetime(2026, 5, 5, 14, 2, 0, tzinfo=UTC)
     ],
 )
 def test_a_header_is_a_number_of_seconds_or_a_date(text: str, seconds: float) -> None:
-    assert outbox.parse_retry_after(text, NOW) == seconds
+    assert dispatch.parse_retry_after(text, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_header_is_a_number_of_seconds_or_a_date(text: str, seconds: float) ->
     ],
 )
 def test_an_answer_says_what_it_is_about(status: int, refused: bool, wait: float) -> None:
-    answer = outbox.answer(status, "60", NOW)
+    answer = dispatch.answer(status, "60", NOW)
     assert (answer.accepted, answer.refused, answer.wait) == (status == 200, refused, wait)
 
 
@@ -78,19 +78,19 @@ def _busy(status: int, text: str) -> Callable[[http.server.BaseHTTPRequestHandle
 def test_nothing_is_sent_before_a_busy_receiver_says(receiver: Receiver, status: int) -> None:
     target, _secret = receiver.target(event_types=["*"])
     factories.pool("10.0.0.0/24")
-    event_feed.write_messages()
+    outbox.write_events()
     receiver.answer = _busy(status, "1800")
     before = clock.moment()
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     delivery = outbox.write_test(target)  # ends the pause
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     after = clock.moment()
     target.refresh_from_db()
     delivery.refresh_from_db()
     for moment in (target.wait_until, delivery.next_try_at):
         assert before + timedelta(minutes=30) <= moment <= after + timedelta(minutes=30)
     assert len(receiver.received) == 2
-    assert outbox.due_targets() == []
+    assert dispatch.due_targets() == []
 
 
 @pytest.mark.django_db
@@ -104,7 +104,7 @@ def test_a_short_retry_after_shortens_no_pause_and_gives_up_nothing_early(
     Delivery.objects.update(attempts=12)
     receiver.answer = _busy(429, "1")
     before = clock.moment()
-    sending.send_pending(target.pk)
+    dispatch.send_pending(target.pk)
     target.refresh_from_db()
     assert target.wait_until is not None
     assert min(target.wait_until, Delivery.objects.get().next_try_at) > before + timedelta(

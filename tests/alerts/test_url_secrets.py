@@ -14,7 +14,7 @@ from django.urls import reverse
 from ipam_site import logs
 from pools.core import errors
 from pools.models import Delivery, Event, WebhookTarget, WebhookTargetEvent
-from pools.platform.alerts import outbox, sending, targets
+from pools.platform.alerts import dispatch, outbox, targets
 from tests import commands, factories, people
 from tests.alerts.receivers import AUTHORITY, Receiver
 from tests.edges import api as apis
@@ -41,7 +41,7 @@ def arrived(receiver: Receiver) -> str:
     """The path and query of a test message."""
     target = WebhookTarget.objects.get()
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     return receiver.received[-1].path
 
 
@@ -55,7 +55,7 @@ def test_it_is_sent_and_shown_nowhere(
     receiver.answer = lambda _handler, _received: 500
     target = WebhookTarget.objects.get()
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     client, api = people.browser(), apis.Api()
     page = reverse("admin:pools_webhooktarget_change", args=[target.pk])
     texts = [
@@ -79,7 +79,7 @@ def test_it_is_sent_and_shown_nowhere(
 def test_what_is_shown_keeps_it_and_another_url_replaces_it(receiver: Receiver, url: str) -> None:
     target = f"webhook-targets/{created(url)['id']}/"
     api, page = apis.Api(), reverse("admin:pools_webhooktarget_change", args=[created_id()])
-    secret = targets.secret(WebhookTarget.objects.get())
+    secret = targets.secrets_of(WebhookTarget.objects.get())[0]
     # A form that shows it hidden, and changes something else.
     row = WebhookTarget.objects.get()
     data = {"name": "renamed", "url": row.url, "ca": row.ca, "alerts": "on", "enabled": "on"}
@@ -87,7 +87,7 @@ def test_what_is_shown_keeps_it_and_another_url_replaces_it(receiver: Receiver, 
     assert arrived(receiver) == f"/workflows/1/invoke?{QUERY}"
     api("POST", f"{target}rotate/")
     assert arrived(receiver) == f"/workflows/1/invoke?{QUERY}"
-    assert targets.secret(WebhookTarget.objects.get()) != secret
+    assert targets.secrets_of(WebhookTarget.objects.get())[0] != secret
     # The query alone is another one: that is an event.
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.clock_offset', '1 second', true)")

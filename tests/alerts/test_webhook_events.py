@@ -9,8 +9,7 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from pools.models import Event, WebhookTarget, WebhookTargetEvent
-from pools.models.fields import Now
+from pools.models import Event, Now, WebhookTarget, WebhookTargetEvent
 from pools.platform import audit
 from pools.platform.alerts import targets
 from pools.platform.history import search

@@ -13,9 +13,8 @@ import pytest
 from django.db import transaction
 
 from pools.core import errors
-from pools.models import Alert, Delivery, WebhookTarget
-from pools.models.fields import Clock, Now
-from pools.platform.alerts import outbox, sending, targets
+from pools.models import Alert, Clock, Delivery, Now, WebhookTarget
+from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import evaluation
 from tests import clock, factories
 from tests.alerts import receivers
@@ -43,7 +42,7 @@ def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(
     pool = factories.pool("10.0.0.0/30", cooldown=0)
     blocks = [factories.take(pool), factories.take(pool)]
     assert evaluation.evaluate().deliveries == 1
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     (one,) = receiver.received
     assert one.path == "/hook"
     event = one.event
@@ -58,7 +57,7 @@ def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(
     for block in blocks:
         factories.give_back(block)
     evaluation.evaluate()
-    sending.send_pending(target.pk)
+    dispatch.send_pending(target.pk)
     assert [got.event["data"]["event"] for got in receiver.received] == ["opened", "ended"]
     assert receiver.received[1].event["data"]["alert"]["open"] is False
     assert set(Delivery.objects.values_list("state", "attempts")) == {("delivered", 1)}
@@ -92,14 +91,14 @@ def test_what_is_not_accepted_is_tried_again_later_with_the_same_id(
         receiver.answer = _cut
     else:
         receiver.answer = lambda _handler, _received: status
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     row = Delivery.objects.get()
     assert (row.state, row.attempts) == ("pending", 1)
     assert row.last_error
-    assert outbox.due_targets() == []  # it rests
+    assert dispatch.due_targets() == []  # it rests
     receiver.answer = lambda _handler, _received: 200
     due(target)
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     first, second = receiver.received
     assert first.body == second.body
     assert first.headers["X-Cadastre-Delivery"] == second.headers["X-Cadastre-Delivery"]
@@ -117,22 +116,22 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
     fill()
     evaluation.evaluate()
     receiver.answer = lambda _handler, _received: 500
-    for number in range(outbox.TRIES):
+    for number in range(dispatch.TRIES):
         due(target)
         WebhookTarget.objects.update(accepted_at=Clock())  # another message
         before = clock.moment()
-        sending.send_pending(target.pk)
+        dispatch.send_pending(target.pk)
         after = clock.moment()
         row = Delivery.objects.get()
         wait = timedelta(seconds=min(5 * 2**number, 3600))
         assert before + 0.75 * wait <= row.next_try_at <= after + 1.25 * wait
-    assert (row.state, row.attempts, row.last_status) == ("failed", outbox.TRIES, 500)
+    assert (row.state, row.attempts, row.last_status) == ("failed", dispatch.TRIES, 500)
     due(target)
-    assert sending.send_pending(target.pk) == 0
-    assert len(receiver.received) == outbox.TRIES
+    assert dispatch.send_pending(target.pk) == 0
+    assert len(receiver.received) == dispatch.TRIES
     receiver.answer = lambda _handler, _received: 200
     outbox.send_again(row)
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     with pytest.raises(Exception, match="arrived"):
         outbox.send_again(row)
 
@@ -145,10 +144,10 @@ def test_a_failing_target_holds_up_no_other(receiver: Receiver) -> None:
     good, _ = receiver.target("good")
     fill()
     evaluation.evaluate()
-    assert set(outbox.due_targets()) == {bad.pk, good.pk}
-    assert sending.send_pending(bad.pk) == 0
-    assert outbox.due_targets() == [good.pk]
-    assert sending.send_pending(good.pk) == 2
+    assert set(dispatch.due_targets()) == {bad.pk, good.pk}
+    assert dispatch.send_pending(bad.pk) == 0
+    assert dispatch.due_targets() == [good.pk]
+    assert dispatch.send_pending(good.pk) == 2
     assert Delivery.objects.filter(target=bad, attempts=1).count() == 1  # the others were not tried
 
 
@@ -158,19 +157,19 @@ def test_one_worker_sends_to_a_target_at_a_time_and_one_that_died_is_followed(
     target, _ = receiver.target(codes=["pool_nearly_full"])
     fill()
     evaluation.evaluate()
-    lease = outbox.take(target.pk)
+    lease = dispatch.take(target.pk)
     assert lease is not None
-    assert outbox.take(target.pk) is None
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.take(target.pk) is None
+    assert dispatch.send_pending(target.pk) == 0
     # It died in the middle of a try that the receiver saw.
-    delivery = outbox.next_delivery(lease)
+    delivery = dispatch.next_delivery(lease)
     assert delivery is not None
-    sending._post(target, delivery.body.encode(), str(delivery.uid))
+    dispatch._post(delivery, *targets.secrets_of(target))
     due(target)
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     assert len({one.headers["X-Cadastre-Delivery"] for one in receiver.received}) == 1
     assert len(receiver.received) == 2
-    assert outbox.next_delivery(lease) is None  # its fence is an old one
+    assert dispatch.next_delivery(lease) is None  # its fence is an old one
 
 
 def test_the_answer_is_not_kept_however_large(receiver: Receiver) -> None:
@@ -184,7 +183,7 @@ def test_the_answer_is_not_kept_however_large(receiver: Receiver) -> None:
     target, _ = receiver.target(codes=["pool_nearly_full"])
     fill()
     evaluation.evaluate()
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     assert "canary" not in str(Delivery.objects.values().get())
 
 
@@ -202,13 +201,13 @@ def test_what_waits_for_a_target_that_is_switched_off_is_given_up(receiver: Rece
             refused()
     targets.change(off, {"enabled": True}, author=factories.BY)
     outbox.send_again(Delivery.objects.all()[0])
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
 
 
 def test_a_test_message(receiver: Receiver) -> None:
     target, _ = receiver.target()
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 1
+    assert dispatch.send_pending(target.pk) == 1
     (one,) = receiver.received
     assert (one.event["type"], one.event["data"]["alert"]) == ("cadastre.alert.test", None)
     assert one.path == "/hook"

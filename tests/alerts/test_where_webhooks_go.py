@@ -13,7 +13,7 @@ import pytest
 
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
-from pools.platform.alerts import outbox, sending, targets
+from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.credentials import Access
 from tests import factories
@@ -120,7 +120,7 @@ def test_a_redirect_is_a_failure_and_is_not_followed(
     receiver.answer = away
     target, _ = receiver.target()
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     assert "redirect" in Delivery.objects.get().last_error
     assert not heard(canary)
 
@@ -129,7 +129,7 @@ def test_a_redirect_is_a_failure_and_is_not_followed(
 def test_a_certificate_of_nobody_is_refused(receiver: Receiver) -> None:
     target, _ = receiver.target(ca="")
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     assert Delivery.objects.get().last_error.startswith("cluster_tls")
     assert not receiver.received
 
@@ -142,7 +142,7 @@ def test_loopback_is_refused_unless_the_setting_allows_it(
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True  # another setting
     target, _ = receiver.target()
     outbox.write_test(target)
-    assert sending.send_pending(target.pk) == 0
+    assert dispatch.send_pending(target.pk) == 0
     assert Delivery.objects.get().last_error.startswith("url_not_allowed")
     assert not receiver.received
 
@@ -187,13 +187,13 @@ def test_the_secret_is_sealed_bound_to_its_target_and_sealed_anew(settings: Any)
     WebhookTarget.objects.filter(pk=two.pk).update(sealed=one.sealed)
     two.refresh_from_db()
     with pytest.raises(faults.SecretForeign):
-        targets.secret(two)
+        targets.secrets_of(two)[0]
     two.delete()
     old = one.sealed
     settings.IPAM_KEY_RING = [randomness.token_urlsafe(32), *settings.IPAM_KEY_RING]
     call_command("rotate_keys")
     one.refresh_from_db()
     assert one.sealed != old
-    assert targets.secret(one) == secret
+    assert targets.secrets_of(one)[0] == secret
     settings.IPAM_KEY_RING = settings.IPAM_KEY_RING[:1]
-    assert targets.secret(one) == secret
+    assert targets.secrets_of(one)[0] == secret

@@ -10,8 +10,7 @@ from claims import tasks
 from claims.address_index import conflicts, duplicates, index
 from claims.models import Entry, IndexEntry
 from pools.core.addresses import AddressRange
-from pools.models import Block
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState
 from pools.platform import events
 from pools.register import block_sync, pools
 from tests.claims import worlds
@@ -258,7 +257,7 @@ def test_a_candidate_is_judged_before_it_is_saved() -> None:
     worlds.entry(ippool, B, "10.0.0.6/24")
 
     def kinds(**values: object) -> list[tuple[str, str]]:
-        result = duplicates.of_candidate(network, **values)  # type: ignore[arg-type]
+        result = duplicates.of_candidate(duplicates.Candidate(network, **values))  # type: ignore[arg-type]
         return [(item.kind, item.value) for item in result]
 
     assert kinds(mac=C, addresses=["10.0.0.7"]) == []

@@ -8,9 +8,7 @@ from typing import Any
 from claims.address_index import index
 from claims.models import ClusterOwner, Entry, IPAMClaim, IPPool, Network, Workload
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Cluster, Connection, Pool
-from pools.models.fields import Now
-from pools.models.pools import Category
+from pools.models import AddressSpace, Category, Cluster, Connection, Now, Pool
 from pools.platform import events
 from pools.register import clusters, pools
 
@@ -49,10 +47,14 @@ def _pool(network_cluster: Cluster, name: str, subnets: tuple[str, ...]) -> Pool
     for text in subnets:
         subnet = ip_network(text)
         families[subnet.version] = Family((CidrEntry(subnet, ()),), subnet.max_prefixlen)
-    spec = pools.PoolSpec(
-        cluster=network_cluster, name=name, category=Category.VM, families=families, space=space
+    return pools.create(
+        cluster=network_cluster,
+        name=name,
+        category=Category.VM,
+        families=families,
+        space=space,
+        author=BY,
     )
-    return pools.create(spec, author=BY)
 
 
 def ippool(parent: Network, name: str = "blue") -> IPPool:

@@ -13,8 +13,7 @@ import pytest
 
 from pools.cluster_api import allocation
 from pools.core.cluster_api import contract
-from pools.models import Block, Connection
-from pools.models.connections import ManagedResource
+from pools.models import Block, Connection, ManagedResource
 from pools.platform import database
 from pools.register import pools
 from pools.register.leaks import detection

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from pools.core.cluster_api import contract
-from pools.models import ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import ManagedResource, ObservedObject
 from tests.cluster_api.conftest import ADDRESSES, CLAIMS, CLUSTERS, OLD, POOLS
 from tests.cluster_api.world import HANDLERS, World
 from tests.kube import gateways

@@ -12,8 +12,7 @@ from pools.cluster_api.pools import CadastrePools
 from pools.clusters.client import api_client, kubeconfig
 from pools.clusters.reconcile import comparison
 from pools.core.cluster_api import contract
-from pools.models import Block, Connection, Finding, ObservedObject, Pool, SyncRun
-from pools.models.connections import ManagedResource
+from pools.models import Block, Connection, Finding, ManagedResource, ObservedObject, Pool, SyncRun
 from pools.models.fields import Now
 from pools.platform.outbound import faults
 from tests import factories

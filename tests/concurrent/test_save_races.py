@@ -32,7 +32,7 @@ def _entry() -> tuple[str, Any, str]:
 
 def _wave() -> tuple[str, Any, str]:
     row = Wave.objects.create(cluster=worlds.cluster(), name="Saturday")
-    return f"claims/wave/{row.pk}/change/?edit=1", Wave, "note"
+    return f"claims/wave/{row.pk}/edit/", Wave, "note"
 
 
 def _container() -> tuple[str, Any, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claims.core.vm_import import manifests
+from claims.core.vm_import import inventory
 from pools.platform import documents
 
 MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
@@ -26,7 +26,7 @@ def _claim(**spec: Any) -> dict[str, Any]:
 
 def test_entries_of_a_pool() -> None:
     pool = _pool(f'    "{MAC}": [10.0.0.1/24, "2001:db8::1/64"]\n    "{MAC_2}": [127.0.0.1/8]\n')
-    vm_interfaces = list(manifests.rows([pool]))
+    vm_interfaces = list(inventory.manifest_rows([pool]))
     assert [
         (vm_interface.row, vm_interface.mac, vm_interface.ips, vm_interface.port_group)
         for vm_interface in vm_interfaces
@@ -47,20 +47,20 @@ def test_entries_of_a_pool() -> None:
     ],
 )
 def test_an_entry_that_cannot_be_read_is_a_refused_row(entry: str, code: str) -> None:
-    (result,) = manifests.rows([_pool(f"    {entry}\n")])
+    (result,) = inventory.manifest_rows([_pool(f"    {entry}\n")])
     assert result.refused
     assert [problem.code for problem in result.problems] == [code]
 
 
 def test_a_claim() -> None:
-    (result,) = manifests.rows([_claim(mac=MAC, ips=["10.0.0.1/24"])])
+    (result,) = inventory.manifest_rows([_claim(mac=MAC, ips=["10.0.0.1/24"])])
     assert (result.vm, result.mac, result.ips) == ("web-01", MAC, ("10.0.0.1/24",))
     assert (result.namespace, result.port_group, result.problems) == ("ns", "prod", ())
 
 
 def test_a_claim_may_do_without_mac_and_addresses() -> None:
     claim = _claim() | {"status": {"ips": ["10.0.0.7/24"]}}
-    with_status, bare = manifests.rows([claim, _claim()])
+    with_status, bare = inventory.manifest_rows([claim, _claim()])
     assert with_status.ips == ("10.0.0.7/24",)
     assert [problem.code for problem in bare.problems] == ["no_address"]
     assert not bare.refused
@@ -70,12 +70,12 @@ def test_a_claim_may_do_without_mac_and_addresses() -> None:
     "manifest", ["text", {}, {"kind": "Pod"}, {"kind": "IPPool"}, _claim(network="")]
 )
 def test_anything_else_is_a_refused_row(manifest: object) -> None:
-    (result,) = manifests.rows([manifest])
+    (result,) = inventory.manifest_rows([manifest])
     assert result.refused
     assert result.problems
 
 
 def test_rows_are_numbered_over_all_objects() -> None:
     pool = _pool(f'    "{MAC}": [10.0.0.1/24]\n    "{MAC_2}": [10.0.0.2/24]\n')
-    listed = manifests.objects([{"kind": "List", "items": [pool, _claim()]}, pool])
-    assert [vm_interface.row for vm_interface in manifests.rows(listed)] == [1, 2, 3, 4, 5]
+    listed = inventory.objects([{"kind": "List", "items": [pool, _claim()]}, pool])
+    assert [vm_interface.row for vm_interface in inventory.manifest_rows(listed)] == [1, 2, 3, 4, 5]

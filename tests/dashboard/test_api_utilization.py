@@ -1,16 +1,14 @@
-"""utilization/ and pools/{}/forecast/, and `manage.py ipam forecast`."""
+"""utilization/ and pools/{}/forecast/."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from django.core.management import CommandError
 
 from pools.models import Pool
 from pools.register.utilization import forecasts, samples
-from tests import commands, factories
+from tests import factories
 from tests.dashboard.test_sampling import shifted
 from tests.edges import api as apis
 
@@ -128,30 +126,3 @@ def test_a_forecast_of_too_short_a_past_says_how_long_it_must_be() -> None:
 def test_no_pool_no_forecast() -> None:
     apis.refused(apis.Api()("GET", "pools/999999/forecast/"), 404, "not_found")
     apis.refused(apis.Api()("GET", "pools/1/forecast/?days=3"), 400, "unknown_parameter")
-
-
-def verb(*options: str) -> tuple[str, int]:
-    status, text = commands.status_and_output("ipam", "forecast", *options)
-    return text, status
-
-
-@pytest.mark.exhaustive
-def test_the_command_ends_with_3_when_a_pool_is_full_within_the_days() -> None:
-    pool = growing()
-    text, status = verb("-o", "json")
-    assert status == 0
-    assert [row["pool"] for row in json.loads(text)] == ["growing", "idle"]
-    assert verb("--within", "20") == ("No pool is forecast to be full within 20 days.\n", 0)
-    text, status = verb("--within", "60", "-o", "csv")
-    assert status == 3
-    assert [line.split(",")[1] for line in text.splitlines()] == ["pool", "growing"]
-    assert verb("--within", "60", "--cluster", pool.cluster.name)[1] == 3
-    with pytest.raises(CommandError, match="not_found"):
-        verb("--cluster", "nowhere")
-    with pytest.raises(CommandError, match="number of days"):
-        verb("--within", "soon")
-
-
-def test_the_command_says_when_there_are_no_forecasts_yet() -> None:
-    assert verb() == ("No forecasts yet: a worker computes them every ten minutes.\n", 0)
-    assert "No forecasts yet" in verb("--within", "9")[0]

@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
-from pools.models import Cluster, Connection
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Now
 from pools.register.demo import demo
 from tests import factories, people
 

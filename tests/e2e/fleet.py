@@ -5,8 +5,7 @@ from __future__ import annotations
 from claims.imports import drafts as import_drafts
 from claims.models import NAD, VMImport
 from claims.waves import waves
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObject, SyncRun
 from pools.platform.alerts import targets
 from pools.register.demo import demo
 from tests import factories

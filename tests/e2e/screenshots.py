@@ -12,8 +12,7 @@ from django.contrib.auth import get_user_model
 from claims.access import memberships
 from claims.models import IPAMClaim, Network
 from claims.operations import demo as vm_demo
-from pools.models import Cluster, Connection, ObservedObject, Pool, SyncRun
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Now, ObservedObject, Pool, SyncRun
 from pools.platform.conditions import evaluation
 from pools.register.demo import demo
 from tests.claims.imports import drafts

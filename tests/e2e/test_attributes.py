@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.models import Block, Cluster, CustomField, Pool, WebhookTarget
-from pools.models.attributes import CustomFieldType
+from pools.models import Block, Cluster, CustomField, CustomFieldType, Pool, WebhookTarget
 from pools.register.demo import demo
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Workload
-from pools.models import Block, Environment, Pool, ReservedRange
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Environment, Pool, ReservedRange
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit

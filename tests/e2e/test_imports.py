@@ -201,7 +201,7 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
     for path in (
         NEW, "/admin/pools/import/", f"/admin/pools/import/{drafted.pk}/change/",
         f"/admin/pools/import/{done.pk}/change/", "/admin/claims/wave/", "/admin/claims/wave/add/",
-        f"{of_wave}change/", f"{of_wave}change/?print=1", f"{of_wave}change/?edit=1", f"{of_wave}delete/",
+        f"{of_wave}change/", f"{of_wave}change/?print=1", f"{of_wave}edit/", f"{of_wave}delete/",
     ):  # fmt: skip
         visit.open(path)
         for folded in visit.page.locator("#content details").all():

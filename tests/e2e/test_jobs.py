@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from claims.models import Entry, IPPool, Network
-from pools.models import CIDRMigration, Pool
-from pools.models.blocks import BlockState
+from pools.models import BlockState, CIDRMigration, Pool
 from pools.register.demo import demo
 from tests.claims.imports import corpus
 

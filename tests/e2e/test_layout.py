@@ -10,8 +10,7 @@ import pytest
 from django.urls import reverse
 
 from claims.models import IPAMClaim, IPPool, Network
-from pools.models import Block, Pool
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Pool
 from pools.platform.conditions import evaluation
 
 if TYPE_CHECKING:

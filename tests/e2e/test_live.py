@@ -8,8 +8,7 @@ import pytest
 
 from pools.cidr_migrations import migrations
 from pools.cidr_migrations.progress import MigrationStep
-from pools.models import Alert, CIDRMigration, Cluster, Connection
-from pools.models.fields import Now
+from pools.models import Alert, CIDRMigration, Cluster, Connection, Now
 from pools.register.demo import demo
 from tests import factories
 

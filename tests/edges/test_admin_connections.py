@@ -13,8 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from pools.clusters.reconcile import sync
-from pools.models import Cluster, Connection
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Now
 from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.kube import certificates, kubeconfigs

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObject, SyncRun
 from pools.platform.conditions import evaluation
 from tests import factories, people
 

@@ -12,8 +12,7 @@ from pools.admin.overview import pool_summary
 from pools.admin.pools import usage_bars
 from pools.cilium import pod_cidrs
 from pools.core.cilium import ciliumnode
-from pools.models import ObservedObject
-from pools.models.fields import Now
+from pools.models import Now, ObservedObject
 from pools.platform.admin import display
 from pools.register.usage import Usage
 from tests import factories, people

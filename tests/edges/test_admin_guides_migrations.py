@@ -9,8 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.urls import reverse
 
-from pools.models import CIDRMigration, Connection, Event, Pool
-from pools.models.fields import Now
+from pools.models import CIDRMigration, Connection, Event, Now, Pool
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,7 @@ import pytest
 from django.urls import reverse
 
 from pools.core import errors
-from pools.models import AllocationRequest, Block, Cluster, Environment, PoolCIDR
-from pools.models.fields import Now
+from pools.models import AllocationRequest, Block, Cluster, Environment, Now, PoolCIDR
 from pools.register.allocator import requests
 from tests import factories, people
 

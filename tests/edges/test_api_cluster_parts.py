@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from pools.api.clusters import observed
 from pools.api.clusters.drift import NodeSerializer
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObject, SyncRun
 from tests import people
 from tests.edges import api as apis
 

@@ -9,8 +9,7 @@ import pytest
 from django.test import Client
 
 from pools.clusters.reconcile import sync
-from pools.models import Connection
-from pools.models.fields import Now
+from pools.models import Connection, Now
 from pools.platform.rest import token_scopes
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster

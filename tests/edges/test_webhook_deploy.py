@@ -17,9 +17,7 @@ from pools.core.cilium import configuration as cilium
 from pools.core.cluster_api import contract as cluster_api
 from pools.core.kubernetes import permissions, resources
 from pools.core.kubernetes.resources import Resource
-from pools.models import Connection
-from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
+from pools.models import Connection, ManagedResource, Mode, Now
 from pools.platform.outbound import secrets
 from pools.webhooks import configuration
 from tests import factories

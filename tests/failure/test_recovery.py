@@ -12,8 +12,7 @@ from django.test import Client
 
 from pools.clusters import recovery_mode
 from pools.core import errors
-from pools.models import Block, Recovery
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Recovery
 from pools.platform import database, events
 from pools.platform.rest import token_scopes
 from pools.register.allocator import allocation, requests

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
-from pools.models import Pool, SyncRun
-from pools.models.observed import Trigger
+from pools.models import Pool, SyncRun, Trigger
 from tests.handlers import fleet
 from tests.handlers.node_world import World
 from tests.kube.fake import FakeCluster

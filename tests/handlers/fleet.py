@@ -7,8 +7,7 @@ from typing import Any
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
 from pools.core.cilium import podippool
-from pools.models import Pool, SyncRun
-from pools.models.observed import Trigger
+from pools.models import Pool, SyncRun, Trigger
 from pools.register import pool_cidrs
 from tests import factories
 from tests.kube import gateways

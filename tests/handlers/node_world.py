@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pools.cilium.ciliumnodes import CiliumNodes
-from pools.models import Block, ObservedObject, SyncRun
-from pools.models.connections import Mode
-from pools.models.observed import Trigger
+from pools.models import Block, Mode, ObservedObject, SyncRun, Trigger
 from tests import factories
 from tests.reconcile.registered import RegisteredCluster
 

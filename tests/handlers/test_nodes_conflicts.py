@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from pools.models import Block, PoolCIDR
-from pools.models.fields import Now
+from pools.models import Block, Now, PoolCIDR
 from pools.register import pools
 from pools.register.allocator import allocation
 from tests import factories

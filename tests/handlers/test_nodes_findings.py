@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pools.models import Block, Finding, Pool, PoolCIDR
-from pools.models.fields import Now
+from pools.models import Block, Finding, Now, Pool, PoolCIDR
 from tests import factories
 from tests.handlers.node_world import World
 

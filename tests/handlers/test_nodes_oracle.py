@@ -25,9 +25,7 @@ from pools.clusters.reconcile.handler import SyncContext
 from pools.core import addresses
 from pools.core.cilium import ciliumnode
 from pools.core.kubernetes import resources
-from pools.models import Connection, Pool
-from pools.models.connections import Mode
-from pools.models.fields import Now
+from pools.models import Connection, Mode, Now, Pool
 from pools.register import manifests, pools
 from tests import factories
 from tests.core import cilium_operator

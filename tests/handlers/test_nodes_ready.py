@@ -8,9 +8,7 @@ import pytest
 
 from pools.cilium.ciliumnodes import CiliumNodes
 from pools.clusters.reconcile import leases, watch_events, watchers
-from pools.models import Connection, ObservedObject
-from pools.models.connections import Mode
-from pools.models.fields import Now
+from pools.models import Connection, Mode, Now, ObservedObject
 from tests.handlers.node_world import MANAGED_RESOURCES, World
 
 if TYPE_CHECKING:

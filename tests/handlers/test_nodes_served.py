@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.models import Block, Connection
-from pools.models.connections import Mode
+from pools.models import Block, Connection, Mode
 from tests import factories
 from tests.handlers.node_world import MANAGED_RESOURCES, World
 

@@ -9,8 +9,7 @@ import pytest
 
 from pools.clusters import drift
 from pools.core.cilium import ciliumnode, podippool
-from pools.models import Block, Finding, ObservedCIDR, Pool, PoolCIDR
-from pools.models.connections import Mode
+from pools.models import Block, Finding, Mode, ObservedCIDR, Pool, PoolCIDR
 from tests import factories
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
 

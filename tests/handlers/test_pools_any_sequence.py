@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import podippool
-from pools.models import Block, Event, ObservedObject, Pool
-from pools.models.connections import ManagedResource
+from pools.models import Block, Event, ManagedResource, ObservedObject, Pool
 from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import SHIPPED

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from pools.models import ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import ManagedResource, ObservedObject
 from tests.handlers.conftest import PROPOSAL, SHIPPED
 from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.kube import gateways

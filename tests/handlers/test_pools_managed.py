@@ -7,9 +7,7 @@ import pytest
 from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import podippool
-from pools.models import Drift, Finding
-from pools.models.connections import ManagedResource
-from pools.models.observed import Trigger
+from pools.models import Drift, Finding, ManagedResource, Trigger
 from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import OLD, PROPOSAL

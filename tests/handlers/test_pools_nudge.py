@@ -8,8 +8,7 @@ import pytest
 from django.db import transaction
 
 from pools.cilium import pool_sync
-from pools.models import Cluster, Connection, Pool
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Now, Pool
 from pools.platform import events
 from pools.register import manifests, pools
 from tests import factories

@@ -15,8 +15,7 @@ import pytest
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
 from pools.core.cilium import podippool
-from pools.models import Block, Pool
-from pools.models.connections import ManagedResource
+from pools.models import Block, ManagedResource, Pool
 from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import PROPOSAL, SHIPPED

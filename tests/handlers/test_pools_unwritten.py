@@ -11,8 +11,7 @@ from pools.admin.pools import page
 from pools.clusters import drift
 from pools.core.cilium import podippool
 from pools.core.forecast import ForecastState
-from pools.models import Drift, Finding, Pool, PoolForecast
-from pools.models.connections import ManagedResource
+from pools.models import Drift, Finding, ManagedResource, Pool, PoolForecast
 from pools.register import usage
 from pools.register.utilization import forecasts, samples
 from tests import factories

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pools.models import Block, Leak, ObservedObject, PoolCIDR
-from pools.models.fields import Now
+from pools.models import Block, Leak, Now, ObservedObject, PoolCIDR
 from pools.platform import database
 from pools.register.allocator import allocation
 from pools.register.leaks import detection

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
-from pools.models import SyncRun
-from pools.models.observed import Trigger
+from pools.models import SyncRun, Trigger
 from pools.register.leaks import detection
 from tests.claims.ipamclaims.world import World
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from pools.models import PoolUsage
-from pools.models.fields import Now
+from pools.models import Now, PoolUsage
 from pools.register import usage
 from tests import factories
 from tests.metrics import scrapes

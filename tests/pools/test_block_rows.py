@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, transaction
 
-from pools.models import Block, Pool
-from pools.models.fields import Now
+from pools.models import Block, Now, Pool
 from tests import factories
 
 

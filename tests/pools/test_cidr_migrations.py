@@ -10,8 +10,7 @@ import pytest
 from pools.cidr_migrations import migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.core import addresses, errors
-from pools.models import CIDRMigration, Connection, Event, ObservedObject, Pool
-from pools.models.fields import Now
+from pools.models import CIDRMigration, Connection, Event, Now, ObservedObject, Pool
 from pools.register import orphans, pools
 from tests import factories
 

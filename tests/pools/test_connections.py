@@ -9,8 +9,7 @@ import pytest
 from pools.clusters import connections
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors
-from pools.models import Connection, ConnectionEvent, ObservedObject
-from pools.models.fields import Now
+from pools.models import Connection, ConnectionEvent, Now, ObservedObject
 from pools.platform.outbound import faults
 from tests import factories
 from tests.kube import kubeconfigs

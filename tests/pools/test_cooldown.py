@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from pools.core import errors
-from pools.models import Block, Pool
-from pools.models.fields import Now
+from pools.models import Block, Now, Pool
 from pools.register import pools
 from pools.register.allocator import allocation, requests
 from tests import factories

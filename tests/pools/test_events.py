@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from pools.models import Block, Event, Pool, PoolCIDR, ReservedRange
-from pools.models.fields import Now
+from pools.models import Block, Event, Now, Pool, PoolCIDR, ReservedRange
 from pools.register import clusters, pools
 from pools.register.allocator import allocation, requests
 from tests import factories

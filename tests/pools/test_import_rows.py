@@ -8,8 +8,7 @@ import pytest
 
 from claims.models import VMImport, VMRow
 from pools.core import errors
-from pools.models import RegisterImport, RegisterRow
-from pools.models.imports import ImportRow
+from pools.models import ImportRow, RegisterImport, RegisterRow
 from pools.platform.imports import rows
 from pools.register.imports import drafts
 from tests import factories
@@ -26,7 +25,7 @@ def test_each_kind_has_its_own_rows_with_its_values() -> None:
     values = {"network": None, "vm": "web", "mac": None, "ips": []}
     place = RegisterRow(source_import=of_register, number=1, line=7)
     place.cidr, place.first = ip_network("10.0.0.0/24"), ip_address("10.0.0.0")
-    rows.insert([VMRow(source_import=of_vms, number=1, line=2, texts=texts, values=values), place])
+    rows.save([VMRow(source_import=of_vms, number=1, line=2, texts=texts, values=values), place])
     (vm,), (prefix,) = of_vms.rows, of_register.rows
     assert (vm.source_vm, vm.vm, vm.source_ips, vm.ips, vm.status) == ("Web", "web", ["10.0.0.5"], [], "new")  # fmt: skip
     assert (prefix.cidr, prefix.first, prefix.last) == (place.cidr, place.first, None)

@@ -8,8 +8,7 @@ from typing import Any
 from pools.cidr_migrations import forecast, migrations
 from pools.core import addresses
 from pools.core.cilium.preflight import RuleResult
-from pools.models import AddressSpace, Cluster, ObservedObject, Pool
-from pools.models.fields import Now
+from pools.models import AddressSpace, Cluster, Now, ObservedObject, Pool
 from tests import factories
 
 OLD = "10.20.0.0/24"

@@ -9,9 +9,7 @@ import pytest
 
 from claims.ipamclaims import ipamclaims
 from claims.models import Network
-from pools.models import SyncRun, Watcher
-from pools.models.connections import ManagedResource
-from pools.models.observed import Trigger
+from pools.models import ManagedResource, SyncRun, Trigger, Watcher
 from pools.platform import events
 from tests import eventually
 from tests.claims.networks import ovn

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pools.models import Drift
-from pools.models.connections import ManagedResource
+from pools.models import Drift, ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.handlers.fleet import manifest, reserved

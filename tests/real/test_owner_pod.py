@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from claims.models import IPAMClaim
-from pools.models import Watcher
-from pools.models.connections import ManagedResource
+from pools.models import ManagedResource, Watcher
 from tests import eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn

@@ -11,8 +11,7 @@ from pools.cidr_migrations import migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import configuration
 from pools.core import addresses, errors
-from pools.models import CIDRMigration, PoolCIDR
-from pools.models.connections import ManagedResource
+from pools.models import CIDRMigration, ManagedResource, PoolCIDR
 from pools.register import pools, usage
 from tests import factories
 from tests.edges import api as apis

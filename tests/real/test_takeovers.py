@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import connecting
-from pools.models import Connection, Event
-from pools.models.connections import ManagedResource
+from pools.models import Connection, Event, ManagedResource
 from pools.platform.conditions import evaluation
 from pools.platform.outbound import secrets
 from pools.register import pools

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pools.models import Connection, Finding
-from pools.models.connections import ManagedResource
+from pools.models import Connection, Finding, ManagedResource
 from tests import commands
 from tests.handlers.fleet import manifest
 from tests.real import sites

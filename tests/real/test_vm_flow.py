@@ -16,8 +16,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
 from claims.models import Decision, IndexEntry, IPAMClaim, Network
 from claims.webhooks import hooks
-from pools.models import Block, ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import Block, ManagedResource, ObservedObject
 from tests import commands, eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pools.clusters.client.api_client import ClusterClient
-from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, SyncRun
+from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObject, SyncRun, Trigger
 from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
-from pools.models.observed import Trigger
 from tests import factories
 from tests.kube import gateways
 from tests.reconcile import small

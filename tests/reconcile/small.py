@@ -20,9 +20,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Cluster, Connection, ObservedObject, SyncRun
-from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, ManagedResource, Mode, Now, ObservedObject, SyncRun
 from pools.models.observed import Trigger
 from pools.platform import events
 from pools.platform.outbound import secrets

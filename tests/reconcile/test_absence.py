@@ -9,8 +9,7 @@ from django.db import connection
 from django.db.models import F
 
 from pools.clusters.reconcile import comparison
-from pools.models import Connection, ObservedObject
-from pools.models.fields import Now
+from pools.models import Connection, Now, ObservedObject
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 

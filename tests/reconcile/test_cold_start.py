@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection as database
 
-from pools.models import Connection
-from pools.models.observed import Trigger
+from pools.models import Connection, Trigger
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 from tests.reconcile.conftest import CRDS

@@ -10,8 +10,7 @@ from django.core.management import CommandError, call_command
 
 from pools import tasks
 from pools.clusters.reconcile import leases, registry
-from pools.models import Connection, SyncRun
-from pools.models.observed import Trigger
+from pools.models import Connection, SyncRun, Trigger
 from tests import commands
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small

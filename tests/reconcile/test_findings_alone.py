@@ -22,9 +22,7 @@ from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncContext
 from pools.core.cilium import ciliumnode
 from pools.core.errors import CIDROverlap
-from pools.models import Cluster, Connection, ObservedObject
-from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, ManagedResource, Mode, Now, ObservedObject
 from pools.observed.handlers import ObservedKind
 from tests import factories
 from tests.claims import worlds

@@ -11,8 +11,7 @@ from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import SyncContext, Write
 from pools.core import errors
 from pools.core.kubernetes.resources import Manifest
-from pools.models import Connection, Finding, ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import Connection, Finding, ManagedResource, ObservedObject
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 

@@ -13,8 +13,7 @@ from django.db import transaction
 
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors
-from pools.models import Connection, SyncRun
-from pools.models.connections import ManagedResource
+from pools.models import Connection, ManagedResource, SyncRun
 from tests import eventually, factories
 from tests.concurrent import threads
 from tests.kube.fake import FakeCluster

@@ -10,8 +10,7 @@ from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.clusters.reconcile.handler import SyncContext
 from pools.clusters.reconcile.watchers import Position
 from pools.core.kubernetes.resources import Manifest
-from pools.models import Connection, SyncRun
-from pools.models.observed import Trigger
+from pools.models import Connection, SyncRun, Trigger
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 

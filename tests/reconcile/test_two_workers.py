@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pools.clusters.reconcile import leases, registry, sync
-from pools.models import Block, Connection, SyncRun
-from pools.models.connections import ManagedResource
+from pools.models import Block, Connection, ManagedResource, SyncRun
 from tests import eventually, factories
 from tests.kube.fake import FakeCluster
 from tests.reconcile import processes, small

@@ -7,9 +7,7 @@ import signal
 import pytest
 
 from pools.clusters.reconcile import watchers
-from pools.models import Connection, SyncRun, Watcher
-from pools.models.connections import ManagedResource
-from pools.models.observed import Trigger
+from pools.models import Connection, ManagedResource, SyncRun, Trigger, Watcher
 from tests import eventually
 from tests.kube.fake import FakeCluster
 from tests.reconcile import processes, small

@@ -8,8 +8,7 @@ import pytest
 
 from pools.clusters.reconcile.handler import SyncContext, Write
 from pools.core.kubernetes.resources import Manifest
-from pools.models import Connection, Drift
-from pools.models.observed import Trigger
+from pools.models import Connection, Drift, Trigger
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 

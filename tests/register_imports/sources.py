@@ -9,7 +9,7 @@ from ipaddress import ip_network
 
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.platform import events
-from pools.register.imports import drafts
+from pools.register.imports import drafts, exports
 
 BY = events.Author("tester", "api")
 
@@ -60,6 +60,12 @@ def draft(*files: bytes, cluster: Cluster, **options: object) -> RegisterImport:
     uploads = [(f"file{number}.csv", content) for number, content in enumerate(files, start=1)]
     chosen = drafts.ImportOptions(cluster, **options)  # type: ignore[arg-type]
     return drafts.IMPORTS.create(uploads, chosen, author=BY)
+
+
+def exported(kind: str, cluster: Cluster | None = None) -> list[dict[str, str]]:
+    """Return the rows of a file for NetBox's import form."""
+    content = exports.write(kind, cluster.pk if cluster else None).decode()
+    return list(csv.DictReader(io.StringIO(content)))
 
 
 def counts(register_import: RegisterImport) -> dict[str, int]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
 
 from pools.core import errors
 from pools.models import Block, Container, Pool, ReservedRange
-from pools.register.imports import drafts, exports
+from pools.register.imports import drafts
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox
-from tests.register_imports.sources import BY, codes, rows_of, table
+from tests.register_imports.sources import BY, codes, exported, rows_of, table
 from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,7 +99,7 @@ def test_a_prefix_that_gets_prefixes_inside_keeps_its_pool(server: NetBox) -> No
 def test_the_prefixes_go_back_to_netbox_as_they_came() -> None:
     draft = sources.draft(*files(), cluster=factories.cluster())
     drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
-    prefixes = list(csv.DictReader(io.StringIO(exports.prefixes_csv(None).decode())))
+    prefixes = exported("prefixes")
     statuses = [(row["prefix"], row["status"]) for row in prefixes]
     assert statuses == [(prefix, status) for prefix, status, *_ in PREFIXES]
 

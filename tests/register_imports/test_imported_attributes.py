@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import pytest
@@ -19,13 +17,13 @@ from pools.models import (
 )
 from pools.platform.attributes import custom_fields
 from pools.register import pools
-from pools.register.imports import drafts, exports
+from pools.register.imports import drafts
 from pools.register.plan import containers
 from tests import factories, people
 from tests.edges import api as apis
 from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox, nested
-from tests.register_imports.sources import BY, counts, rows_of, table
+from tests.register_imports.sources import BY, counts, exported, rows_of, table
 from tests.register_imports.test_netbox_mirror import confirm, run, source
 from tests.register_imports.test_netbox_odd_objects import AGGREGATES, PREFIXES, list_csv
 
@@ -221,10 +219,6 @@ def test_files_have_them_by_name_slug_and_label() -> None:
     assert not PoolCIDR.objects.exists()
 
 
-def exported(content: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(content.decode())))
-
-
 def test_they_go_back_to_netbox(server: NetBox) -> None:
     define("cost_center", "number")
     fill(server)
@@ -241,16 +235,16 @@ def test_they_go_back_to_netbox(server: NetBox) -> None:
     pools.change_cidr(
         cidr.pk, {"tags": ["old-one", "ours"], "custom_fields": {"cost_center": 13}}, author=BY
     )
-    (aggregate,) = exported(exports.aggregates_csv(None))
+    (aggregate,) = exported("aggregates")
     assert (aggregate["tags"], aggregate["cf_cost_center"]) == ("private", "7")
-    container, prefix = exported(exports.prefixes_csv(None))
+    container, prefix = exported("prefixes")
     assert (container["tags"], container["cf_cost_center"]) == ("campus", "")
     assert prefix["tags"] == "old_one,ours"  # `prod` was removed here
     assert (prefix["cf_cost_center"], prefix["cf_stage"], prefix["cf_approved"]) == ("13", "live", "true")  # fmt: skip
     assert "cf_unset" not in prefix
-    first, second = exported(exports.addresses_csv(None))
+    first, second = exported("ip-addresses")
     assert (first["tags"], first["cf_Ticket"], second["tags"]) == ("core,edge", "T-1", "")
-    assert exported(exports.ranges_csv(None))[0]["tags"] == "printers"
+    assert exported("ip-ranges")[0]["tags"] == "printers"
     block = Block.objects.get(cidr="10.1.1.5/32")
     imported = apis.Api()("GET", f"blocks/{block.pk}/").json()["imported"]
     assert imported["details"]["tags"] == "core,edge"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
 
-from pools.register.imports import drafts, exports
+from pools.register.imports import drafts
 from tests import factories
 from tests.edges import api as apis
 from tests.register_imports import sources
-from tests.register_imports.sources import BY, counts
+from tests.register_imports.sources import BY, counts, exported, table
 
 pytestmark = pytest.mark.django_db
 
@@ -30,10 +27,6 @@ RANGE = {
 }  # fmt: skip
 
 
-def rows(content: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(content.decode())))
-
-
 def test_what_was_imported_comes_back() -> None:
     cluster = factories.cluster()
     addresses = [
@@ -42,35 +35,41 @@ def test_what_was_imported_comes_back() -> None:
         ("192.168.1.10/22", "dhcp", "", "", "", "printer in the hall"),
     ]
     files = (
-        sources.table(sources.IMPORT_PREFIX, sources.demo_prefixes()),
-        sources.table(sources.IMPORT_ADDRESS, addresses),
-        sources.table(
+        table(sources.IMPORT_PREFIX, sources.demo_prefixes()),
+        table(sources.IMPORT_ADDRESS, addresses),
+        table(
             ("start_address", "end_address", "status", "description"),
             [("192.168.1.100/22", "192.168.1.149/22", "reserved", "Future use")],
         ),
     )
     drafts.IMPORTS.commit(sources.draft(*files, cluster=cluster).pk, author=BY)
-    prefixes, written = exports.prefixes_csv(cluster.pk), exports.addresses_csv(cluster.pk)
-    ranges = exports.ranges_csv(cluster.pk)
-    assert set(rows(prefixes)[0]) <= PREFIX
-    assert set(rows(written)[0]) <= ADDRESS
-    assert set(rows(ranges)[0]) <= RANGE
-    shown = {(row["prefix"], row["vrf"]): row for row in rows(prefixes)}
+    prefixes, written = exported("prefixes", cluster), exported("ip-addresses", cluster)
+    ranges = exported("ip-ranges", cluster)
+    assert set(prefixes[0]) <= PREFIX
+    assert set(written[0]) <= ADDRESS
+    assert set(ranges[0]) <= RANGE
+    shown = {(row["prefix"], row["vrf"]): row for row in prefixes}
     assert len(shown) == len(sources.demo_prefixes())
     for prefix, status, vrf, tenant, role, description in sources.demo_prefixes():
         row = shown[prefix, vrf]
         assert (row["status"], row["tenant"], row["role"], row["description"]) == (
             status, tenant, role, description,
         )  # fmt: skip
-    by_address = {(row["address"], row["vrf"]): row for row in rows(written)}
+    by_address = {(row["address"], row["vrf"]): row for row in written}
     assert {key: row["status"] for key, row in by_address.items()} == {
         (address, vrf): status for address, status, vrf, *_ in addresses
     }
     web, printer = by_address["192.168.1.9/22", ""], by_address["192.168.1.10/22", ""]
     assert (web["dns_name"], web["tenant"], web["description"]) == ("web.example", "Dunder", "shop")
     assert (printer["dns_name"], printer["description"]) == ("", "printer in the hall")
-    assert [row["description"] for row in rows(ranges)] == ["Future use"]
-    again = sources.draft(prefixes, written, ranges, cluster=cluster)
+    assert [row["description"] for row in ranges] == ["Future use"]
+    again = sources.draft(
+        *(
+            table([*rows[0]], [[*row.values()] for row in rows])
+            for rows in (prefixes, written, ranges)
+        ),
+        cluster=cluster,
+    )
     assert counts(again) == {"unchanged": len(sources.demo_prefixes()) + len(addresses) + 1}
 
 

@@ -6,17 +6,15 @@ The shapes and texts are those of a running NetBox 4.6.8, over its REST API and 
 from __future__ import annotations
 
 import csv
-import io
-from typing import Any
 
 import pytest
 
 from pools.models import Block, Container, Pool
-from pools.register.imports import drafts, exports
+from pools.register.imports import drafts
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox, choice, nested
-from tests.register_imports.sources import BY, codes, counts, rows_of
+from tests.register_imports.sources import BY, codes, counts, exported, rows_of
 from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,9 +33,8 @@ AGGREGATES, PREFIXES, ADDRESSES = csv.reader(
 )
 
 
-def exported(write: Any) -> dict[tuple[str, str], dict[str, str]]:
-    rows = csv.DictReader(io.StringIO(write(None).decode()))
-    return {(next(iter(row.values())), row.get("vrf", "")): row for row in rows}
+def by_place(kind: str) -> dict[tuple[str, str], dict[str, str]]:
+    return {(next(iter(row.values())), row.get("vrf", "")): row for row in exported(kind)}
 
 
 def list_csv(header: list[str], *rows: dict[str, str]) -> bytes:
@@ -74,7 +71,7 @@ def test_all_addresses_of_a_prefix_that_is_a_pool_can_be_used(server: NetBox) ->
     assert (pool.allow_first_ip, pool.allow_last_ip) == (True, True)
     assert Block.objects.filter(state="held").count() == 2
     assert counts(run(mirror)) == {"unchanged": 4, "invalid": 2}
-    prefixes = exported(exports.prefixes_csv)
+    prefixes = by_place("prefixes")
     assert prefixes["10.60.0.0/29", ""]["is_pool"] == "true"
     assert prefixes["10.60.1.0/29", ""]["is_pool"] == ""
 
@@ -100,7 +97,7 @@ def test_line_breaks_and_long_comments_refuse_no_address(server: NetBox) -> None
     server.address("10.64.0.5/24", comments="one\r\n\r\n* two\n" + "y" * 3000, dns_name="c.example")
     assert counts(run(source(server))) == {"new": 3}
     assert Pool.objects.get().description == "two lines"
-    addresses = exported(exports.addresses_csv)
+    addresses = by_place("ip-addresses")
     assert addresses["10.64.0.4/24", ""]["description"] == "a tab"
     comments = addresses["10.64.0.5/24", ""]["comments"]
     assert comments.startswith("one * two yyy")
@@ -175,19 +172,18 @@ def test_each_status_goes_back_as_it_came(server: NetBox) -> None:
     server.address("10.1.1.5/24", "dhcp", dns_name="d.example")
     server.address("2001:db8::5/64", "slaac", dns_name="s.example")
     run(source(server))
-    prefixes = {key[0]: row["status"] for key, row in exported(exports.prefixes_csv).items()}
+    prefixes = {key[0]: row["status"] for key, row in by_place("prefixes").items()}
     assert prefixes == {
         "10.1.0.0/16": "active",
         "10.1.1.0/24": "reserved",
         "2001:db8::/64": "deprecated",
     }
-    assert exported(exports.aggregates_csv)["10.0.0.0/8", ""]["rir"] == "RFC 1918"
+    assert by_place("aggregates")["10.0.0.0/8", ""]["rir"] == "RFC 1918"
     ranges = [
-        (row["status"], row["role"], row["description"])
-        for row in exported(exports.ranges_csv).values()
+        (row["status"], row["role"], row["description"]) for row in by_place("ip-ranges").values()
     ]
     assert ranges == [("active", "DHCP", ""), ("deprecated", "", "")]
-    addresses = [row["status"] for row in exported(exports.addresses_csv).values()]
+    addresses = [row["status"] for row in by_place("ip-addresses").values()]
     assert addresses == ["dhcp", "slaac"]
 
 
@@ -197,7 +193,7 @@ def test_netbox_takes_slaac_for_ipv6_only() -> None:
         sources.table(("address", "status", "dns_name"), [("10.1.1.5", "slaac", "a.example")]),
     )
     drafts.IMPORTS.commit(sources.draft(*files, cluster=factories.cluster()).pk, author=BY)
-    assert exported(exports.addresses_csv)["10.1.1.5/24", ""]["status"] == "active"
+    assert by_place("ip-addresses")["10.1.1.5/24", ""]["status"] == "active"
 
 
 def test_the_undo_of_a_new_holder_restores_the_status_of_the_former(server: NetBox) -> None:
@@ -208,7 +204,7 @@ def test_the_undo_of_a_new_holder_restores_the_status_of_the_former(server: NetB
     server.objects["ip-addresses"][0] |= {"dns_name": "new.example", "status": choice("active")}
     second = run(mirror)
     assert counts(second) == {"changed": 1, "unchanged": 1}
-    assert exported(exports.addresses_csv)["10.1.1.5/24", ""]["status"] == "active"
+    assert by_place("ip-addresses")["10.1.1.5/24", ""]["status"] == "active"
     drafts.IMPORTS.undo(second.pk, author=BY)
-    row = exported(exports.addresses_csv)["10.1.1.5/24", ""]
+    row = by_place("ip-addresses")["10.1.1.5/24", ""]
     assert (row["dns_name"], row["status"], row["description"]) == ("old.example", "dhcp", "desk 7")

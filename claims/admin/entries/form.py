@@ -120,7 +120,7 @@ def check(request: HttpRequest) -> HttpResponse:
         for problem in problems
         if query.get(problem.field.split(".")[0], "").strip()
     ]
-    entry_id = lists.parse_id(query.get("entry", "")) or None
+    entry_id = lists.parse_id(query.get("entry", ""))
     entry_duplicates = (
         _entry_duplicates(request, ippool, spec, entry_id) if spec.mac or spec.ips else []
     )
@@ -129,17 +129,17 @@ def check(request: HttpRequest) -> HttpResponse:
 
 
 def _entry_duplicates(
-    request: HttpRequest, ippool: IPPool, spec: EntrySpec, entry_id: int | None
+    request: HttpRequest, ippool: IPPool, spec: EntrySpec, entry_id: int
 ) -> list[duplicates.Duplicate]:
-    return duplicates.of_candidate(
+    candidate = duplicates.Candidate(
         ippool.network,
-        mac=spec.mac or None,
-        addresses=[ip.partition("/")[0] for ip in spec.ips],
-        vm=spec.vm or "",
-        namespace=spec.namespace or "",
-        entry_id=entry_id,
-        scope=scoped.request_scope(request),
+        spec.mac or None,
+        [ip.partition("/")[0] for ip in spec.ips],
+        spec.vm or "",
+        spec.namespace or "",
+        entry_id,
     )
+    return duplicates.of_candidate(candidate, scoped.request_scope(request))
 
 
 def may_add(request: HttpRequest) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
@@ -15,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped
 from claims.admin.entries import form as entry_form
@@ -24,10 +24,20 @@ from claims.models import Entry, IndexEntry, IPPool
 from pools.admin.clusters import field as cluster_fields
 from pools.models import Cluster
 from pools.platform import documents
-from pools.platform.admin import columns, display, filters, lists, pages, related, row_forms
+from pools.platform.admin import (
+    columns,
+    display,
+    filters,
+    lists,
+    objects,
+    pages,
+    related,
+    row_forms,
+)
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.events import Author
 
 _FIRST_ENTRIES = 25  # entries in the table of an IPPool's page; the list of entries has all
 _MOST_SHOWN = 50  # entries with conflicts, and invalid entries, on an IPPool's page
@@ -50,7 +60,7 @@ _CONDITION_MEANINGS = {
 }
 
 
-class IPPoolForm(forms.Form):
+class IPPoolForm(row_forms.ObjectForm):
     cluster = cluster_fields.cluster_field()
     name = fields.name_field(help_text=_("Name of the IPPool object in the cluster."))
     network_name = fields.identifier_field(
@@ -63,10 +73,17 @@ class IPPoolForm(forms.Form):
     )
     note = fields.reason_field(required=False, help_text="")
 
+    class Meta:
+        model = IPPool
+        fields = ("cluster", "name", "note")
 
-class IPPoolChangeForm(row_forms.RowForm):
-    name = fields.name_field()
-    note = fields.reason_field(required=False, help_text="")
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.instance.uid:
+            self.fields["name"].disabled = True
+            self.fields["name"].help_text = gettext(
+                "Cannot be changed: the object exists in the cluster under this name."
+            )
 
 
 def sync_state(ippool: IPPool) -> str:
@@ -186,88 +203,6 @@ def _is_decided_by_cluster(ippool: IPPool) -> bool:
     )
 
 
-def _add(request: HttpRequest) -> HttpResponse:
-    initial = {name: request.GET.get(name) for name in ("cluster", "network_name")}
-    form = IPPoolForm(request.POST or None, initial=initial)
-    if request.method == "POST" and form.is_valid():
-        cleaned_data = form.cleaned_data
-        with pages.errors_at_field(form):
-            ippool = ippools.create(
-                cleaned_data["cluster"],
-                cleaned_data["name"],
-                cleaned_data["network_name"],
-                note=cleaned_data["note"] or "",
-                author=pages.author(request),
-            )
-            return pages.done(
-                request,
-                gettext("The IPPool %(ippool)s was created. Add its entries.")
-                % {"ippool": ippool.name},
-                ippool,
-            )
-    return pages.form_page(
-        request,
-        IPPool,
-        form,
-        title=gettext("Add an IPPool"),
-        button=gettext("Add the IPPool"),
-        template="ippool_form.html",
-        clusters_exist=Cluster.objects.exists(),
-    )
-
-
-def _edit(request: HttpRequest, ippool: IPPool) -> HttpResponse:
-    form = IPPoolChangeForm(request.POST or None)
-    form.show_row(ippool, lambda row: {"name": row.name, "note": row.note})
-    if ippool.uid:
-        form.fields["name"].disabled = True
-        form.fields["name"].help_text = gettext(
-            "Cannot be changed: the object exists in the cluster under this name."
-        )
-    if request.method == "POST" and form.is_valid():
-        cleaned_data = form.cleaned_data
-        with pages.errors_at_field(form):
-            ippools.change(
-                ippool.pk,
-                name=cleaned_data["name"],
-                note=cleaned_data["note"] or "",
-                author=pages.author(request),
-                version=form.check_version,
-            )
-            return pages.done(
-                request,
-                gettext("The IPPool %(ippool)s was changed.") % {"ippool": cleaned_data["name"]},
-                ippool,
-            )
-    return pages.form_page(
-        request,
-        ippool,
-        form,
-        title=gettext("Edit %(ippool)s") % {"ippool": ippool.name},
-        template="ippool_form.html",
-    )
-
-
-def _delete(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
-    count = ippool.entries.count()
-    text = ngettext(
-        "%(number)s entry is deleted and its addresses are released: VMs that are not running may lose them.",
-        "%(number)s entries are deleted and their addresses are released: VMs that are not running may lose them.",
-        count,
-    )
-    return pages.deletion(
-        request,
-        ippool,
-        lambda: ippools.delete(ippool.pk, author=pages.author(request)),
-        title=gettext("Delete %(ippool)s?") % {"ippool": ippool.name},
-        deleted=gettext("The IPPool %(ippool)s was deleted.") % {"ippool": ippool.name},
-        effects=[
-            text % {"number": display.digits(count)},
-            gettext("An object in the cluster is not deleted."),
-        ],
-    )
-
-
 # --- the list -------------------------------------------------------------------------------------
 
 
@@ -299,7 +234,11 @@ def _conflicts(ippool: Any) -> SafeString | str:
 
 
 @admin.register(IPPool)
-class IPPoolAdmin(scoped.Scoped[IPPool]):
+class IPPoolAdmin(scoped.Scoped[IPPool], objects.ObjectAdmin[IPPool]):
+    form = IPPoolForm
+    fixed_fields = ("cluster", "network_name")
+    form_template = "ippool_form.html"
+    add_title = _("Add an IPPool")
     list_display = (
         columns.link("name", _("name"), ordering="name"),
         Column("cluster", _("cluster"), scoped.cluster_link, ordering="cluster__name"),
@@ -320,11 +259,8 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
     ordering = ("cluster__name", "name")
     list_select_related = ("cluster__connection", "network__cluster")
     list_before_template = "cadastre/ippools_intro.html"
-    list_pages = (Page("add", _add, "claims.add_ippool"),)
     row_pages = (
         Page("change", _page),
-        Page("edit", _edit, "claims.change_ippool"),
-        Page("delete", _delete, "claims.delete_ippool", "claims.view_every_namespace"),
         Page("entries", entry_rows.view, "claims.view_entry"),
         lists.history(
             lambda ippool: {"q": ippool.name, "type": "ippool"},
@@ -346,3 +282,30 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             "clusters_exist": scoped.rows(request, Cluster).exists(),
             "everything": scoped.request_scope(request).everything,
         }
+
+    def _needs(self, verb: str) -> tuple[str, ...]:
+        """All entries go with an IPPool, also those of namespaces that the user may not see."""
+        more = (namespaces.EVERY_NAMESPACE,) if verb == "delete" else ()
+        return (*super()._needs(verb), *more)
+
+    def form_context(self, request: HttpRequest, row: IPPool | None) -> dict[str, Any]:
+        return {"clusters_exist": row is not None or Cluster.objects.exists()}
+
+    def save_row(self, row: IPPool | None, form: Any, author: Author) -> IPPool:
+        values = {**form.cleaned_data, "note": form.cleaned_data["note"] or ""}
+        if row is None:
+            return ippools.create(**values, author=author)
+        return ippools.change(row.pk, **values, author=author, version=form.check_version)
+
+    def delete_model(self, request: HttpRequest, obj: IPPool) -> None:
+        ippools.delete(obj.pk, author=pages.author(request))
+
+    def deletion_effects(self, row: IPPool) -> list[str]:
+        count = row.entries.count()
+        text = ngettext(
+            "%(number)s entry is deleted and its addresses are released: VMs that are not running may lose them.",
+            "%(number)s entries are deleted and their addresses are released: VMs that are not running may lose them.",
+            count,
+        )
+        gone = gettext("An object in the cluster is not deleted.")
+        return [text % {"number": display.digits(count)}, gone]

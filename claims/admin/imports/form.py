@@ -20,7 +20,7 @@ from django_stubs_ext import StrOrPromise
 from claims.access import namespaces
 from claims.admin import scoped
 from claims.admin.imports import page as vm_page
-from claims.admin.imports.destination import Destination, DestinationField
+from claims.admin.imports.mapping import Destination, DestinationField
 from claims.imports import formats, mapping
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import ImportTarget
@@ -29,8 +29,7 @@ from pools import tasks
 from pools.admin.register_imports import page as register_page
 from pools.admin.register_imports.sources import RegisterOptions
 from pools.core import errors, holders
-from pools.models import Cluster, RegisterImport
-from pools.models.imports import Import, ImportStatus
+from pools.models import Cluster, Import, ImportStatus, RegisterImport
 from pools.platform.admin import display, imports, lists, pages, related
 from pools.platform.admin import forms as fields
 from pools.platform.imports.lifecycle import NewImport, Recognition

@@ -20,7 +20,7 @@ from claims.admin import scoped, tables
 from claims.admin.imports import mapping
 from claims.core.networks import static_vms
 from claims.entries import ippools
-from claims.imports import corrections, drafts, manifests
+from claims.imports import drafts, manifests
 from claims.imports import mapping as import_mapping
 from claims.models import Network, VMImport, VMRow, Wave
 from claims.models.imports import ImportTarget
@@ -99,7 +99,7 @@ class VMImportPages(imports.ImportPages[VMImport]):
         may_change = drafted and self.kind.permits(request.user, "change")
         return {
             "everything": scoped.request_scope(request).everything,
-            "lacking": corrections.rows_lacking_family(row).count() if may_change else 0,
+            "lacking": drafts.rows_lacking_family(row).count() if may_change else 0,
             "groups": mapping.mapping_context(request, row) if drafted else None,
             "without_namespace": import_mapping.without_namespace(row) if drafted else 0,
             "waves": _available_waves(request, row),
@@ -139,10 +139,10 @@ class VMImportPages(imports.ImportPages[VMImport]):
 
     def corrections(self, sent: Mapping[str, str]) -> dict[str, Any]:
         values: dict[str, Any] = {
-            name: sent[name][: corrections.MOST_IPS * 100] for name in _CORRECTED if name in sent
+            name: sent[name][: drafts.MOST_IPS * 100] for name in _CORRECTED if name in sent
         }
         if "ips" in values:
-            values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
+            values["ips"] = values["ips"].replace(",", " ").split()[: drafts.MOST_IPS]
         return values
 
     def _assign_free_address(self, request: HttpRequest, row: VMImport) -> None:

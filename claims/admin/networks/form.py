@@ -28,7 +28,7 @@ from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
-from pools.platform.admin import attributes, pages, related
+from pools.platform.admin import attributes, pages, related, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import overlaps
 
@@ -66,7 +66,7 @@ def _choice_field(
     )
 
 
-class NetworkForm(attributes.AttributeFields):
+class NetworkForm(attributes.AttributeFields, row_forms.RowForm):
     attributed = Network
     takes_cidrs = True
     cluster = cluster_fields.cluster_field()
@@ -317,7 +317,7 @@ def _immutable_settings(network: Network) -> list[tuple[str, str]]:
 # --- change ---------------------------------------------------------------------------------------
 
 
-class NetworkChangeForm(attributes.AttributeFields):
+class NetworkChangeForm(attributes.AttributeFields, row_forms.RowForm):
     attributed = Network
     description = fields.reason_field(required=False, help_text="")
     namespaces = _lines_field(_("Namespaces"), _("One per line."), "shop", rows=4)

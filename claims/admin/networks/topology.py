@@ -1,11 +1,15 @@
-"""Topology of a network: gateways, reserved parts, entries, claims and workloads that the user may see."""
+"""Topology of a network: gateways, reserved parts, entries, claims and workloads that the user may see.
+
+A query with an `entry`, a `claim` or a `workload` starts at this row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet, Window
+from django.db.models.functions import RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -13,10 +17,12 @@ from django.utils.translation import gettext
 from claims.admin import scoped
 from claims.admin.networks import page
 from claims.core.networks import udn
-from claims.models import Entry, IPAMClaim, Network
+from claims.models import Entry, IPAMClaim, Network, Workload
+from claims.models.workloads import WorkloadKind
 from pools.admin.pools import topology
 from pools.admin.pools.topology import Branch
-from pools.platform.admin import display
+from pools.models import Cluster
+from pools.platform.admin import display, lists
 
 _MOST_ADDRESSES = 6  # of each part
 _MOST = (topology.MOST - 42) // 3  # rows of each table, beside the parts with their rests
@@ -47,25 +53,52 @@ def _address_shapes(values: list[str]) -> list[Branch]:
 
 
 def _users(request: HttpRequest, network: Network) -> Iterator[Branch]:
-    """Yield the entries, claims and workloads that the user may see, a query for the rows of each."""
-    rows: tuple[QuerySet[Any], ...] = (
-        scoped.rows(request, Entry).filter(ippool__network=network),
-        scoped.rows(request, IPAMClaim).filter(network=network),
-        page.running(request, network),
+    """Yield the entries, claims and workloads that the user may see, two queries for the rows of each."""
+    rows: tuple[tuple[str, QuerySet[Any]], ...] = (
+        ("entry", scoped.rows(request, Entry).filter(ippool__network=network)),
+        ("claim", scoped.rows(request, IPAMClaim).filter(network=network)),
+        ("workload", page.running(request, network)),
     )
-    for (label, number, url), queryset in zip(
+    for (label, number, url), (name, queryset) in zip(
         page.usage_counts(request, network), rows, strict=True
     ):
-        few = queryset.order_by("pk")[:_MOST] if number else []
+        start = lists.parse_id(request.GET.get(name, ""))
+        few = list(queryset.filter(pk=start)) if start else []
+        few += queryset.exclude(pk=start).order_by("pk")[: _MOST - len(few)] if number else []
         shapes = [_row_shape(row) for row in few]
+        for shape in shapes[:1]:
+            shape.start = few[0].pk == start
         shapes += topology.rest(number - len(shapes), url)
         yield Branch(label, url, usage=display.digits(number), children=shapes)
 
 
 def _row_shape(row: Any) -> Branch:
+    usage = ", ".join(row.ips[:1])
     if isinstance(row, Entry):
-        return Branch(row.mac, display.url_of(row), row.vm, ", ".join(row.ips[:1]))
+        return Branch(row.mac, display.url_of(row), row.vm, usage)
     if isinstance(row, IPAMClaim):
-        return Branch(str(row), display.url_of(row), "", ", ".join(row.ips[:1]))
+        return Branch(str(row), display.url_of(row), "", usage)
     url = reverse("admin:find", query={"q": str(row)})
-    return Branch(str(row), url, row.get_kind_display(), row.phase)
+    return Branch(str(row), url, row.get_kind_display(), usage or row.phase)
+
+
+def guests(
+    request: HttpRequest, cluster: Cluster, nodes: Sequence[str], most: int
+) -> dict[str, list[Branch]]:
+    """Return the VMs and pods on each node that the user may see, at most `most` shapes with their rest."""
+    if not request.user.has_perm("claims.view_workload"):
+        return {}
+    rows = scoped.rows(request, Workload).filter(network__cluster=cluster, node__in=nodes)
+    rows = rows.exclude(kind=WorkloadKind.TEMPLATE).annotate(
+        number=Window(Count("*"), partition_by="node"),
+        place=Window(RowNumber(), partition_by="node", order_by=("namespace", "name", "pk")),
+    )
+    shapes: dict[str, list[Branch]] = {}
+    for row in rows.filter(place__lte=most).order_by("node", "place"):
+        on_node = shapes.setdefault(row.node, [])
+        if row.place < most or row.number == most:
+            on_node.append(_row_shape(row))
+        else:
+            url = reverse("admin:find", query={"q": row.node})
+            on_node += topology.rest(row.number - len(on_node), url)
+    return shapes

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from claims.api import scoped
 from claims.core import entries
-from claims.imports import corrections, drafts, formats, manifests
+from claims.imports import drafts, formats, manifests
 from claims.imports import mapping as import_mapping
 from claims.imports import rows as import_rows
 from claims.imports.mapping import ImportOptions
@@ -17,8 +17,7 @@ from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.api.imports import kinds
 from pools.core import errors, object_reader
-from pools.models import Cluster
-from pools.models.imports import ImportStatus
+from pools.models import Cluster, ImportStatus
 from pools.platform import documents, events, search
 from pools.platform.imports.lifecycle import NewImport, Upload
 from pools.platform.rest import fields, filters
@@ -229,7 +228,7 @@ class VMImportRowChangeSerializer(Serializer):
     ips = fields.ListField(
         child=fields.TextField(kinds.parse_correction),
         min_length=0,
-        max_length=corrections.MOST_IPS,
+        max_length=drafts.MOST_IPS,
         required=False,
     )
     namespace = fields.TextField(kinds.parse_correction, required=False)

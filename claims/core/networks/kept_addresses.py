@@ -74,10 +74,9 @@ class KeptSpan:
 
     @property
     def description(self) -> str:
-        """What an address of the span is: `the gateway of the network`, or the reason of its reserved range."""
-        if self.type == RESERVED_RANGE:
-            return self.name
-        return _REASONS[self.type][1].format(name=self.name)
+        """What an address of the span is: `the gateway of the network`; "" for a reserved range."""
+        is_known = self.type != RESERVED_RANGE
+        return _REASONS[self.type][1].format(name=self.name) if is_known else ""
 
     @property
     def port(self) -> str:

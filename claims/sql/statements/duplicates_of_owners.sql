@@ -1,16 +1,16 @@
 -- Return the conflicts of the index entries of some owners (`entry`, `claim` or `workload`, by id), or of
--- one `candidate` with these values: owner, kind and value of the duplicate, and the type, id, name,
+-- each `candidate` with these values, by its place: owner, kind and value of the duplicate, and the type, id, name,
 -- cluster, namespace, VM and MAC of the conflicting index entry. The entry or claim that a candidate
 -- changes is excluded.
 -- $1 owner text
 -- $2 ids text
--- $3 network bigint
--- $4 entry bigint
--- $5 claim bigint
--- $6 mac text
--- $7 namespace text
--- $8 vm text
--- $9 addresses text
+-- $3 networks bigint[]
+-- $4 entries bigint[]
+-- $5 claims bigint[]
+-- $6 macs text[]
+-- $7 namespaces text[]
+-- $8 vms text[]
+-- $9 addresses text[]
 WITH p AS (
     SELECT entry_id AS owner, id, network_id, entry_id, claim_id, workload_id,
         address, mac, namespace, vm
@@ -24,9 +24,10 @@ WITH p AS (
         address, mac, namespace, vm
     FROM claims_indexentry WHERE $1 = 'workload' AND workload_id = ANY(string_to_array($2, ',')::bigint[])
     UNION ALL
-    SELECT 0, 0, $3, $4, $5, NULL, a.address, $6::macaddr, $7, $8
-    FROM unnest(string_to_array($9, ',')::inet[] || NULL::inet) AS a(address)
-    WHERE $1 = 'candidate'),
+    SELECT c.number - 1, 0, c.network, c.entry, c.claim, NULL, a.address, c.mac::macaddr, c.namespace, c.vm
+    FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[])
+        WITH ORDINALITY AS c(network, entry, claim, mac, namespace, vm, addresses, number)
+    CROSS JOIN LATERAL unnest(string_to_array(c.addresses, ',')::inet[] || NULL::inet) AS a(address)),
 shared AS MATERIALIZED (
     SELECT n.network_id, s.peer FROM (SELECT DISTINCT network_id FROM p) n
     CROSS JOIN LATERAL claims_shared_networks(n.network_id) AS s(peer)),
@@ -49,14 +50,15 @@ conflicts AS (
         FROM p JOIN shared s ON s.network_id = p.network_id
         CROSS JOIN LATERAL (SELECT * FROM claims_indexentry
             WHERE network_id = s.peer AND address = p.address OFFSET 0) q
-        WHERE (q.holds OR p.workload_id IS NULL)
+        WHERE (p.id <> 0 OR q.entry_id IS DISTINCT FROM p.entry_id) AND (q.holds OR p.workload_id IS NULL)
             AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm)
     UNION
     SELECT p.owner, 'ip', host(p.address), q.id
         FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.address = p.address
-        WHERE q.id <> p.id AND (q.holds OR p.workload_id IS NULL)
+        WHERE q.id <> p.id AND (p.id <> 0 OR q.entry_id IS DISTINCT FROM p.entry_id)
+            AND (q.holds OR p.workload_id IS NULL)
             AND claims_addresses_contradict(
                   p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                   q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
@@ -71,5 +73,4 @@ LEFT JOIN claims_entry e ON e.id = q.entry_id
 LEFT JOIN claims_ippool i ON i.id = e.ippool_id
 LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id
 LEFT JOIN claims_workload w ON w.id = q.workload_id
-WHERE NOT (COALESCE(q.entry_id = $4, false) OR COALESCE(q.claim_id = $5, false))
 ORDER BY f.owner, f.kind DESC, f.value, type, owner_id

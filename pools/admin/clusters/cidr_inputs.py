@@ -12,8 +12,7 @@ from django.utils.translation import gettext
 
 from pools.admin.clusters import field
 from pools.core import addresses, errors
-from pools.models import AddressSpace, Pool
-from pools.models.pools import Category
+from pools.models import AddressSpace, Category, Pool
 from pools.platform.admin import pages
 from pools.register import overlaps
 from pools.register.plan import free_space

@@ -12,14 +12,13 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field
 from pools.core import blocks, errors
-from pools.models import Cluster, Pool
-from pools.models.pools import Category
-from pools.platform.admin import attributes, pages
+from pools.models import Category, Cluster, Pool
+from pools.platform.admin import attributes, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import clusters, overlaps
 
 
-class ClusterChangeForm(attributes.AttributeFields):
+class ClusterChangeForm(attributes.AttributeFields, row_forms.RowForm):
     """The fields that `PATCH clusters/{name}/` changes."""
 
     attributed = Cluster

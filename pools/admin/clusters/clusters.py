@@ -30,6 +30,7 @@ from pools.platform.admin import (
     filters,
     lists,
     pages,
+    row_forms,
 )
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -40,7 +41,7 @@ from pools.register import clusters, event_filters, orphans, overlaps, usage
 SHOWN_CIDRS = 50
 
 
-class ClusterForm(attributes.AttributeFields):
+class ClusterForm(attributes.AttributeFields, row_forms.RowForm):
     attributed = Cluster
     takes_cidrs = True
     name = fields.name_field(label=_("Name"))

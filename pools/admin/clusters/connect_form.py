@@ -18,8 +18,7 @@ from unfold import widgets
 from pools.clusters import connection_test, connections, other_writers
 from pools.clusters.client import kubeconfig
 from pools.core import errors
-from pools.models import Cluster
-from pools.models.connections import ManagedResource, Mode
+from pools.models import Cluster, ManagedResource, Mode
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages, row_forms
 from pools.platform.outbound import faults, secrets

@@ -78,7 +78,7 @@ _MOST_OVERLAPS = 20  # lines of the warning
 
 
 def overlaps_accepted(
-    form: forms.Form, networks: Iterable[addresses.Network], owner: overlaps.NetworkOwner
+    form: forms.BaseForm, networks: Iterable[addresses.Network], owner: overlaps.NetworkOwner
 ) -> bool:
     """Return True if the networks overlap nothing, or if the user has ticked that they may.
 

@@ -10,8 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from pools.models import Alert
-from pools.models.alerts import Level
+from pools.models import Alert, Level
 from pools.platform.alerts import open_alerts
 from pools.platform.alerts.open_alerts import AlertGroup
 from pools.platform.conditions import registry

@@ -13,8 +13,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 from knox.models import AuthToken
 
-from pools.models import Cluster, Connection, Preferences, RegisterImport
-from pools.models.imports import ImportStatus
+from pools.models import Cluster, Connection, ImportStatus, Preferences, RegisterImport
 from pools.register.demo import demo
 
 _DISMISSED = "dismissed"

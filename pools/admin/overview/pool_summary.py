@@ -9,8 +9,7 @@ from datetime import datetime
 
 from pools.admin.pools import page
 from pools.core import addresses
-from pools.models import Cluster, Pool
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Pool
 from pools.register import orphans, usage
 from pools.register.utilization import series
 

@@ -12,8 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.models import Cluster, Pool
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Pool
 from pools.platform.admin import display
 from pools.platform.admin.charts import COLOURS, Chart, Series
 from pools.register import usage

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -24,7 +23,9 @@ from pools.platform.admin import (
     display,
     filters,
     lists,
+    objects,
     pages,
+    row_forms,
 )
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -34,7 +35,7 @@ from pools.register import overlaps
 from pools.register.plan import containers
 
 
-class ContainerForm(attributes.AttributeFields):
+class ContainerForm(attributes.AttributeFields, row_forms.ObjectForm):
     attributed = Container
     takes_cidrs = True
     space = cluster_fields.space_field(
@@ -50,88 +51,27 @@ class ContainerForm(attributes.AttributeFields):
     name = fields.reason_field(label=_("Name"), required=False, help_text="")
     description = fields.description_field()
 
+    class Meta:
+        model = Container
+        fields = ("space", "cidr", "name", "description")
 
-def _values(form: forms.Form) -> dict[str, Any]:
-    texts = {name: form.cleaned_data[name] or "" for name in ("name", "description")}
-    return {**form.cleaned_data, **texts}
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["space"].disabled = self.row is not None
 
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        return {**values, **{name: values.get(name) or "" for name in ("name", "description")}}
 
-def _field_of_problem(problem: errors.FieldProblem) -> str:
-    return problem.field or "cidr"
+    def is_valid(self) -> bool:
+        """Return False, without an error, if a new CIDR has addresses of another address space."""
+        return super().is_valid() and self._overlaps_accepted()
 
-
-def _overlaps_accepted(form: ContainerForm, container: Container | None = None) -> bool:
-    """Return False if a new CIDR has addresses of another address space; those of the fleet are all in its own."""
-    cidr = form.cleaned_data["cidr"]
-    space = container.space if container else form.cleaned_data["space"]
-    if space is None or (container and container.cidr == cidr):
-        return True
-    return cluster_fields.overlaps_accepted(form, [cidr], overlaps.owner_of_container(space))
-
-
-def _add(request: HttpRequest) -> HttpResponse:
-    initial = {name: request.GET[name] for name in ("space", "cidr") if name in request.GET}
-    form = ContainerForm(request.POST or None, initial=initial)
-    if request.method == "POST" and form.is_valid() and _overlaps_accepted(form):
-        of_container, values = attribute_values.split(_values(form))
-        with pages.errors_at_field(form, _field_of_problem):
-            container = containers.create(
-                author=pages.author(request), attributes=of_container, **values
-            )
-            return pages.done(
-                request,
-                gettext("The network container %(container)s was added.")
-                % {"container": container},
-                container,
-            )
-    return pages.form_page(
-        request,
-        Container,
-        form,
-        title=gettext("Add network container"),
-        intro=gettext(
-            "A network container groups the CIDRs inside it. No addresses are allocated from it."
-        ),
-    )
-
-
-def _shown_values(container: Container) -> dict[str, Any]:
-    names = ("space", "cidr", "name", "description")
-    return {name: getattr(container, name) for name in names} | attributes.initial(container)
-
-
-def _edit(request: HttpRequest, container: Container) -> HttpResponse:
-    form = ContainerForm(request.POST or None)
-    form.show_row(container, _shown_values)
-    form.fields["space"].disabled = True
-    if request.method == "POST" and form.is_valid() and _overlaps_accepted(form, container):
-        values = _values(form)
-        del values["space"]
-        with pages.errors_at_field(form, _field_of_problem):
-            changed = containers.change(
-                container.pk, values, author=pages.author(request), version=form.check_version
-            )
-            return pages.done(
-                request,
-                gettext("The network container %(container)s was changed.")
-                % {"container": changed},
-                container,
-            )
-    return pages.form_page(
-        request, container, form, title=gettext("Edit %(container)s") % {"container": container}
-    )
-
-
-def _delete(request: HttpRequest, container: Container) -> HttpResponseBase:
-    return pages.deletion(
-        request,
-        container,
-        lambda: containers.delete(container.pk, author=pages.author(request)),
-        title=gettext("Delete the network container %(container)s?") % {"container": container},
-        effects=[gettext("The containers, pools and prefixes inside it stay as they are.")],
-        deleted=gettext("The network container %(container)s was deleted.")
-        % {"container": container},
-    )
+    def _overlaps_accepted(self) -> bool:
+        cidr, space = self.cleaned_data["cidr"], self.cleaned_data["space"]
+        if space is None or (self.row and self.row.cidr == cidr):
+            return True  # the CIDRs of the fleet are all in its own
+        return cluster_fields.overlaps_accepted(self, [cidr], overlaps.owner_of_container(space))
 
 
 def _page(request: HttpRequest, container: Container) -> HttpResponse:
@@ -172,7 +112,9 @@ BULK = bulk_edit.BulkEdit(
 
 
 @admin.register(Container)
-class ContainerAdmin(attributes.AttributedList[Container]):
+class ContainerAdmin(attributes.AttributedList[Container], objects.ObjectAdmin[Container]):
+    form = ContainerForm
+    intro = _("A network container groups the CIDRs inside it. No addresses are allocated from it.")
     list_display = (
         Column("cidr", "CIDR", lambda row: display.row_link(row, str(row.cidr)), ordering="cidr"),
         columns.text("name", _("name"), ordering="name"),
@@ -192,11 +134,26 @@ class ContainerAdmin(attributes.AttributedList[Container]):
     empty_text = _(
         "No network containers yet. They group the CIDRs of the address plan, for example by site."
     )
-    list_pages = (Page("add", _add, "pools.add_container"), BULK.page())
+    list_pages = (BULK.page(),)
     actions = (BULK.action(),)
     row_pages = (
         Page("change", _page),
-        Page("edit", _edit, "pools.change_container"),
-        Page("delete", _delete, "pools.delete_container"),
         lists.history(lambda row: {"q": str(row.cidr)}, "pools.view_event"),
     )
+
+    @staticmethod
+    def field_of_problem(problem: errors.FieldProblem) -> str:
+        return problem.field or "cidr"
+
+    def save_row(self, row: Container | None, form: Any, author: events.Author) -> Container:
+        if row is None:
+            of_container, values = attribute_values.split(form.cleaned_data)
+            return containers.create(author=author, attributes=of_container, **values)
+        values = {name: form.cleaned_data[name] for name in form.cleaned_data if name != "space"}
+        return containers.change(row.pk, values, author=author, version=form.check_version)
+
+    def delete_model(self, request: HttpRequest, obj: Container) -> None:
+        containers.delete(obj.pk, author=pages.author(request))
+
+    def deletion_effects(self, row: Container) -> list[str]:
+        return [gettext("The containers, pools and prefixes inside it stay as they are.")]

@@ -48,7 +48,7 @@ def add(request: HttpRequest) -> HttpResponse:
                 capacities = pool_forms.capacities()
                 title = gettext("Add pool")
                 return _form_page(request, pool_forms, title=title, capacities=capacities)
-            pool = pools.create(pool_forms.spec(), author=pages.author(request))
+            pool = pool_forms.create(pages.author(request))
         except errors.IpamError as error:
             pool_forms.add_errors(error)
         else:

@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools import tasks
 from pools.core import dns_names, errors, holders
-from pools.models import Block, Event, Pool
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Event, Pool
 from pools.platform.admin import display, lists, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import block_lists, dns

@@ -17,9 +17,7 @@ from pools.admin.clusters.field import CLUSTERS, tenant_filters
 from pools.admin.pools import block_actions
 from pools.admin.register_imports.display import imported_facts
 from pools.core import addresses
-from pools.models import AddressSpace, Block, BlockEvent, Event, Pool
-from pools.models.blocks import LIVE, BlockState
-from pools.models.pools import Category
+from pools.models import LIVE, AddressSpace, Block, BlockEvent, BlockState, Category, Event, Pool
 from pools.platform.admin import (
     columns,
     display,

@@ -27,13 +27,14 @@ from pools.platform.admin import (
     lists,
     pages,
     related,
+    row_forms,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register import overlaps, pools, usage
 
 
-class CIDRAttributeForm(attributes.AttributeFields):
+class CIDRAttributeForm(attributes.AttributeFields, row_forms.RowForm):
     attributed = PoolCIDR
 
 

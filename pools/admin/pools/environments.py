@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from django import forms
 from django.contrib import admin
 from django.db.models import F, Q
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -23,85 +22,26 @@ from pools.admin.clusters.field import (
     tenant_filters,
 )
 from pools.admin.pools import pools
-from pools.models import Environment
-from pools.models.blocks import LIVE
-from pools.platform.admin import columns, display, filters, lists, pages, row_forms
+from pools.models import LIVE, Environment
+from pools.platform.admin import columns, display, filters, lists, objects, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.events import Author
 from pools.register import environments
 
 MOST = 50  # blocks on the page of an environment
 
 
-class EnvironmentForm(forms.Form):
+class EnvironmentForm(row_forms.ObjectForm):
     cluster = cluster_field()
     org = org_field()
     env = env_field()
     description = fields.description_field()
 
-
-class EnvironmentChangeForm(row_forms.RowForm):
-    description = EnvironmentForm.base_fields["description"]
-
-
-def _add(request: HttpRequest) -> HttpResponse:
-    form = EnvironmentForm(request.POST or None, initial={"cluster": request.GET.get("cluster")})
-    if request.method == "POST" and form.is_valid():
-        values: dict[str, Any] = {n: value or "" for n, value in form.cleaned_data.items()}
-        with pages.errors_at_field(form, "env"):
-            environment = environments.declare(author=pages.author(request), **values)
-            return pages.done(
-                request,
-                gettext("Environment %(environment)s was added.") % {"environment": environment},
-                environment,
-            )
-    return pages.form_page(
-        request,
-        Environment,
-        form,
-        title=gettext("Add environment"),
-        intro=gettext(
-            "An environment appears with its first allocation. Add it here to describe it before."
-        ),
-    )
-
-
-def _edit(request: HttpRequest, environment: Environment) -> HttpResponse:
-    form = EnvironmentChangeForm(request.POST or None)
-    form.show_row(environment, lambda row: {"description": row.description})
-    if request.method == "POST" and form.is_valid():
-        with pages.errors_at_field(form):
-            environments.change(
-                environment.pk,
-                description=form.cleaned_data["description"] or "",
-                author=pages.author(request),
-                version=form.check_version,
-            )
-            return pages.done(
-                request,
-                gettext("Environment %(environment)s was changed.") % {"environment": environment},
-                environment,
-            )
-    return pages.form_page(
-        request,
-        environment,
-        form,
-        title=gettext("Edit %(environment)s") % {"environment": environment},
-    )
-
-
-def _delete(request: HttpRequest, environment: Environment) -> HttpResponseBase:
-    return pages.deletion(
-        request,
-        environment,
-        lambda: environments.remove(environment.pk, author=pages.author(request)),
-        title=gettext("Delete environment %(environment)s?") % {"environment": environment},
-        effects=[
-            gettext("Its history stays. It appears again with the next allocation that names it.")
-        ],
-        deleted=gettext("Environment %(environment)s was deleted.") % {"environment": environment},
-    )
+    class Meta:
+        model = Environment
+        fields = ("cluster", "org", "env", "description")
 
 
 def _page(request: HttpRequest, environment: Environment) -> HttpResponse:
@@ -136,7 +76,13 @@ def _blocks(environment: Environment) -> SafeString:
 
 
 @admin.register(Environment)
-class EnvironmentAdmin(lists.ListAdmin[Environment]):
+class EnvironmentAdmin(objects.ObjectAdmin[Environment]):
+    form = EnvironmentForm
+    fixed_fields = ("cluster", "org", "env")
+    field_of_problem = "env"
+    intro = _(
+        "An environment appears with its first allocation. Add it here to describe it before."
+    )
     list_display = (
         columns.link("env", _("environment"), ordering="env"),
         "org",
@@ -171,10 +117,24 @@ class EnvironmentAdmin(lists.ListAdmin[Environment]):
 
     list_before_template = "cadastre/environments_intro.html"
     actions = (pools.ENVIRONMENT_CHANGES.action(),)
-    list_pages = (Page("add", _add, "pools.add_environment"), pools.ENVIRONMENT_CHANGES.page())
+    list_pages = (pools.ENVIRONMENT_CHANGES.page(),)
     row_pages = (
         Page("change", _page),
-        Page("edit", _edit, "pools.change_environment"),
-        Page("delete", _delete, "pools.delete_environment"),
         lists.history(lambda row: {"q": row.env, "cluster": row.cluster_id}, "pools.view_event"),
     )
+
+    def save_row(self, row: Environment | None, form: Any, author: Author) -> Environment:
+        values: dict[str, Any] = {name: value or "" for name, value in form.cleaned_data.items()}
+        if row is None:
+            return environments.declare(author=author, **values)
+        version = form.check_version
+        return environments.change(row.pk, author=author, version=version, **values)
+
+    def delete_model(self, request: HttpRequest, obj: Environment) -> None:
+        environments.remove(obj.pk, author=pages.author(request))
+
+    def deletion_effects(self, row: Environment) -> list[str]:
+        text = gettext(
+            "Its history stays. It appears again with the next allocation that names it."
+        )
+        return [text]

@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Event, Pool
-from pools.models.pools import Category
-from pools.platform.admin import attributes, pages
+from pools.models import Category, Event, Pool
+from pools.platform import events
+from pools.platform.admin import attributes, pages, row_forms
 from pools.platform.admin import forms as fields
 from pools.register import overlaps, pool_cidrs, pools
 
@@ -25,7 +25,7 @@ _PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 
-class PoolForm(attributes.AttributeFields):
+class PoolForm(attributes.AttributeFields, row_forms.RowForm):
     attributed = Pool
     takes_cidrs = True
     cluster = cluster_fields.cluster_field()
@@ -219,9 +219,10 @@ class PoolForms:
             for number, family in self.families().items()
         ]
 
-    def spec(self) -> pools.PoolSpec:
+    def create(self, author: events.Author) -> Pool:
+        """Create the pool. Raises what `pools.create` raises."""
         values = self.form.cleaned_data
-        return pools.PoolSpec(
+        return pools.create(
             cluster=values["cluster"],
             name=values["name"],
             category=values["category"],
@@ -232,6 +233,7 @@ class PoolForms:
             description=values["description"] or "",
             dns_pattern=values["dns_pattern"] or "",
             attributes=self.form.attributes(),
+            author=author,
         )
 
     def overlaps_accepted(self) -> bool:

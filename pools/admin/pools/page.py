@@ -12,15 +12,14 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from pools.admin import time_bars
 from pools.admin.overview import timeline
 from pools.admin.pools import block_actions, usage_bars, yaml_page
 from pools.admin.pools import map as maps
 from pools.cilium import pool_sync
 from pools.core import addresses, errors
-from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
-from pools.models.blocks import LIVE
-from pools.models.pools import Pending
-from pools.platform.admin import display, pages
+from pools.models import LIVE, AllocationRequest, Block, Event, Pending, Pool, PoolCIDR
+from pools.platform.admin import display, live, pages
 from pools.platform.alerts import open_alerts
 from pools.register import block_lists, event_filters, occupancy, orphans, pool_cidrs, usage
 from pools.register.allocator import window
@@ -93,6 +92,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         },
         charts=timeline.pool_charts(pool, series.chart_days(days)),
         ranges=timeline.range_links(days),
+        bar=_holder_bar(request, pool),
         cooldown=display.duration(pool.cooldown_seconds),
         maps=draw_maps(
             pool,
@@ -113,6 +113,13 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         **yaml_page.context(request, pool),
         **links,
     )
+
+
+def _holder_bar(request: HttpRequest, pool: Pool) -> time_bars.TimeBar | None:
+    """Return the bar of the largest holders; live parts of the page do not have it."""
+    if live.is_asked(request) or not request.user.has_perm("pools.view_block"):
+        return None
+    return time_bars.of_pool(request, pool)
 
 
 def cooldown_context(

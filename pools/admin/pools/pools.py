@@ -20,8 +20,7 @@ from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import actions as pool_actions
 from pools.admin.pools import cidr_migrations, page, topology, usage_bars
 from pools.admin.pools import form as pool_form
-from pools.models import Cluster, Environment, Pool
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Environment, Pool
 from pools.platform import events
 from pools.platform.admin import (
     attributes,

@@ -11,9 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_filter, tenant_filters
 from pools.admin.pools import block_actions, blocks
-from pools.models import AllocationRequest, Block
-from pools.models.blocks import LIVE
-from pools.models.requests import RequestState
+from pools.models import LIVE, AllocationRequest, Block, RequestState
 from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page

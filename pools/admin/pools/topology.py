@@ -1,11 +1,11 @@
-"""Topology: a cluster, its pools and who holds their blocks as a drawing whose shapes are links, and as a nested list.
+"""Topology: a cluster, its pools, who holds their blocks and what runs there, drawn with links, and as a nested list.
 
 A page of an app makes a tree of `Branch`es, of at most MOST shapes, and shows it with `page`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,41 +17,51 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
 from pools.admin.pools import usage_bars
-from pools.models import Cluster, Pool
-from pools.models.blocks import BlockState
+from pools.cilium.node_status import HOLDER as NODE
+from pools.models import LIVE, Block, BlockState, Cluster, Pool
 from pools.platform import database
-from pools.platform.admin import display, pages
+from pools.platform.admin import display, lists, pages
 from pools.register import usage
+from pools.sql import statements
 
 MOST = 200  # shapes of a drawing
 _MOST_POOLS = 40
-_MOST_HOLDERS = 8  # of each pool, beside other pools
+_MOST_HOLDERS = 8  # of each pool, beside other pools or the object from which the drawing starts
 _LETTERS = 30  # of a name in a shape; all of it on hover
 _ROW, _HEIGHT = 30, 24  # units of the drawing from shape to shape, and of a shape
 _COLUMN, _WIDTH = 330, 240
-_FEW_BLOCKS = """
-    SELECT few.pool_id, few.holder_kind, few.holder_id, count(*)
-    FROM unnest(%s::bigint[]) AS pool (id) CROSS JOIN LATERAL (
-        SELECT pool_id, holder_kind, holder_id FROM pools_block
-        WHERE pool_id = pool.id AND state = %s LIMIT %s
-    ) AS few GROUP BY 1, 2, 3 ORDER BY 2, 3
-"""
+_FIND_HOLDERS = statements.read("pools/holders_of_pools")
 
 
 @dataclass
 class Branch:
-    """An object or a group with its link; `usage` stands at the edge that leads to it."""
+    """An object or a group with its link; `usage` stands at the edge that leads to it.
+
+    The path to the `start`, from which somebody came, is drawn thick.
+    """
 
     name: str
     url: str = ""
     kind: str = ""
     usage: str = ""
     children: list[Branch] = field(default_factory=list)
+    start: bool = False
+
+    @property
+    def path(self) -> list[Branch]:
+        """The shapes from this one to the start; none if it is not below."""
+        below = next((child.path for child in self.children if child.path), [])
+        return [self, *below] if below or self.start else []
 
     @property
     def label(self) -> str:
         """The name with its kind and usage, for hover and screen readers."""
         return ", ".join(filter(None, (f"{self.kind} {self.name}".strip(), self.usage)))
+
+
+# Returns what runs on nodes of a cluster and the user may see: at most so many of each, and their rest.
+Guests = Callable[[HttpRequest, Cluster, Sequence[str], int], Mapping[str, list[Branch]]]
+GUESTS: list[Guests] = []  # filled by pools.extension
 
 
 def rest(number: int, url: str) -> list[Branch]:
@@ -64,7 +74,8 @@ def page(
     request: HttpRequest, row: Model, root: Branch, columns: Sequence[str], **context: Any
 ) -> HttpResponse:
     """Return the page of a tree; `columns` names its levels."""
-    title = gettext("Where is %(object)s?") % {"object": row}
+    start = root.path[-1].name if root.path else row
+    title = gettext("Where is %(object)s?") % {"object": start}
     drawing = _draw(root, columns, title)
     return pages.page(
         request, "topology.html", row, title=title, root=root, drawing=drawing, **context
@@ -75,53 +86,104 @@ def page(
 
 
 def of_cluster(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """Show the cluster, its pools and who holds their blocks."""
-    return _of_pools(request, cluster, cluster, list(Pool.objects.filter(cluster=cluster)))
+    """Show the cluster, its pools, who holds their blocks, and what runs there; of a `node` its pools."""
+    node = request.GET.get("node", "").replace("\0", "")
+    pools = Pool.objects.filter(cluster=cluster)
+    holder = (NODE, node) if node and request.user.has_perm("pools.view_block") else None
+    if holder:
+        held = Block.objects.filter(holder_kind=NODE, holder_id=node, state=BlockState.HELD)
+        pools = pools.filter(pk__in=held.values("pool"))
+    return _of_pools(request, cluster, cluster, list(pools), holder)
 
 
 def of_pool(request: HttpRequest, pool: Pool) -> HttpResponse:
-    """Show the pool in its cluster, and who holds its blocks."""
-    return _of_pools(request, pool, pool.cluster, [pool])
+    """Show the pool in its cluster, who holds its blocks, and what runs there; or where a `block` of it is."""
+    rows = Block.objects.filter(pool=pool, pk=lists.parse_id(request.GET.get("block", "")))
+    block = (
+        rows.filter(state__in=LIVE).first() if request.user.has_perm("pools.view_block") else None
+    )
+    holder = (block.holder_kind, block.holder_id) if block else None
+    return _of_pools(request, pool, pool.cluster, [pool], holder, block)
 
 
 def _of_pools(
-    request: HttpRequest, row: Cluster | Pool, cluster: Cluster, pools: list[Pool]
+    request: HttpRequest,
+    row: Cluster | Pool,
+    cluster: Cluster,
+    pools: list[Pool],
+    start: tuple[str, str] | None = None,
+    block: Block | None = None,
 ) -> HttpResponse:
+    """Return the page of pools that starts at the row, at a holder, or at a block of a holder."""
     shown = sorted(pools, key=lambda pool: pool.name)[:_MOST_POOLS]
     usages = usage.usage_by_pool(shown)
-    holders = _holders(shown) if request.user.has_perm("pools.view_block") else {}
+    holders = _holders(shown, start) if request.user.has_perm("pools.view_block") else {}
     root = Branch(cluster.name, display.url_of(cluster), gettext("cluster"))
+    nodes: dict[str, Branch] = {}
     for pool in shown:
         families = usages[pool.pk]
-        held = sum(counts.held for counts in families.values())
+        utilization = usage_bars.highest_utilization(families)
+        shape = Branch(pool.name, display.url_of(pool), gettext("pool"), utilization)
+        shape.start = row == pool and block is None
         few = holders.get(pool.pk, [])
-        children = [_holder_shape(*holder) for holder in few]
+        for kind, holder_id, number in few:
+            holder = _holder_shape(kind, holder_id, number)
+            holder.start = (kind, holder_id) == start and block is None
+            shape.children.append(holder)
+            if kind == NODE:
+                nodes.setdefault(holder_id, holder)
+        if block is not None:
+            held_by_start = block.state == BlockState.HELD and shape.children
+            around = shape.children[0] if held_by_start else shape
+            around.children.insert(0, _block_shape(block))
         if few:
+            held = sum(counts.held for counts in families.values())
             query = {"pool": pool.pk, "state": BlockState.HELD}
             url = reverse("admin:pools_block_changelist", query=query)
-            children += rest(held - sum(number for _, _, number in few), url)
-        utilization = usage_bars.highest_utilization(families)
-        root.children.append(
-            Branch(pool.name, display.url_of(pool), gettext("pool"), utilization, children)
-        )
+            shape.children += rest(held - sum(number for _, _, number in few), url)
+        root.children.append(shape)
     all_pools = reverse("admin:pools_pool_changelist", query={"cluster": cluster.pk})
-    root.children += rest(len(pools) - len(shown), all_pools)
-    columns = (gettext("Cluster"), gettext("Pools"), gettext("Nodes, VMs and others that hold"))
+    root.children += rest(Pool.objects.filter(cluster=cluster).count() - len(shown), all_pools)
+    if isinstance(row, Pool):
+        del root.children[1:]
+    _add_guests(request, cluster, root, nodes)
+    columns = [gettext("Cluster"), gettext("Pools"), gettext("Nodes, VMs and others that hold")]
+    if any(holder.children for pool_shape in root.children for holder in pool_shape.children):
+        columns.append(gettext("Pods, VMs and blocks"))
     return page(request, row, root, columns)
 
 
-def _holders(pools: Sequence[Pool]) -> dict[int, list[tuple[str, str, int]]]:
-    """Return (kind, id, blocks) of the holders of some blocks of each pool, in one query."""
+def _add_guests(
+    request: HttpRequest, cluster: Cluster, root: Branch, nodes: Mapping[str, Branch]
+) -> None:
+    """Draw below each node what runs on it, as far as there is room for shapes."""
+    room = MOST - 1 - sum(1 + len(pool.children) for pool in root.children) - 1
+    if nodes and room >= len(nodes):
+        for guests in GUESTS:
+            for name, shapes in guests(request, cluster, list(nodes), room // len(nodes)).items():
+                nodes[name].children += shapes
+
+
+def _holders(
+    pools: Sequence[Pool], start: tuple[str, str] | None
+) -> dict[int, list[tuple[str, str, int]]]:
+    """Return (kind, id, blocks) of some holders of each pool, that of the start first, in one query."""
     if not pools:
         return {}
-    # The cluster, its pools, what is left out of them and of each of them.
-    most = (MOST - 2 - 2 * len(pools)) // len(pools)
-    if len(pools) > 1:
+    # The cluster, its pools, what is left out of them and of each of them; half of the rest is for what runs on nodes.
+    most = (MOST - 2 - 2 * len(pools)) // len(pools) // 2
+    if len(pools) > 1 or start:
         most = min(most, _MOST_HOLDERS)
-    values = ([pool.pk for pool in pools], BlockState.HELD.value, most)
+    kind, holder_id = start or ("", "")
+    values = {
+        "pools": [pool.pk for pool in pools],
+        "kind": kind,
+        "holder": holder_id,
+        "most": most,
+    }
     holders: dict[int, list[tuple[str, str, int]]] = {}
-    for pool_id, kind, holder_id, number in database.rows(_FEW_BLOCKS, values):
-        holders.setdefault(pool_id, []).append((kind, holder_id, number))
+    for pool_id, *holder in database.rows(_FIND_HOLDERS, values, prepare=False):
+        holders.setdefault(pool_id, []).append((holder[0], holder[1], holder[2]))
     return holders
 
 
@@ -129,6 +191,12 @@ def _holder_shape(kind: str, holder_id: str, number: int) -> Branch:
     text = ngettext("%(number)s block", "%(number)s blocks", number)
     words = text % {"number": display.digits(number)}
     return Branch(holder_id, reverse("admin:find", query={"q": holder_id}), kind, words)
+
+
+def _block_shape(block: Block) -> Branch:
+    state = str(display.state_label(block.state))
+    name = display.plain_cidr(block.cidr)
+    return Branch(name, display.url_of(block), gettext("block"), state, start=True)
 
 
 # --- drawing --------------------------------------------------------------------------------------
@@ -153,24 +221,21 @@ def _draw(root: Branch, columns: Sequence[str], title: str) -> SafeString:
 
 def _place(shape: Branch, level: int, first: int, parts: list[SafeString]) -> int:
     """Draw a shape in the row `first`, beside its first child; return the rows that it takes with its children."""
-    x, rows, ends = level * _COLUMN + 1, 0, []
-    for child in shape.children:
-        taken = _place(child, level + 1, first + rows, parts)
-        ends.append((first + rows, child.usage))
-        rows += taken
-    parts += _edges(x + _WIDTH, first, ends)
+    x, rows = level * _COLUMN + 1, 0
     parts.append(_box(shape, x, first))
+    for child in shape.children:
+        parts.append(_edge(x + _WIDTH, first, first + rows, child))
+        rows += _place(child, level + 1, first + rows, parts)
     return max(1, rows)
 
 
-def _edges(x: int, row: int, ends: Sequence[tuple[int, str]]) -> Iterator[SafeString]:
-    middle, start, end = x + 12, row * _ROW + _HEIGHT // 2, x + _COLUMN - _WIDTH
-    for other, words in ends:
-        y = other * _ROW + _HEIGHT // 2
-        yield format_html(
-            '<path class="t-edge" d="M{} {}H{}V{}H{}"/><text class="t-usage" x="{}" y="{}">{}</text>',
-            x, start, middle, y, end, end - 4, y - 3, words,
-        )  # fmt: skip
+def _edge(x: int, row: int, other: int, shape: Branch) -> SafeString:
+    middle, end = x + 12, x + _COLUMN - _WIDTH
+    start, y = (at_row * _ROW + _HEIGHT // 2 for at_row in (row, other))
+    return format_html(
+        '<path class="t-edge{}" d="M{} {}H{}V{}H{}"/><text class="t-usage" x="{}" y="{}">{}</text>',
+        " t-path" * bool(shape.path), x, start, middle, y, end, end - 4, y - 3, shape.usage,
+    )  # fmt: skip
 
 
 def _box(shape: Branch, x: int, row: int) -> SafeString:
@@ -180,10 +245,14 @@ def _box(shape: Branch, x: int, row: int) -> SafeString:
         '<title>{}</title><rect x="{}" y="{}" width="{}" height="{}" rx="4"/><text x="{}" y="{}">{}</text>',
         shape.label, x, y, _WIDTH, _HEIGHT, x + 8, y + 16, name,
     )  # fmt: skip
-    if not shape.url:
-        return format_html(
-            '<g class="t-shape" role="img" aria-label="{}">{}</g>', shape.label, body
-        )
+    place = SafeString(' id="here" aria-current="location"' if shape.start else "")
     return format_html(
-        '<a class="t-shape" href="{}" aria-label="{}">{}</a>', shape.url, shape.label, body
+        '<{} class="t-shape{}" {} aria-label="{}"{}>{}</{}>',
+        "a" if shape.url else "g",
+        " t-path" * bool(shape.path),
+        format_html('href="{}"', shape.url) if shape.url else SafeString('role="img"'),
+        shape.label,
+        place,
+        body,
+        "a" if shape.url else "g",
     )

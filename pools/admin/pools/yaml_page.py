@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin.clusters import field as cluster_fields
 from pools.core import errors
 from pools.core.cilium import podippool
-from pools.models import Cluster, Pool
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Pool
 from pools.register import manifests
 
 _NAMES = {

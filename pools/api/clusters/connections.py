@@ -16,8 +16,7 @@ from pools.clusters import connection_test, connections, fleet
 from pools.clusters.reconcile import registry
 from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
-from pools.models import Connection, SyncRun
-from pools.models.connections import ManagedResource, Mode
+from pools.models import Connection, ManagedResource, Mode, SyncRun
 from pools.platform.rest import fields, generics, parsing, token_scopes, views
 from pools.platform.rest.serializers import Representation, Serializer
 

@@ -12,8 +12,7 @@ from django.db.models import Q, QuerySet
 from pools.api import lookups
 from pools.api.clusters import clusters
 from pools.core.observed.uses import Role
-from pools.models import Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
-from pools.models.observed import Severity, Trigger
+from pools.models import Drift, Finding, ObservedCIDR, ObservedObject, Severity, SyncRun, Trigger
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation
 

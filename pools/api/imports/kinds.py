@@ -14,8 +14,7 @@ from django.core.files.uploadedfile import UploadedFile
 from rest_framework.request import Request
 
 from pools.core import errors, object_reader
-from pools.models import Cluster
-from pools.models.imports import Import, ImportStatus, RowStatus
+from pools.models import Cluster, Import, ImportStatus, RowStatus
 from pools.platform import events
 from pools.platform.files import archives
 from pools.platform.imports import states

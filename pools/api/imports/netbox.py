@@ -191,14 +191,6 @@ class KeepVanished(_ConfirmationView):
         return self.confirm(request, keep=True)
 
 
-_EXPORTS = {
-    "aggregates": exports.aggregates_csv,
-    "prefixes": exports.prefixes_csv,
-    "ip-ranges": exports.ranges_csv,
-    "ip-addresses": exports.addresses_csv,
-}
-
-
 class NetBoxExport(generics.GenericView):
     """CSV of one kind of object for NetBox's import form."""
 
@@ -212,9 +204,8 @@ class NetBoxExport(generics.GenericView):
         """Aggregates, prefixes, IP ranges or IP addresses as NetBox's CSV import takes them."""
         cluster = self.parameters.parse("cluster", lookups.cluster)
         self.parameters.raise_problems()
-        write = _EXPORTS.get(kind)
-        if write is None:
-            raise errors.NotFound(f"There are {', '.join(_EXPORTS)}.")
+        if kind not in exports.COLUMNS:
+            raise errors.NotFound(f"There are {', '.join(exports.COLUMNS)}.")
         headers = {"Content-Disposition": f'attachment; filename="netbox-{kind}.csv"'}
-        content = write(cluster.pk if cluster else None)
+        content = exports.write(kind, cluster.pk if cluster else None)
         return HttpResponse(content, content_type="text/csv; charset=utf-8", headers=headers)

@@ -10,8 +10,7 @@ from rest_framework.request import Request
 from pools.api import lookups
 from pools.api.imports import kinds
 from pools.core import errors, holders, object_reader
-from pools.models import Cluster, RegisterImport
-from pools.models.imports import RegisterTarget
+from pools.models import Cluster, RegisterImport, RegisterTarget
 from pools.platform import documents, events, search
 from pools.platform.imports.lifecycle import NewImport, Upload
 from pools.platform.rest import attributes, fields, filters, parsing

@@ -17,8 +17,7 @@ from pools import tasks
 from pools.api import lookups
 from pools.api.imports import kinds
 from pools.core import errors, object_reader
-from pools.models import Cluster
-from pools.models.imports import Import, ImportRow, ImportStatus, RowStatus
+from pools.models import Cluster, Import, ImportRow, ImportStatus, RowStatus
 from pools.platform import idempotency
 from pools.platform.files import archives
 from pools.platform.rest import filters, generics, parsing, views

@@ -13,9 +13,7 @@ from pools.api import lookups, pool_cidrs
 from pools.api import pools as pools_api
 from pools.api.plan import containers as containers_api
 from pools.core import addresses, errors, object_reader
-from pools.models import AddressSpace, Container
-from pools.models.attributes import ATTRIBUTES
-from pools.models.pools import Category
+from pools.models import ATTRIBUTES, AddressSpace, Category, Container
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, generics, query, views
 from pools.platform.rest.serializers import Representation

@@ -18,8 +18,7 @@ from pools.clusters.reconcile.writes import WriteResult
 from pools.core import redaction
 from pools.core.kubernetes.differences import FieldDifference
 from pools.core.kubernetes.resources import Manifest
-from pools.models import Finding, ObservedObject
-from pools.models.observed import Severity
+from pools.models import Finding, ObservedObject, Severity
 from pools.platform.outbound import faults
 
 # The same fault for this many objects in a row is a fault of the cluster.

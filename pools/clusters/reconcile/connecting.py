@@ -15,8 +15,7 @@ from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncCont
 from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.core import errors
 from pools.core.kubernetes import permissions
-from pools.models import Connection, ObservedObject
-from pools.models.connections import ManagedResource
+from pools.models import Connection, ManagedResource, ObservedObject
 from pools.platform.outbound import faults, secrets
 from pools.platform.outbound.credentials import Access
 

@@ -12,8 +12,7 @@ from typing import Any
 from pools.clusters.reconcile.handler import ObjectKey, ReconcileFinding
 from pools.core import redaction
 from pools.core.kubernetes.differences import FieldDifference
-from pools.models import Drift, Finding
-from pools.models.fields import Now
+from pools.models import Drift, Finding, Now
 
 _LONGEST_PATH = 500
 _LONGEST_SUBJECT = 600

@@ -12,8 +12,7 @@ from pools.clusters.client.api_client import ClusterClient, Projection
 from pools.core import redaction
 from pools.core.kubernetes.differences import POD_IP_POOL, Structure
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Cluster, Connection, ObservedObject
-from pools.models.observed import Severity
+from pools.models import Cluster, Connection, ObservedObject, Severity
 from pools.platform import events
 
 MANAGER = "cadastre"  # field manager of our writes

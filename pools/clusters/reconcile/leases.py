@@ -22,8 +22,7 @@ from django.db.models import Case, F, Q, When
 from django.db.models.functions import Greatest
 
 from pools.core import errors
-from pools.models import Connection
-from pools.models.fields import Clock, Now
+from pools.models import Clock, Connection, Now
 from pools.platform import advisory_locks, events, leases, process_metrics
 from pools.platform.leases import FREE, Lease, LeaseLost
 

@@ -46,9 +46,7 @@ from pools.clusters.reconcile.handler import (
 from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
-from pools.models import Connection, ObservedObject, SyncRun
-from pools.models.fields import Now
-from pools.models.observed import Trigger
+from pools.models import Connection, Now, ObservedObject, SyncRun, Trigger
 from pools.platform import events, process_metrics
 from pools.platform.leases import Lease, LeaseLost
 from pools.platform.outbound import faults

@@ -9,8 +9,7 @@ from typing import Any
 
 from pools.clusters import recovery_mode
 from pools.core import errors
-from pools.models import Cluster, SyncRun
-from pools.models.observed import Trigger
+from pools.models import Cluster, SyncRun, Trigger
 from pools.platform import database
 
 MAX_RUNS = 200  # for each cluster; the same number for watch events

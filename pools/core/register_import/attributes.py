@@ -1,21 +1,20 @@
 """Tags, owners and custom fields of an imported prefix: what the source says, and what an object of this register gets.
 
 The details of a row keep what the source says: `tags` as NetBox's slugs, joined by commas, and each custom field as
-`cf_NAME`. If it refers to other objects of the source, this is what is displayed of them, and `ref_NAME` are their ids. An
-object gets what has a place here; `unset` names the custom fields that had none.
+`cf_NAME`. If it refers to other objects of the source, this is what is displayed of them. An object gets what has a place
+here; `unset` names the custom fields that had none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pools.core import custom_fields, errors, object_reader
 from pools.core.errors import FieldProblem
 
 PREFIX = "cf_"
-REFERENCE = "ref_"
 LONGEST = custom_fields.LONGEST_LINK
 Definitions = Mapping[
     str, tuple[str, list[str]]
@@ -52,11 +51,6 @@ def is_attribute(name: str) -> bool:
 
 def is_custom(name: str) -> bool:
     return name.startswith(PREFIX)
-
-
-def reference_of(column: str) -> str:
-    """Return the name of the ids of the objects that the custom field of a column refers to."""
-    return f"{REFERENCE}{column.removeprefix(PREFIX)}"
 
 
 def read_attributes(
@@ -123,11 +117,17 @@ def merge(
 
 
 def write_back(
-    details: Mapping[str, str], current: Attributes, definitions: Definitions
+    details: Mapping[str, str], current: Attributes | None, definitions: Definitions
 ) -> dict[str, str]:
-    """Return tags and custom fields of an object as columns of NetBox: as it wrote them, or as they are here now."""
+    """Return tags and custom fields of an object as columns of NetBox: as it wrote them, or as they are here now.
+
+    An object that has none here (None) goes back as it came.
+    """
+    written = {name: details[name] for name in filter(is_attribute, details)}
+    if current is None:
+        return written
     slugs, replaced = set(), set()
-    for slug in filter(None, details.get("tags", "").split(",")):
+    for slug in filter(None, written.pop("tags", "").split(",")):
         read, problems = read_attributes({"tags": slug}, {})
         if problems or read.tags[0] in current.tags:
             slugs.add(slug)
@@ -135,27 +135,11 @@ def write_back(
     slugs |= {*current.tags} - replaced
     columns = {"tags": ",".join(sorted(slugs))} if slugs else {}
     columns |= {f"{PREFIX}{name}": value for name, value in current.custom_fields.items()}
-    for name in filter(is_custom, details):
+    for name, text in written.items():
         known = _field_name(name)
-        read, problems = read_attributes({name: details[name]}, definitions)
+        read, problems = read_attributes({name: text}, definitions)
         value = current.custom_fields.get(known)
         if (problems and value is None) or read.custom_fields.get(known, "") == value:
             columns.pop(f"{PREFIX}{known}", None)
-            columns[name] = _text_for_netbox(name, details)
+            columns[name] = text
     return columns
-
-
-def details_only(details: Mapping[str, str]) -> dict[str, str]:
-    """Return what the source says of tags and custom fields of an object that has none here."""
-    return {name: _text_for_netbox(name, details) for name in filter(is_attribute, details)}
-
-
-def _text_for_netbox(name: str, details: Mapping[str, str]) -> str:
-    """Return the text of a column; NetBox's import form takes other objects by their ids."""
-    return details.get(reference_of(name)) or details[name]
-
-
-def names(columns: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the names of the columns that any of these objects has a text in, the tags first."""
-    used = {name for texts in columns for name in texts}
-    return sorted(used, key=lambda name: (name != "tags", name))

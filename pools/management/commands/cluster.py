@@ -22,8 +22,7 @@ from pools.clusters import connection_test, connections, fleet
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import registry
 from pools.core import addresses, errors, holders
-from pools.models import Cluster, Connection, Pool
-from pools.models.connections import ManagedResource, Mode
+from pools.models import Cluster, Connection, ManagedResource, Mode, Pool
 from pools.platform import database, events
 from pools.register import clusters
 from pools.webhooks import configuration

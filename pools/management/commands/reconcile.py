@@ -11,8 +11,7 @@ from django.core.management import base
 
 from pools.clusters.reconcile import leases, registry, sync
 from pools.core import errors
-from pools.models import Connection, SyncRun
-from pools.models.observed import Trigger
+from pools.models import Connection, SyncRun, Trigger
 from pools.platform.leases import Lease
 
 _POLL_SECONDS = 0.2  # while another worker has the lease

@@ -20,7 +20,7 @@ from django.db import connection
 from pools.clusters.reconcile import registry
 from pools.clusters.reconcile import watcher as reconcile_watcher
 from pools.platform import heartbeat
-from pools.platform.alerts import sending
+from pools.platform.alerts import dispatch
 from pools.platform.conditions import evaluation
 
 _INTERVAL = 30  # seconds
@@ -52,7 +52,7 @@ class Command(base.BaseCommand):
             signal.signal(signum, lambda signum, _frame: signals.put(signum))
         threading.Thread(target=_stop, args=[watcher, signals], daemon=True, name="stop").start()
         threading.Thread(target=_evaluate_for_scheduler, daemon=True, name="alerts").start()
-        dispatcher = sending.Dispatcher()
+        dispatcher = dispatch.Dispatcher()
         threading.Thread(target=dispatcher.run, daemon=True, name="webhooks").start()
         self.stderr.write(f"watching as {watcher.name}")
         heartbeat.collect_seldom()

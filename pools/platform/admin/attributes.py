@@ -14,8 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.core import custom_fields as core
-from pools.models import CustomField
-from pools.models.attributes import CustomFieldType
+from pools.models import CustomField, CustomFieldType
 from pools.platform.admin import columns, display, filters, lists, row_forms
 from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
@@ -77,8 +76,11 @@ def _value_field(custom_field: CustomField, *, required: bool) -> forms.Field:
     )
 
 
-class AttributeFields(row_forms.RowForm):
-    """The attributes of an object of `attributed`, at the end of a form; `cleaned_data` has them as services take them."""
+class AttributeFields(row_forms.Versioned):
+    """The attributes of an object of `attributed`, at the end of a form; `cleaned_data` has them as services take them.
+
+    Name it before the other bases of the form.
+    """
 
     attributed: type[Model]
 
@@ -99,6 +101,10 @@ class AttributeFields(row_forms.RowForm):
         custom_values = {name: value for name, value in changes.items() if f"{PATH}{name}" in sent}
         texts = {"tags": values.get("tags") or [], "owner": values.get("owner") or ""}
         return {**others, **texts, "custom_fields": custom_values}
+
+    def shown_values(self, row: Any) -> dict[str, Any]:
+        form: Any = super()
+        return {**form.shown_values(row), **initial(row)}
 
     def _column(self, name: str) -> str:
         return "custom_fields" if name.startswith(PATH) else super()._column(name)

@@ -150,8 +150,8 @@ class ListAdmin(Base[Row]):
     # Names of model fields; a Column is sortable if it has an order.
     sortable_by: ClassVar[tuple[str, ...]] = ()
     live_columns: ClassVar[tuple[str, ...]] = ()  # whose values renew themselves on the page
-    list_pages: ClassVar[Sequence[Page]] = ()
-    row_pages: ClassVar[Sequence[Page]] = ()
+    list_pages: Sequence[Page] = ()
+    row_pages: Sequence[Page] = ()
     # Exported attributes of a row; without any the list has no export.
     exported: ClassVar[Sequence[str]] = ()
     missing: ClassVar[StrOrPromise] = ""  # the message of a 404

@@ -39,7 +39,7 @@ class FieldChange:
     event: Event | None
 
 
-class _Versioned(forms.BaseForm):
+class Versioned(forms.BaseForm):
     """A form that says who changed its row since its page was opened; `row` is None while there is no row."""
 
     row: Any = None
@@ -131,7 +131,7 @@ class _Versioned(forms.BaseForm):
                     yield column.removesuffix("_id"), event
 
 
-class RowForm(_Versioned, forms.Form):
+class RowForm(Versioned, forms.Form):
     """A form that adds a row, or changes the row of `show_row`."""
 
     def show_row(
@@ -152,7 +152,24 @@ class RowForm(_Versioned, forms.Form):
         self.initial = {**self.initial, **values(row)}
 
 
-class ModelRowForm(_Versioned, forms.ModelForm[Any]):
+class ObjectForm(Versioned, forms.ModelForm[Any]):
+    """The form of an object that a service saves (objects.py), which compares the version in its transaction."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.instance.pk is not None:
+            self.row, self._values = self.instance, self.shown_values
+            self.initial = {**self.initial, **self.shown_values(self.instance)}
+
+    def shown_values(self, row: Any) -> dict[str, Any]:
+        """Return what a row has in the fields of the form."""
+        return {name: getattr(row, name) for name in self.fields if hasattr(row, name)}
+
+    def _post_clean(self) -> None:
+        """Leave the row as it is: the service checks the whole object."""
+
+
+class ModelRowForm(Versioned, forms.ModelForm[Any]):
     """The form of a page of Django's own ModelAdmin, which saves in a transaction after `is_valid`.
 
     Its page includes model_form_version.html.

@@ -21,9 +21,7 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext
 
 from pools.core import errors
-from pools.models import Delivery
-from pools.models.alerts import DeliveryEvent
-from pools.platform.alerts.outbox import Answer
+from pools.models import Delivery, DeliveryEvent
 from pools.platform.conditions import registry
 from pools.platform.outbound import faults, guard
 
@@ -109,10 +107,10 @@ def _target(url: str, service: Any) -> guard.Target | None:
 # --- sending --------------------------------------------------------------------------------------
 
 
-def send_email(delivery: Delivery) -> Answer:
-    """Send a message by the mail server of the settings."""
+def send_email(delivery: Delivery) -> str:
+    """Send a message by the mail server of the settings; return why it was not accepted, or ""."""
     if not settings.EMAIL_HOST:
-        return Answer(None, "EMAIL_URL is not set")
+        return "EMAIL_URL is not set"
     subject, text = message_text(delivery)
     addresses = unquote(delivery.target.url.partition(":")[2]).split(",")
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
@@ -121,29 +119,29 @@ def send_email(delivery: Delivery) -> Answer:
     try:
         EmailMessage(f"[Cadastre] {subject}", text, to=addresses, headers=headers).send()
     except (OSError, smtplib.SMTPException) as error:
-        return Answer(None, f"SMTP: {error}")
-    return Answer(None, "")
+        return f"SMTP: {error}"
+    return ""
 
 
-def send_to_service(delivery: Delivery, url: str) -> Answer:
-    """Send a message by Apprise; `url` has the secrets of the service."""
-    try:
-        service = _service(url)
-        if (target := _target(url, service)) is not None:
-            guard.resolve(
-                target,
-                allow_loopback=settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS,
-                loopback_setting="IPAM_ALLOW_LOOPBACK_WEBHOOKS",
-            )
-    except (faults.ClusterFault, errors.InvalidInput) as fault:
-        return Answer(None, f"{fault.code}: {fault.message}")
+def send_to_service(delivery: Delivery, url: str) -> str:
+    """Send a message by Apprise; return why it was not accepted, or "". `url` has the secrets of the service.
+
+    Raises ClusterFault, InvalidInput.
+    """
+    service = _service(url)
+    if (target := _target(url, service)) is not None:
+        guard.resolve(
+            target,
+            allow_loopback=settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS,
+            loopback_setting="IPAM_ALLOW_LOOPBACK_WEBHOOKS",
+        )
     subject, text = message_text(delivery)
     level = _LEVELS.get(_level(json.loads(delivery.body)["data"]), apprise.NotifyType.INFO)
     # As plain text: a name cannot bring markup or mention a whole channel.
     text_format = apprise.NotifyFormat.TEXT
     if service.notify(body=text, title=subject, notify_type=level, body_format=text_format):
-        return Answer(None, "")
-    return Answer(None, "the service did not accept the message")
+        return ""
+    return "the service did not accept the message"
 
 
 _LEVELS = {

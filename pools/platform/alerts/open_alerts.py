@@ -19,8 +19,7 @@ from django.db import transaction
 from django.db.models import Case, Q, QuerySet, Value, When
 
 from pools.core import errors
-from pools.models import Alert, Cluster, Pool, Silence
-from pools.models.alerts import Level
+from pools.models import Alert, Cluster, Level, Pool, Silence
 from pools.platform import database
 from pools.platform.conditions import registry
 from pools.platform.conditions.registry import Key

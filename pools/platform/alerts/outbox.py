@@ -1,93 +1,37 @@
-"""The outbox of webhooks: messages are written together with their alert; one worker sends to a target at a time.
+"""The outbox of webhooks: messages are written together with their alert, or with the position in the log of events.
 
-If a worker is killed, its lease expires and its messages are still pending: they are sent again with the
-same id. So a message arrives at least once.
+Messages about events: one a message, none missing. A target has the number of the last event that was looked at for it.
+Events are read only up to a number below which nobody can still commit (pools/platform/history/event_numbers.py), so that
+a transaction that commits late is not missed. Messages and number are written in one transaction.
 """
 
 from __future__ import annotations
 
 import json
-import random
-import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email import utils
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Min, Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from pools.core import block_fields, errors
-from pools.models import Alert, Delivery, WebhookTarget
+from pools.models import Alert, CountedUntil, Delivery, Event, Now, PoolEvent, WebhookTarget
 from pools.models.alerts import DeliveryEvent, DeliveryState, Level
-from pools.models.fields import Clock, Now
-from pools.platform import database, events, leases
+from pools.platform import database
 from pools.platform.alerts import open_alerts
-from pools.platform.alerts.open_alerts import AlertSerializer, link
 from pools.platform.conditions.registry import Key
-from pools.platform.history import representation
-from pools.platform.leases import Lease
-
-# A refusal (4xx) is about the message: another one may be accepted. Whatever else is not 2xx is about the receiver.
-LONGEST_PAUSE = 3600  # seconds between two tries, and the most of a Retry-After
-TOO_LARGE = 413
-_GONE = 410
-_UNAVAILABLE = {408, _GONE, 425, 429}  # statuses of 4xx that are not about the message
-_BUSY = {429, 503}
-_REASONS = {_GONE: "the receiver says that it is gone for good"}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """`status` is None without an answer; `error` is "" if the message was accepted; `wait` in seconds."""
-
-    status: int | None
-    error: str
-    wait: float = 0  # at least so long until the next try
-
-    @property
-    def accepted(self) -> bool:
-        return not self.error
-
-    @property
-    def refused(self) -> bool:
-        """True if the receiver refuses this message, and may accept others."""
-        status = self.status or 0
-        return 400 <= status < 500 and status not in _UNAVAILABLE
-
-
-def answer(status: int, retry_after: str, now: datetime) -> Answer:
-    """Return the answer that a status and a header Retry-After of a response mean."""
-    if 200 <= status < 300:
-        return Answer(status, "")
-    redirect = "a redirect, which is not followed" if 300 <= status < 400 else "not accepted"
-    error = f"HTTP {status}: {_REASONS.get(status, redirect)}"
-    wait = parse_retry_after(retry_after, now) if status in _BUSY else 0
-    return Answer(status, error, LONGEST_PAUSE if status == _GONE else wait)
-
-
-def parse_retry_after(text: str, now: datetime) -> float:
-    """Return the seconds of a header Retry-After (RFC 9110): a number or a date; 0 if it is neither."""
-    text = text.strip()
-    if re.fullmatch("[0-9]+", text):
-        return LONGEST_PAUSE if len(text) > 9 else min(int(text), LONGEST_PAUSE)
-    try:
-        date = utils.parsedate_to_datetime(text)
-        seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)) - now
-    except (ValueError, TypeError, OverflowError):
-        return 0
-    return min(max(seconds.total_seconds(), 0), LONGEST_PAUSE)
-
+from pools.platform.history import event_numbers, representation
 
 DIGEST_HOUR = 7  # of the site's time zone
 MOST_OF_DIGEST = 100  # alerts, the most severe first
-TRIES = 16  # about eight hours
-OFF_AFTER = 48  # about a day and a half
-_FIRST = 5  # seconds between the first tries; the pause doubles each time, up to LONGEST_PAUSE
+EVERYTHING = "*"
+MOST_WAITING = 1000  # messages about events that wait for a target; more events wait in the log
+_LOG = "webhooks"
+_PAGE = 500  # events that are read at once
 
 
 def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
@@ -109,7 +53,7 @@ def write(changes: Sequence[tuple[DeliveryEvent, Alert]], now: datetime) -> int:
     sent = Delivery.objects.filter(alert__in=[alert.pk for alert in alerts])
     known = set(sent.values_list("target_id", "alert_id"))
     rows = [
-        _delivery(target, event, alert, now)
+        _alert_message(target, event, now, alert, alert=open_alerts.AlertSerializer(alert).data)
         for target in _alert_targets().filter(digest=False)
         if _may_receive(target)
         for event, alert in changes
@@ -142,8 +86,8 @@ def write_digests(now: datetime) -> int:
     for target in targets:
         selected = [alert for alert in alerts if _selects(target, alert, clusters)]
         if selected and _may_receive(target):
-            data = {"alerts": [AlertSerializer(alert).data for alert in selected[:MOST_OF_DIGEST]]}
-            rows.append(_about_alerts(target, DeliveryEvent.DIGEST, None, data, now))
+            data = [open_alerts.AlertSerializer(alert).data for alert in selected[:MOST_OF_DIGEST]]
+            rows.append(_alert_message(target, DeliveryEvent.DIGEST, now, alerts=data))
     targets.update(digest_on=local.date())
     Delivery.objects.bulk_create(rows)
     return len(rows)
@@ -170,47 +114,28 @@ def _selects(target: WebhookTarget, alert: Alert, clusters: Mapping[Key, int | N
 def write_test(target: WebhookTarget) -> Delivery:
     """Write a test message. Raises Conflict if the target is disabled."""
     _require_enabled(target)
-    row = _about_alerts(target, DeliveryEvent.TEST, None, {"alert": None}, database.now())
+    row = _alert_message(target, DeliveryEvent.TEST, database.now(), alert=None)
     row.save(force_insert=True)
     WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None)
     return row
 
 
-def event_message(target: WebhookTarget, event: Any, now: datetime) -> Delivery:
-    """Return the message about an event, which `representation.load` has completed."""
-    attributes = {
-        "type": f"cadastre.event.{event.type}",
-        "subject": f"{event.table}/{event.object_id}",
-        "sequence": str(event.pk),
-        "time": block_fields.format_time(event.at),
-    }
-    data = {"event": representation.EventSerializer(event).data}
-    url = f"/admin/pools/event/{event.pk}/change/"
-    row = _message(target, DeliveryEvent.EVENT, attributes, data, url, now)
-    row.log_event = event.pk
-    return row
-
-
-def _delivery(target: WebhookTarget, event: DeliveryEvent, alert: Alert, now: datetime) -> Delivery:
-    """Return a message; its `data` is the alert as in the API, with its link."""
-    return _about_alerts(target, event, alert, {"alert": AlertSerializer(alert).data}, now)
-
-
-def _about_alerts(
+def _alert_message(
     target: WebhookTarget,
     event: DeliveryEvent,
-    alert: Alert | None,
-    data: dict[str, Any],
     now: datetime,
+    subject: Alert | None = None,
+    **data: Any,
 ) -> Delivery:
+    """Return a message with this data, such as an alert as in the API, and a link to the page of its subject."""
     attributes = {
         "type": f"cadastre.alert.{event}",
-        "subject": f"{alert.code}/{alert.subject}" if alert else str(event),
+        "subject": f"{subject.code}/{subject.subject}" if subject else str(event),
         "time": block_fields.format_time(now),
     }
-    url = (alert.url if alert else "") or "/admin/pools/alert/"
+    url = (subject.url if subject else "") or "/admin/pools/alert/"
     row = _message(target, event, attributes, {"event": str(event)} | data, url, now)
-    row.alert = alert
+    row.alert = subject
     return row
 
 
@@ -230,98 +155,93 @@ def _message(
         "source": settings.IPAM_URL or "urn:cadastre",
         **attributes,
         "datacontenttype": "application/json",
-        "data": data | {"link": link(url)},
+        "data": data | {"link": open_alerts.link(url)},
     }
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     return Delivery(target=target, uid=uid, event=event, body=text, next_try_at=now, created_at=now)
 
 
-# --- sending --------------------------------------------------------------------------------------
+# --- events ---------------------------------------------------------------------------------------
 
 
-def due_targets() -> list[int]:
-    """Return the targets with due messages that no worker sends to, longest due first."""
-    due = Q(deliveries__state=DeliveryState.PENDING, deliveries__next_try_at__lte=Clock())
-    rows = WebhookTarget.objects.filter(leases.FREE, _NO_PAUSE, due, enabled=True)
-    rows = rows.annotate(since=Min("deliveries__next_try_at")).order_by("since", "pk")
-    return list(rows.values_list("pk", flat=True))
-
-
-_NO_PAUSE = Q(wait_until=None) | Q(wait_until__lte=Clock())
-
-
-def take(target_id: int) -> Lease | None:
-    """Lease a target; None while another worker sends to it, while it pauses, or if it is disabled."""
-    return _LEASES.take(target_id, _NO_PAUSE)
-
-
-def next_delivery(lease: Lease) -> Delivery | None:
-    """Renew the lease and return the next message; None if the lease is lost or no message is due.
-
-    Messages that were tried less come first, so that those which a receiver refuses hold up no new one; those of
-    alerts come before events, of which many may wait.
-    """
-    if not _LEASES.renew(lease):
-        return None
-    rows = Delivery.objects.filter(target_id=lease.row_id, state=DeliveryState.PENDING)
-    ready = rows.filter(next_try_at__lte=Now()).select_related("target")
-    return ready.order_by("attempts", F("log_event").asc(nulls_first=True), "pk").first()
-
-
-def release(lease: Lease) -> None:
-    _LEASES.end(lease)
-
-
-# Longer than any step of a worker between two renewals of its lease.
-_LEASES = leases.Leases(WebhookTarget, condition=Q(enabled=True), seconds=90)
-
-
-def record_success(delivery: Delivery, status: int | None) -> None:
+def _complete_number() -> int:
+    """Return the number up to which no event can appear any more."""
     with transaction.atomic():
-        Delivery.objects.filter(pk=delivery.pk).update(
-            state=DeliveryState.DELIVERED,
-            attempts=F("attempts") + 1,
-            delivered_at=Now(),
-            last_status=status,
-            last_error="",
-        )
-        WebhookTarget.objects.filter(pk=delivery.target_id).update(
-            failures=0, wait_until=None, accepted_at=Clock()
-        )
+        row, _created = CountedUntil.objects.select_for_update().get_or_create(log=_LOG)
+        row.counted = event_numbers.complete_number(row)
+        row.save()
+    return row.counted
 
 
-def record_failure(delivery: Delivery, answer: Answer) -> None:
-    """Schedule the next try, or give the message up; pause the target, so that messages do not pile on it.
-
-    A message is given up after TRIES if the target has accepted another one since it was written. Else the target
-    seems to accept nothing: after OFF_AFTER failures it is switched off, and its messages wait.
-    """
-    with transaction.atomic(), events.recorded_by(events.WORKER):
-        target = WebhookTarget.objects.select_for_update().filter(pk=delivery.target_id).first()
-        if target is None:
-            return
-        accepted = target.accepted_at is not None and target.accepted_at > delivery.created_at
-        attempts, failures = delivery.attempts + 1, target.failures + (not answer.refused)
-        given_up = accepted and attempts >= TRIES
-        Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.PENDING).update(
-            state=DeliveryState.FAILED if given_up else DeliveryState.PENDING,
-            attempts=attempts,
-            last_status=answer.status,
-            last_error=answer.error[:500],
-            next_try_at=Clock() + _pause(attempts, answer),
-        )
-        changes: dict[str, Any] = {"failures": failures}
-        changes["wait_until"] = Clock() + _pause(1 if answer.refused else failures, answer)
-        if not accepted and max(attempts, failures) >= OFF_AFTER and target.enabled:
-            changes |= {"enabled": False, "switched_off_at": Clock()}
-        WebhookTarget.objects.filter(pk=target.pk).update(**changes)
+def write_events() -> int:
+    """Write the messages about new events for all targets that subscribe to them; return their number."""
+    targets = WebhookTarget.objects.filter(enabled=True, event_types__len__gt=0)
+    if not targets.exists():
+        return 0
+    upto, count = _complete_number(), 0
+    behind = targets.filter(event_position__lt=upto).order_by("pk")
+    for target_id in list(behind.values_list("pk", flat=True)):
+        # Another process that writes for the same target goes on by itself.
+        while (written := _write_page(target_id, upto)) is not None:
+            count += written
+    return count
 
 
-def _pause(failures: int, answer: Answer) -> timedelta:
-    """Return the time until the next try: it doubles with each failure, give or take a quarter."""
-    seconds = min(_FIRST * 2 ** min(failures - 1, 12), LONGEST_PAUSE)
-    jitter = random.uniform(0.75, 1.25)  # noqa: S311  # no secret
-    return timedelta(seconds=max(seconds * jitter, answer.wait))
+@transaction.atomic
+def _write_page(target_id: int, upto: int) -> int | None:
+    """Write the messages about the next events of a target; None if it has seen all, or too many wait."""
+    rows = WebhookTarget.objects.select_for_update(skip_locked=True)
+    target = rows.filter(pk=target_id, enabled=True, event_position__lt=upto).first()
+    if target is None:
+        return None
+    waiting = Delivery.objects.filter(target=target, state=DeliveryState.PENDING)
+    if waiting.filter(event=DeliveryEvent.EVENT).count() >= MOST_WAITING:
+        return None
+    events = Event.objects.filter(pk__gt=target.event_position, pk__lte=upto).order_by("pk")
+    page = list(events[:_PAGE])
+    clusters = _clusters_of(page) if target.clusters else {}
+    matching = [event for event in page if _matches(target, event, clusters)]
+    representation.load(matching)
+    now = database.now()
+    Delivery.objects.bulk_create(_event_message(target, event, now) for event in matching)
+    position = page[-1].pk if len(page) == _PAGE else upto
+    WebhookTarget.objects.filter(pk=target.pk).update(event_position=position)
+    return len(matching)
+
+
+def _matches(target: WebhookTarget, event: Event, clusters: dict[int, int | None]) -> bool:
+    types = target.event_types
+    if not (EVERYTHING in types or event.type in types or event.type.partition(".")[0] in types):
+        return False
+    if target.event_pools and event.pool_id not in target.event_pools:
+        return False
+    return not target.clusters or clusters[event.pk] in target.clusters
+
+
+def _clusters_of(page: list[Event]) -> dict[int, int | None]:
+    """Return the cluster of each event; of a block whose pool was deleted it is that of the pool's events."""
+    pools = {event.pool_id for event in page if event.cluster_id is None}
+    rows = PoolEvent.objects.filter(pgh_obj_id__in=pools - {None})
+    cluster_of = dict(rows.values_list("pgh_obj_id", "cluster_id"))
+    return {event.pk: event.cluster_id or cluster_of.get(event.pool_id) for event in page}
+
+
+def _event_message(target: WebhookTarget, event: Any, now: datetime) -> Delivery:
+    """Return the message about an event, which `representation.load` has completed."""
+    attributes = {
+        "type": f"cadastre.event.{event.type}",
+        "subject": f"{event.table}/{event.object_id}",
+        "sequence": str(event.pk),
+        "time": block_fields.format_time(event.at),
+    }
+    data = {"event": representation.EventSerializer(event).data}
+    url = f"/admin/pools/event/{event.pk}/change/"
+    row = _message(target, DeliveryEvent.EVENT, attributes, data, url, now)
+    row.log_event = event.pk
+    return row
+
+
+# --- what a target and its users do with them -----------------------------------------------------
 
 
 def cancel_pending(target: WebhookTarget) -> None:

@@ -11,9 +11,7 @@ from urllib.parse import urlsplit
 from django.db import IntegrityError, transaction
 
 from pools.core import errors, holders
-from pools.models import Delivery, WebhookTarget
-from pools.models.alerts import DeliveryState
-from pools.models.fields import Now
+from pools.models import Cluster, Delivery, DeliveryState, Now, Pool, WebhookTarget
 from pools.platform import database, events
 from pools.platform.alerts import notifications, outbox
 from pools.platform.conditions import registry
@@ -23,6 +21,9 @@ from pools.platform.rest import parsing
 
 LONGEST_NAME = 100
 MOST = 100  # targets
+KINDS = {"block", "node", "instance", "env", "released", "reclaimed", "cooldown_ended", "changed"}
+MOST_TYPES = 50
+MOST_OBJECTS = 100  # clusters or pools of a subscription
 # What is stored and shown instead of the query of a URL: with some receivers the query is the secret.
 _HIDDEN = "***"
 HIDDEN_QUERY = f"?{_HIDDEN}"
@@ -42,16 +43,15 @@ def parse_url(value: object, field: str = "url") -> str:
 
     `https` is a webhook, `mailto` e-mail; others are those of Apprise.
     """
-    if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected", value)
-    scheme = notifications.scheme(value)
+    text = parsing.text(value, field).strip()
+    scheme = notifications.scheme(text)
     if scheme == notifications.EMAIL:
-        return notifications.parse_email_url(value.strip(), field)
+        return notifications.parse_email_url(text, field)
     if scheme in notifications.SERVICES:
         # The URL as it is shown keeps the stored one.
-        is_shown = value.strip() == _hidden_service(scheme)
-        return value.strip() if is_shown else notifications.parse_service_url(value.strip(), field)
-    address, mark, query = value.strip().partition("?")
+        is_shown = text == _hidden_service(scheme)
+        return text if is_shown else notifications.parse_service_url(text, field)
+    address, mark, query = text.partition("?")
     address = webhook_post.parse_url(address, field=field)
     if not mark:
         return address
@@ -71,6 +71,35 @@ def parse_ca(value: object, field: str = "ca") -> str:
     if not isinstance(value, str):
         raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected")
     return webhook_post.parse_ca(value, field=field)
+
+
+def parse_type(value: object, field: str = "") -> str:
+    """Parse a type of events, its first word or `*`. Raises InvalidInput wrong_type, invalid_choice."""
+    text = parsing.text(value, field).strip()
+    kind, dot, action = text.partition(".")
+    is_type = kind in KINDS and (not dot or action.replace("_", "").isalnum()) and len(text) < 64
+    if text != outbox.EVERYTHING and not is_type:
+        message = f"a type such as pool.created, * or one of {', '.join(sorted(KINDS))} is expected"
+        raise errors.InvalidInput.for_field(field, "invalid_choice", message, text)
+    return text
+
+
+def parse_cluster(value: object, field: str = "") -> int:
+    """Parse the id of a cluster. Raises InvalidInput wrong_type, unknown_cluster."""
+    return _parse_id(value, field, Cluster, "unknown_cluster")
+
+
+def parse_pool(value: object, field: str = "") -> int:
+    """Parse the id of a pool. Raises InvalidInput wrong_type, unknown_pool."""
+    return _parse_id(value, field, Pool, "unknown_pool")
+
+
+def _parse_id(value: object, field: str, model: Any, code: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 63:
+        raise errors.InvalidInput.for_field(field, "wrong_type", "an id is expected", value)
+    if not model.objects.filter(pk=value).exists():
+        raise errors.InvalidInput.for_field(field, code, "there is no such object", value)
+    return value
 
 
 def parse_code(value: object, field: str = "") -> str:
@@ -209,11 +238,6 @@ def secrets_of(target: WebhookTarget) -> tuple[str, str]:
     text = secrets.key_ring().open(target.sealed, owner=owner(target.pk)).decode()
     secret, _, query = text.partition("\n")
     return secret, query
-
-
-def secret(target: WebhookTarget) -> str:
-    """Return the secret of a target. Raises SecretUnreadable."""
-    return secrets_of(target)[0]
 
 
 def owner(target_id: int) -> str:

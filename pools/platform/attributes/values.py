@@ -13,8 +13,7 @@ from django.db.models.lookups import Regex
 
 from pools.core import custom_fields as core
 from pools.core import errors, object_reader
-from pools.models import CustomField
-from pools.models.attributes import ATTRIBUTES, CustomFieldType
+from pools.models import ATTRIBUTES, CustomField, CustomFieldType
 from pools.platform import database
 
 MODELS: dict[str, Any] = {}  # by their names in REST; filled by pools.extension

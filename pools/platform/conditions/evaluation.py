@@ -16,8 +16,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils.translation import gettext
 
-from pools.models import Alert, Delivery
-from pools.models.alerts import DeliveryEvent, DeliveryState, Level
+from pools.models import Alert, Delivery, DeliveryEvent, DeliveryState, Level
 from pools.platform import advisory_locks, database
 from pools.platform.alerts import open_alerts, outbox
 from pools.platform.conditions import registry

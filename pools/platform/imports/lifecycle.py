@@ -18,8 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet
 
 from pools.core import errors
-from pools.models import Cluster
-from pools.models.fields import Clock
+from pools.models import Clock, Cluster
 from pools.models.imports import WAITING, Import, ImportFile
 from pools.models.imports import ImportStatus as Status
 from pools.platform import advisory_locks, database, events

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -12,12 +12,10 @@ from pools.models.imports import Import, ImportRow
 from pools.platform import database
 from pools.sql import statements
 
-_TABLE = "pools_importrow"
 _FEW = 200  # rows up to which the planner chooses the join method
-# What a correction of a row may change of it and of others; the first three are JSON.
+# What a correction of a row may change of it and of others.
 _RESOLVED = ("texts", "values", "problems", "verdict", "skipped", "corrected")
-_JSON = frozenset(_RESOLVED[:3])
-_COLUMNS = ("source_import_id", "number", "file", "line", *_RESOLVED)
+_RESULT = ("id", "status", "reasons", "object_id", "before")
 
 
 def state(row: ImportRow) -> tuple[Any, ...]:
@@ -25,32 +23,26 @@ def state(row: ImportRow) -> tuple[Any, ...]:
     return tuple(getattr(row, name) for name in _RESOLVED)
 
 
-def insert(rows: Iterable[ImportRow]) -> None:
-    """Insert rows of an import by COPY."""
-    database.copy(_TABLE, _COLUMNS, map(_line, rows))
-
-
-def _line(row: ImportRow) -> tuple[Any, ...]:
-    return tuple(
-        json.dumps(getattr(row, name)) if name in _JSON else getattr(row, name) for name in _COLUMNS
+def save(rows: Iterable[ImportRow]) -> None:
+    """Insert rows of imports, or store what a correction has changed of those that are there."""
+    ImportRow.objects.bulk_create(
+        rows,
+        batch_size=2_000,
+        update_conflicts=True,
+        unique_fields=["source_import", "number"],
+        update_fields=("file", "line", *_RESOLVED),
     )
 
 
 def analyze() -> None:
     """Update the statistics of the table after many rows were inserted."""
-    database.analyze(_TABLE)
+    database.analyze(ImportRow._meta.db_table)
 
 
-def save(rows: Sequence[ImportRow]) -> None:
-    """Store what a correction has changed of rows, and insert those that are new."""
-    insert(row for row in rows if row.pk is None)
-    values = [
-        {"id": row.pk, **dict(zip(_RESOLVED, state(row), strict=True))}
-        for row in rows
-        if row.pk is not None
-    ]
-    if values:
-        database.fetch(_SAVE, {"rows": json.dumps(values)})
+def save_results(rows: Iterable[ImportRow]) -> None:
+    """Store the status of rows, the reasons for it, and the objects that they are about."""
+    if values := [{name: getattr(row, name) for name in _RESULT} for row in rows]:
+        database.fetch(_SAVE_RESULTS, {"rows": json.dumps(values)})
 
 
 def in_batches(rows: QuerySet[Any], size: int) -> Iterator[list[Any]]:
@@ -77,5 +69,8 @@ def compare(
         database.fetch(_REFUSE, {"import": source_import.pk})
 
 
-_SAVE = statements.read("pools/save_import_rows")
+_SAVE_RESULTS = """
+    UPDATE pools_importrow r SET status = n.status, reasons = n.reasons, object_id = n.object_id, before = n.before
+    FROM jsonb_populate_recordset(NULL::pools_importrow, %(rows)s::jsonb) n WHERE r.id = n.id RETURNING r.id
+"""
 _REFUSE = statements.read("pools/refuse_import_rows")

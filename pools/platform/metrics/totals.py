@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pools.core.errors import PoolExhausted
-from pools.models import Cluster, Connection, Measure
-from pools.models.pools import Category
+from pools.models import Category, Cluster, Connection, Measure
 from pools.platform import process_metrics
 from pools.platform.metrics.families import ALL, BY_NAME, Family, Kind
 from pools.platform.metrics.registry import Labels, Value, value

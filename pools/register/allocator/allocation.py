@@ -21,9 +21,7 @@ from django.db import DatabaseError, connection, transaction
 
 from pools.core import block_fields, errors
 from pools.core.holders import BlockDemand, Holder
-from pools.models import Block, Pool
-from pools.models.blocks import BlockState
-from pools.models.fields import Now
+from pools.models import Block, BlockState, Now, Pool
 from pools.models.pools import SINGLE
 from pools.platform import advisory_locks, database, events, idempotency
 from pools.register.allocator import batches, window

@@ -15,8 +15,7 @@ from pools.core import addresses, block_fields, blocks, errors
 from pools.core.block_fields import BlockAnswer
 from pools.core.holders import ENVIRONMENT as ENV
 from pools.core.holders import BlockDemand, Holder
-from pools.models import Block, Pool, PoolCIDR
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Pool, PoolCIDR
 from pools.models.pools import SINGLE
 from pools.platform import database
 from pools.register.allocator import window

@@ -20,10 +20,7 @@ from pools.clusters import recovery_mode
 from pools.core import errors, holders
 from pools.core.block_fields import BlockAnswer
 from pools.core.holders import BlockDemand
-from pools.models import AllocationRequest, Block, Environment, Pool
-from pools.models.blocks import BlockState
-from pools.models.fields import Now
-from pools.models.pools import Category
+from pools.models import AllocationRequest, Block, BlockState, Category, Environment, Now, Pool
 from pools.models.requests import RequestState
 from pools.platform import database, events, idempotency, process_metrics
 from pools.register.allocator import allocation, window

@@ -11,8 +11,7 @@ from django.utils.translation import gettext, ngettext
 
 from pools.clusters import connections, fleet, other_writers
 from pools.core.kubernetes.connection_status import ConnectionState
-from pools.models import Connection, Drift, Finding, Leak
-from pools.models.alerts import Level
+from pools.models import Connection, Drift, Finding, Leak, Level
 from pools.platform import database
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.platform.outbound.faults import FieldConflict

@@ -16,9 +16,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.core.forecast import ForecastState, whole_percent
-from pools.models import AllocationRequest, Environment, Pool, PoolCIDR
-from pools.models.alerts import Level
-from pools.models.requests import RequestState
+from pools.models import AllocationRequest, Environment, Level, Pool, PoolCIDR, RequestState
 from pools.platform import database
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register import orphans, overlaps, usage

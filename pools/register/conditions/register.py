@@ -12,10 +12,9 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from pools.models import Delivery, Recovery, WebhookTarget
-from pools.models.alerts import DeliveryState, Level
+from pools.models import Delivery, DeliveryState, Level, Recovery, WebhookTarget
 from pools.platform import audit, checks, database
-from pools.platform.alerts import outbox
+from pools.platform.alerts import dispatch
 from pools.platform.conditions import evaluation
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.imports import sources
@@ -124,7 +123,7 @@ def _failing_webhooks(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     rows = WebhookTarget.objects.annotate(
         off=Q(enabled=False, switched_off_at__isnull=False),
         late=Q(enabled=True) & Exists(waiting),
-        lost=Q(enabled=True) & Exists(given_up.filter(attempts__gte=outbox.TRIES)),
+        lost=Q(enabled=True) & Exists(given_up.filter(attempts__gte=dispatch.TRIES)),
     )
     for target in rows.filter(Q(off=True) | Q(late=True) | Q(lost=True)).defer("sealed"):
         title = gettext("The webhook %(webhook)s does not accept messages")
@@ -143,7 +142,7 @@ def _webhook_faults(target: Any) -> Iterator[str]:
     if target.off:
         yield gettext(
             "It accepted nothing in %(number)s tries and is switched off. Its messages wait; enable it again."
-        ) % {"number": outbox.OFF_AFTER}
+        ) % {"number": dispatch.OFF_AFTER}
     if target.late:
         yield gettext("Messages wait, and are tried again by themselves.")
     if target.lost:

@@ -18,11 +18,8 @@ from pools.clusters.reconcile import leases, registry, sync
 from pools.core.cilium import podippool
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import Block, Cluster, Connection, ConnectionEvent, Pool
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Cluster, Connection, ConnectionEvent, Now, Pool, Trigger
 from pools.models.connections import ManagedResource, Mode
-from pools.models.fields import Now
-from pools.models.observed import Trigger
 from pools.models.pools import Category
 from pools.platform.outbound import faults
 from pools.register import manifests

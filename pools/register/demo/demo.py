@@ -212,7 +212,7 @@ def _notes(cluster: Cluster) -> None:
 def _v4_pool(cluster: Cluster, name: str, category: str, mask_size: int, *cidrs: str) -> None:
     entries = tuple(CidrEntry(IPv4Network(cidr)) for cidr in cidrs)
     families = {4: Family(entries, mask_size)}
-    pools.create(pools.PoolSpec(cluster, name, category, families), author=AUTHOR)
+    pools.create(cluster=cluster, name=name, category=category, families=families, author=AUTHOR)
 
 
 def _pool(cluster: Cluster, name: str) -> Pool:

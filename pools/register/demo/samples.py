@@ -12,16 +12,7 @@ from datetime import timedelta
 import pgtrigger
 from django.db import connection
 
-from pools.models import (
-    Block,
-    Cluster,
-    DNSName,
-    DNSNameEvent,
-    Pool,
-    Sample,
-    SampleSum,
-)
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Cluster, DNSName, DNSNameEvent, Pool, Sample, SampleSum
 from pools.platform import database
 from pools.register import clusters, dns, pools, usage
 from pools.register.demo import demo

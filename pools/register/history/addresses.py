@@ -10,8 +10,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from pools.core import addresses, block_fields, errors, holders, periods
-from pools.models import AddressSpace, BlockEvent, ClusterEvent, Pool, PoolEvent
-from pools.models.blocks import LIVE
+from pools.models import LIVE, AddressSpace, BlockEvent, ClusterEvent, Pool, PoolEvent
 from pools.platform import database
 from pools.sql import statements
 

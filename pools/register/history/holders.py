@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Q
 
-from pools.models import AddressSpace, BlockEvent, PoolEvent
+from pools.models import AddressSpace, Block, BlockEvent, BlockState, Pool, PoolEvent
 from pools.platform.history import search
 from pools.register.history import addresses
 from pools.register.history.addresses import Tenure
@@ -65,6 +65,31 @@ def find_tenures(
         below = events[limit - 1].pgh_id if len(events) > limit else None
         if moment is None or below is None or len(tenures) >= limit:
             return TenurePage(tenures, below)
+
+
+_MOST_BLOCKS = 20_000  # of a pool that are counted by holder
+_MOST_EVENTS = 5_000  # that are read of the largest holders
+
+
+def find_largest(pool: Pool) -> dict[tuple[str, str], list[Tenure]]:
+    """Return the tenures in a pool of the (kind, id) that hold most of its blocks now, the largest first.
+
+    They are ten, or three or one if ten have thousands of events: whoever is returned has all of their tenures.
+    """
+    held = Block.objects.filter(pool=pool, state=BlockState.HELD)
+    sample = held.filter(pk__in=held.values("pk")[:_MOST_BLOCKS]).values("holder_kind", "holder_id")
+    ranking = sample.annotate(number=Count("pk")).order_by("-number", "holder_kind", "holder_id")
+    names = [(row["holder_kind"], row["holder_id"]) for row in ranking[:10]]
+    rows = BlockEvent.objects.filter(pool_id=pool.pk).exclude(state=BlockState.AVAILABLE)
+    for most in (10, 3, 1):
+        largest: dict[tuple[str, str], list[Tenure]] = {name: [] for name in names[:most]}
+        events = list(rows.filter(holder_id__in=[name for _, name in largest])[: _MOST_EVENTS + 1])
+        if len(events) <= _MOST_EVENTS:
+            for tenure in addresses.build_tenures(events):
+                name = (tenure.holder["kind"], tenure.holder["id"])
+                largest.get(name, []).append(tenure)
+            return largest
+    return {}
 
 
 def _find_by_uid(

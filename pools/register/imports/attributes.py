@@ -9,8 +9,7 @@ from pools.core.register_import import attributes as core
 from pools.core.register_import import columns
 from pools.core.register_import.attributes import Attributes, Definitions
 from pools.core.register_import.parsing import CONTAINER, POOL
-from pools.models import Container, CustomField, PoolCIDR, RegisterRow
-from pools.models.attributes import ATTRIBUTES
+from pools.models import ATTRIBUTES, Container, CustomField, PoolCIDR, RegisterRow
 from pools.platform import database
 from pools.platform.attributes import values
 

@@ -35,7 +35,6 @@ from pools.models.blocks import BlockState
 from pools.models.imports import RowStatus
 from pools.models.pools import Category
 from pools.platform import database, events
-from pools.platform.imports import rows as stored_rows
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
@@ -57,9 +56,7 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
         vanished.forget_earlier_runs(register_import)
     containers.lock_plan()
     _lock_pools(register_import)
-    if import_rows.fingerprint(register_import) != register_import.fingerprint:
-        stored_rows.save(import_rows.reread(register_import.rows.all(), register_import))
-    import_rows.validate(register_import)
+    import_rows.resolve_again(register_import)
     counts = states.count_rows(register_import)
     states.check_rows(register_import, counts)
     write_rows(register_import, step)

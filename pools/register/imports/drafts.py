@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pools.core import errors
-from pools.core.register_import import attributes as core_attributes
-from pools.models import RegisterImport, RegisterRow
-from pools.models.imports import ImportStatus, RowStatus
+from pools.models import ImportStatus, RegisterImport, RegisterRow, RowStatus
 from pools.models.pools import DAY
 from pools.platform import events
 from pools.platform.imports import lifecycle, states
@@ -78,24 +76,21 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
         return reading
 
     def store(self, row: RegisterImport, reading: files.Reading, step: lifecycle.Step) -> None:
-        row.fingerprint = import_rows.fingerprint(row)
         rows = import_rows.read_rows(row, reading.rows)
         step(len(rows) // 2)
-        stored_rows.insert(rows)
+        stored_rows.save(rows)
         stored_rows.analyze()
         import_rows.validate(row)
         row.rows_total = row.rows_done = len(rows)
         row.format = reading.format
         row.notes = [*row.notes, *reading.notes]
         row.files.all().delete()
-        states.mark_drafted(row, "rows_total", "rows_done", "format", "notes", "fingerprint")
+        states.mark_drafted(row, "rows_total", "rows_done", "format", "notes")
 
     def revalidate_rows(self, row: RegisterImport) -> None:
         """Resolve and validate all rows again."""
-        row.fingerprint = import_rows.fingerprint(row)
-        stored_rows.save(import_rows.reread(row.rows.all(), row))
-        import_rows.validate(row)
-        states.mark_drafted(row, "fingerprint", "rows_total")
+        import_rows.resolve_again(row)
+        states.mark_drafted(row, "rows_total")
 
     def correct(self, row: RegisterImport, number: int, values: Mapping[str, Any]) -> None:
         """Change texts of a row (CORRECTED), and resolve it and the rows that depend on it again.
@@ -117,18 +112,13 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
                 raise errors.ImportState(
                     "The row follows from a row that is left out. Correct that one."
                 )
-            # Another value does not refer to the objects of the source.
-            other = [name for name, text in texts.items() if text != line.texts.get(name, "")]
-            stale = {core_attributes.reference_of(name): "" for name in other}
-            merged = {**line.texts, **stale, **texts}
-            line.texts = {name: text for name, text in merged.items() if text}
+            line.texts = {name: text for name, text in {**line.texts, **texts}.items() if text}
             line.corrected, line.skipped = True, False
-        row.fingerprint = import_rows.fingerprint(row)
         changed = {number: rows[number] for number in numbers}
         changed |= {line.number: line for line in import_rows.reread(rows.values(), row)}
         stored_rows.save(list(changed.values()))
         import_rows.validate(row, list(changed))
-        states.mark_drafted(row, "fingerprint", "rows_total")
+        states.mark_drafted(row, "rows_total")
 
 
 def candidates(row: RegisterRow) -> list[str]:

@@ -32,11 +32,6 @@ class Destinations:
         self._sites: Mapping[str, int] = mapping.get("site", {})
 
     @property
-    def ids(self) -> Iterable[int]:
-        """All clusters, which a column of a row may name."""
-        return self._ids.values()
-
-    @property
     def clusters(self) -> topology.Clusters:
         """The clusters of sites, in which an address lies that does not say its site itself."""
         others = sorted(set(self._sites.values()))
@@ -129,7 +124,7 @@ def default_pool_name(cidr: str, vrf: str) -> str:
 
 
 def reread(rows: Iterable[RegisterRow], register_import: RegisterImport) -> list[RegisterRow]:
-    """Resolve all rows again, with those that were corrected, and return the ones that changed.
+    """Resolve all rows again, with those that were corrected, and return the ones that may have changed.
 
     Rows that follow from others are made anew: those that nothing needs any more are deleted.
     """
@@ -139,20 +134,17 @@ def reread(rows: Iterable[RegisterRow], register_import: RegisterImport) -> list
     of_source = [row for row in rows if not follows(row)]
     for row in of_source:
         interpret(row, destinations)
-    stored = {row.number: row for row in rows if follows(row)}
-    skipped = {_place(row) for row in stored.values() if row.skipped}
+    stored = [row for row in rows if follows(row)]
+    skipped = {_place(row) for row in stored if row.skipped}
     added = topology.resolve(of_source, destinations.clusters, register_import=register_import)
     _check_attributes(of_source)
     for row in added:
-        row.pk = stored.pop(row.number).pk if row.number in stored else None
         row.skipped = _place(row) in skipped
-    RegisterRow.objects.filter(pk__in=[row.pk for row in stored.values()]).delete()
+    needless = {row.number for row in stored} - {row.number for row in added}
+    register_import.rows.filter(number__in=needless).delete()
     register_import.rows_total = len(of_source) + len(added)
-    return [
-        row
-        for row in of_source + added
-        if row.pk is None or stored_rows.state(row) != before[row.number]
-    ]
+    changed = [row for row in of_source if stored_rows.state(row) != before[row.number]]
+    return changed + added
 
 
 def follows(row: RegisterRow) -> bool:
@@ -164,20 +156,10 @@ def _place(row: RegisterRow) -> tuple[Any, ...]:
     return row.cluster_id, row.space_name, row.target, row.first, row.last
 
 
-def fingerprint(register_import: RegisterImport) -> str:
-    """Return a digest of the CIDRs and the custom fields that rows are resolved by: with the same one, nothing moves."""
-    clusters = {register_import.cluster_id, *Destinations(register_import).ids}
-    digest: str = database.call(_FINGERPRINT, {"clusters": sorted(clusters)})
-    return digest
-
-
-_FINGERPRINT = """
-    SELECT md5(concat(string_agg(concat(c.id, c.pending, c.orphaned_at), ',' ORDER BY c.id), (
-        SELECT string_agg(concat(f.name, f.type, f.choices, f.object_types), ',' ORDER BY f.id)
-        FROM pools_customfield f)))
-    FROM pools_poolcidr c JOIN pools_addressspace s ON s.id = c.space_id
-    WHERE s.cluster_id = ANY(%(clusters)s)
-"""
+def resolve_again(register_import: RegisterImport) -> None:
+    """Resolve and validate all rows by what the register has now."""
+    stored_rows.save(reread(register_import.rows.all(), register_import))
+    validate(register_import)
 
 
 def validate(register_import: RegisterImport, numbers: Collection[int] | None = None) -> None:

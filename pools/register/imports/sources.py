@@ -9,10 +9,8 @@ from typing import Any
 from django.db.models import F, Q
 
 from pools.core import errors
-from pools.models import NetBoxSource, RegisterImport
-from pools.models.fields import Clock, Now
+from pools.models import Clock, NetBoxSource, Now, RegisterImport, RowStatus
 from pools.models.imports import ImportStatus as Status
-from pools.models.imports import RowStatus
 from pools.platform import database, events
 from pools.platform.outbound import secrets, webhook_post
 from pools.platform.outbound.credentials import Access

@@ -21,8 +21,7 @@ from django.db.models.lookups import Exact
 from psycopg import sql
 
 from pools.clusters.reconcile import sync_runs
-from pools.models import Block, Leak
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState, Leak
 from pools.platform import database
 from pools.sql import statements
 

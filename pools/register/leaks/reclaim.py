@@ -18,9 +18,7 @@ from django.conf import settings
 
 from pools.clusters.reconcile import leases
 from pools.core import block_fields, errors
-from pools.models import Block
-from pools.models.blocks import BlockState
-from pools.models.pools import Category
+from pools.models import Block, BlockState, Category
 from pools.platform import database, events
 from pools.register.allocator import window
 from pools.register.leaks import detection

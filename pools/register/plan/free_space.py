@@ -11,8 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from pools.core import addresses, blocks, errors, free_prefixes, overlaps
-from pools.models import AddressSpace, Block, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
-from pools.models.blocks import LIVE
+from pools.models import LIVE, AddressSpace, Block, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
 from pools.platform import database
 from pools.register.allocator import window
 from pools.sql import statements

@@ -68,16 +68,16 @@ def create_pool(
 
     def create(parent: Container, prefix: addresses.Network) -> Pool:
         _require_cluster(parent, cluster)
-        spec = pools.PoolSpec(
+        return pools.create(
             cluster=cluster,
             name=name,
             category=category,
             families={prefix.version: Family((CidrEntry(prefix),), mask_size)},
             cooldown_seconds=cooldown_seconds,
             description=description,
-            attributes=attributes or {},
+            attributes=attributes,
+            author=author,
         )
-        return pools.create(spec, author=author)
 
     return _create_in_prefix(container_id, length, create, author)
 

@@ -1,7 +1,7 @@
--- Return held addresses: address with the length of its CIDR, vrf, organization, holder, description, details, no attributes.
+-- Return held addresses: address with the length of its CIDR, vrf, tenant, holder, description, details, no attributes.
 -- $1 cluster bigint
-SELECT host(b.cidr) || '/' || masklen(c.cidr), s.name, b.org, b.holder_id,
-    COALESCE(d.description, ''), COALESCE(d.details, '{}')::text, NULL
+SELECT host(b.cidr) || '/' || masklen(c.cidr) AS address, s.name AS vrf, b.org AS tenant, b.holder_id AS holder,
+    COALESCE(d.description, '') AS description, COALESCE(d.details, '{}')::text AS details, NULL AS attributes
 FROM pools_block b
 JOIN pools_addressspace s ON s.id = b.space_id
 JOIN pools_poolcidr c ON c.pool_id = b.pool_id AND b.cidr <<= c.cidr

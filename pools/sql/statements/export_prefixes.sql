@@ -1,10 +1,7 @@
--- Return containers and CIDRs of pools for NetBox: prefix, vrf, tenant, status, role, is_pool, description, note, rir of an aggregate, details, attributes.
+-- Return containers and CIDRs of pools for NetBox: prefix, vrf, status, is_pool, description, details, attributes.
 -- $1 cluster bigint
-SELECT o.cidr::text, s.name, COALESCE(d.details ->> 'tenant', ''),
-    COALESCE(d.details ->> 'status', o.status),
-    COALESCE(d.details ->> 'role', ''), CASE WHEN o.is_pool THEN 'true' ELSE '' END, o.description,
-    COALESCE(d.details ->> 'note', ''), COALESCE(d.details ->> 'rir', ''),
-    COALESCE(d.details, '{}')::text, o.attributes::text
+SELECT o.cidr::text AS prefix, s.name AS vrf, o.status, CASE WHEN o.is_pool THEN 'true' ELSE '' END AS is_pool,
+    o.description, COALESCE(d.details, '{}')::text AS details, o.attributes::text AS attributes
 FROM (SELECT c.space_id, c.cidr, 'container' AS target, 'container' AS status, false AS is_pool,
           c.description, jsonb_build_object('target', 'container', 'tags', c.tags, 'owner', c.owner,
               'custom_fields', c.custom_fields) AS attributes

@@ -1,7 +1,7 @@
--- Return reserved ranges: first and last address with the length of their CIDR, vrf, reason, details, no attributes.
+-- Return reserved ranges: both ends with the length of their CIDR, vrf, reason as description, details, no attributes.
 -- $1 cluster bigint
-SELECT host(g.first) || '/' || masklen(c.cidr), host(g.last) || '/' || masklen(c.cidr), s.name,
-    g.reason, COALESCE(d.details, '{}')::text, NULL
+SELECT host(g.first) || '/' || masklen(c.cidr) AS start_address, host(g.last) || '/' || masklen(c.cidr) AS end_address,
+    s.name AS vrf, g.reason AS description, COALESCE(d.details, '{}')::text AS details, NULL AS attributes
 FROM pools_reservedrange g
 JOIN pools_poolcidr c ON c.id = g.pool_cidr_id
 JOIN pools_addressspace s ON s.id = c.space_id

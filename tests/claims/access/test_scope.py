@@ -21,8 +21,7 @@ from claims.models import (
     Workload,
 )
 from pools.core import errors
-from pools.models import Cluster, Pool
-from pools.models.fields import Now
+from pools.models import Cluster, Now, Pool
 from tests import factories
 
 pytestmark = pytest.mark.django_db

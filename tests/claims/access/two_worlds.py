@@ -19,8 +19,7 @@ from knox.models import AuthToken
 from claims.access import memberships
 from claims.address_index import index
 from claims.models import NAD, Decision, Entry, EntryEvent, IPAMClaim, IPPool, Network, Workload
-from pools.models import Cluster, Pool
-from pools.models.fields import Now
+from pools.models import Cluster, Now, Pool
 from pools.models.history import SEQUENCE
 from pools.platform import events
 from pools.register import clusters, journal

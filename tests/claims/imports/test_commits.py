@@ -12,8 +12,7 @@ from claims.imports import manifests
 from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent
 from pools.core import errors
-from pools.models import Block, Event
-from pools.models.history import ImportEvent
+from pools.models import Block, Event, ImportEvent
 from pools.models.imports import ImportStatus as Status
 from tests.claims import worlds
 from tests.claims.imports import drafts

@@ -10,8 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from knox.models import AuthToken
 
 from claims.models import Network
-from pools.models import TokenLevel, TokenScope
-from pools.models.imports import Import
+from pools.models import Import, TokenLevel, TokenScope
 from tests.claims import worlds
 from tests.claims.imports.drafts import mac, row
 from tests.edges import api as apis

@@ -53,8 +53,12 @@ def test_a_wave_is_made_changed_and_deleted(client: Client, network: Network) ->
     assert "2026-12-05T22:00" in pages.text(again)
     assert "Saturday" in pages.text(client.get(reverse(LIST), {"q": "satur"}))
     assert "planned for Sat 2026-12-05 22:00 UTC" in pages.text(client.get(url(wave)))
-    assert 'value="2026-12-05 22:00"' in pages.text(client.get(url(wave), {"edit": "1"}))
-    client.post(f"{url(wave)}?edit=1", {"name": "Sunday", "note": "later"})
+    assert 'value="2026-12-05 22:00"' in pages.text(
+        client.get(reverse("admin:claims_wave_edit", args=[wave.pk]))
+    )
+    client.post(
+        reverse("admin:claims_wave_edit", args=[wave.pk]), {"name": "Sunday", "note": "later"}
+    )
     wave.refresh_from_db()
     assert (wave.name, wave.note, wave.planned_at) == ("Sunday", "later", None)
     export = client.get(reverse("admin:claims_wave_export"))

@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.models import Network, VMImport
-from pools.models import RegisterImport
-from pools.models.imports import Import
+from pools.models import Import, RegisterImport
 from tests.claims import worlds
 from tests.claims.imports import corpus, pages
 from tests.register_imports import sources

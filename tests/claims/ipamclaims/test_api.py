@@ -8,9 +8,7 @@ import pytest
 import yaml
 
 from claims.models import NAD, IPAMClaim, Membership, Network
-from pools.models import Block, Cluster, Connection, Finding
-from pools.models.connections import Mode
-from pools.models.fields import Now
+from pools.models import Block, Cluster, Connection, Finding, Mode, Now
 from tests.claims import worlds
 from tests.edges import api as apis
 from tests.edges.api import fields, refused

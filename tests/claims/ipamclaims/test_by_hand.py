@@ -9,8 +9,7 @@ import pytest
 from claims.ipamclaims import findings, ipamclaims
 from claims.models import IPAMClaim, Network
 from pools.core import errors
-from pools.models import Finding, ObservedObject
-from pools.models.fields import Now
+from pools.models import Finding, Now, ObservedObject
 from tests import factories
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized

@@ -12,8 +12,7 @@ from claims.models import IPAMClaim
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import comparison
 from pools.core.kubernetes.resources import Resource
-from pools.models import Finding, ObservedObject
-from pools.models.fields import Now
+from pools.models import Finding, Now, ObservedObject
 from pools.platform.outbound import faults
 from tests.claims import worlds
 from tests.claims.ipamclaims.world import MAC, OTHER_MAC, World

@@ -9,8 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.models import NAD, IPAMClaim, Membership, Network
-from pools.models import Block, Finding
-from pools.models.fields import Now
+from pools.models import Block, Finding, Now
 from tests.claims import worlds
 from tests.edges.api import user
 

@@ -11,9 +11,7 @@ from claims.core.resources import IPAM_CLAIM, VM
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import IPAMClaim, Network
 from pools.clusters.reconcile.handler import Handler
-from pools.models import Block, SyncRun
-from pools.models.connections import ManagedResource, Mode
-from pools.models.observed import Trigger
+from pools.models import Block, ManagedResource, Mode, SyncRun, Trigger
 from pools.platform import events
 from pools.register import pools
 from tests import factories

@@ -9,8 +9,7 @@ from claims.core.resources import IPPOOL
 from claims.entries import entries, ippools
 from claims.entries.ippool_handler import IPPoolHandler
 from claims.models import Entry, IPPool, Network
-from pools.models import SyncRun
-from pools.models.observed import Trigger
+from pools.models import SyncRun, Trigger
 from tests.claims import worlds
 from tests.kube import api, gateways
 from tests.reconcile.registered import RegisteredCluster

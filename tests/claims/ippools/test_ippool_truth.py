@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from claims.models import Entry, Network
-from pools.models import Finding
-from pools.models.connections import ManagedResource
+from pools.models import Finding, ManagedResource
 from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet
 from tests.edges.api import Api

@@ -9,8 +9,7 @@ from claims.entries import entries, ippools
 from claims.models import NAD, Entry
 from pools.clusters import drift
 from pools.core import errors
-from pools.models import Finding
-from pools.models.connections import ManagedResource
+from pools.models import Finding, ManagedResource
 from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet, manifest
 from tests.pools.conftest import Clock

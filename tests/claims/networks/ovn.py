@@ -8,13 +8,7 @@ from typing import Any
 from claims.core import resources
 from claims.models import NAD, Network
 from claims.networks.handlers import NetworkAttachmentDefinitions, UserDefinedNetworks
-from pools.models import (
-    Connection,
-    PoolCIDR,
-    ReservedRange,
-    SyncRun,
-)
-from pools.models.connections import Mode
+from pools.models import Connection, Mode, PoolCIDR, ReservedRange, SyncRun
 from tests.kube import gateways
 from tests.reconcile.registered import RegisteredCluster
 

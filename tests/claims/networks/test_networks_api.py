@@ -11,9 +11,7 @@ from claims.api.networks_serializers import NetworkSerializer
 from claims.models import NAD, Membership, Network
 from claims.networks import networks
 from claims.networks import networks as network_names
-from pools.models import Cluster, Connection, PoolCIDR
-from pools.models.connections import Mode
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Mode, Now, PoolCIDR
 from tests.claims import worlds
 from tests.edges.api import PROBLEM, Api
 

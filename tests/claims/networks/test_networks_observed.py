@@ -6,8 +6,7 @@ import pytest
 
 from claims.models import Network
 from claims.networks import networks
-from pools.models import Block, Event, Pool, PoolCIDR
-from pools.models.fields import Now
+from pools.models import Block, Event, Now, Pool, PoolCIDR
 from pools.register import pools
 from tests import factories
 from tests.claims import worlds

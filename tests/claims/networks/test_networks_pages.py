@@ -11,9 +11,7 @@ from django.urls import reverse
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Membership, Network
 from claims.networks import networks
-from pools.models import Cluster, Connection
-from pools.models.connections import Mode
-from pools.models.fields import Now
+from pools.models import Cluster, Connection, Mode, Now
 from tests.claims import worlds
 from tests.edges.api import user
 

@@ -7,8 +7,7 @@ import pytest
 from claims.core.ipamclaims import dialects
 from claims.ipamclaims import allocation
 from claims.models import IPAMClaim, Network
-from pools.models import Block, PoolCIDR, ReservedRange
-from pools.models.pools import Pool
+from pools.models import Block, Pool, PoolCIDR, ReservedRange
 from pools.register import pools
 from tests import factories
 from tests.claims import worlds

@@ -8,8 +8,7 @@ from typing import Any
 from django.test import Client
 
 from claims.models import NAD, IPPool, Network
-from pools.models import Cluster, ObservedObject
-from pools.models.fields import Now
+from pools.models import Cluster, Now, ObservedObject
 from pools.webhooks import callers
 from tests.claims import worlds
 from tests.core.vm_world import Manifest, patched

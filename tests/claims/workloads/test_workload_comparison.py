@@ -8,8 +8,7 @@ import pytest
 
 from claims.models import Network
 from claims.workloads import results
-from pools.models import Cluster, ObservedObject
-from pools.models.fields import Now
+from pools.models import Cluster, Now, ObservedObject
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,7 @@ from claims.access import memberships
 from claims.models import IPPool, Network
 from claims.waves import readiness, waves
 from claims.workloads import adoption
-from pools.models import Alert, Finding
-from pools.models.fields import Now
+from pools.models import Alert, Finding, Now
 from pools.platform.conditions import evaluation
 from tests.claims import worlds
 from tests.claims.networks import ovn

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pools.models import Block
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState
 from tests.claims.networks import ovn
 from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
 

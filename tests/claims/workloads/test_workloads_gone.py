@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pools.models import Block
-from pools.models.blocks import BlockState
+from pools.models import Block, BlockState
 from tests.claims.workloads import kubevirt
 from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
 

@@ -1,0 +1,297 @@
+"""Sending of webhooks: one worker sends to a target at a time, messages that were tried least first.
+
+If a worker is killed, its lease expires and its messages are still pending: they are sent again with the
+same id. So a message arrives at least once. The dispatcher is a thread of each watcher, which needs neither Redis nor a
+Celery worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import threading
+import time
+from concurrent import futures
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email import utils
+from typing import Any
+
+from django.conf import settings
+from django.db import (
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    connection,
+    transaction,
+)
+from django.db.models import F, Min, Q
+
+from pools.core import errors
+from pools.models import Clock, Delivery, DeliveryState, Now, TargetKind, WebhookTarget
+from pools.platform import database, events, leases
+from pools.platform.alerts import notifications, outbox, targets
+from pools.platform.outbound import credentials, faults, webhook_post
+
+TRIES = 16  # about eight hours
+OFF_AFTER = 48  # about a day and a half
+MOST_REFUSED = 10  # messages that one run sends after another, although each is refused
+TIME_LIMIT = 30  # seconds for one target, before other targets get their turn
+INTERVAL = 2  # seconds between two looks for messages
+# That one dispatcher sends to at the same time, each with a connection to the database.
+RECEIVERS = 16
+LONGEST_PAUSE = 3600  # seconds between two tries, and the most of a Retry-After
+_FIRST = 5  # seconds between the first tries; the pause doubles each time, up to LONGEST_PAUSE
+_CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
+# A refusal (4xx) is about the message: another one may be accepted. Whatever else is not 2xx is about the receiver.
+_GONE = 410
+_UNAVAILABLE = {408, _GONE, 425, 429}  # statuses of 4xx that are not about the message
+_BUSY = {429, 503}
+_REASONS = {_GONE: "the receiver says that it is gone for good"}
+_NO_PAUSE = Q(wait_until=None) | Q(wait_until__lte=Clock())
+# Longer than any step of a worker between two renewals of its lease.
+LEASES = leases.Leases(WebhookTarget, condition=Q(enabled=True), seconds=90)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`status` is None without an answer; `error` is "" if the message was accepted; `wait` in seconds."""
+
+    status: int | None
+    error: str
+    wait: float = 0  # at least so long until the next try
+
+    @property
+    def accepted(self) -> bool:
+        return not self.error
+
+    @property
+    def refused(self) -> bool:
+        """True if the receiver refuses this message, and may accept others."""
+        status = self.status or 0
+        return 400 <= status < 500 and status not in _UNAVAILABLE
+
+
+def answer(status: int, retry_after: str, now: datetime) -> Answer:
+    """Return the answer that a status and a header Retry-After of a response mean."""
+    if 200 <= status < 300:
+        return Answer(status, "")
+    redirect = "a redirect, which is not followed" if 300 <= status < 400 else "not accepted"
+    error = f"HTTP {status}: {_REASONS.get(status, redirect)}"
+    wait = parse_retry_after(retry_after, now) if status in _BUSY else 0
+    return Answer(status, error, LONGEST_PAUSE if status == _GONE else wait)
+
+
+def parse_retry_after(text: str, now: datetime) -> float:
+    """Return the seconds of a header Retry-After (RFC 9110): a number or a date; 0 if it is neither."""
+    text = text.strip()
+    if re.fullmatch("[0-9]+", text):
+        return LONGEST_PAUSE if len(text) > 9 else min(int(text), LONGEST_PAUSE)
+    try:
+        date = utils.parsedate_to_datetime(text)
+        seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)) - now
+    except (ValueError, TypeError, OverflowError):
+        return 0
+    return min(max(seconds.total_seconds(), 0), LONGEST_PAUSE)
+
+
+def due_targets() -> list[int]:
+    """Return the targets with due messages that no worker sends to, longest due first."""
+    due = Q(deliveries__state=DeliveryState.PENDING, deliveries__next_try_at__lte=Clock())
+    rows = WebhookTarget.objects.filter(leases.FREE, _NO_PAUSE, due, enabled=True)
+    rows = rows.annotate(since=Min("deliveries__next_try_at")).order_by("since", "pk")
+    return list(rows.values_list("pk", flat=True))
+
+
+def take(target_id: int) -> leases.Lease | None:
+    """Lease a target; None while another worker sends to it, while it pauses, or if it is disabled."""
+    return LEASES.take(target_id, _NO_PAUSE)
+
+
+def next_delivery(lease: leases.Lease) -> Delivery | None:
+    """Renew the lease and return the next message; None if the lease is lost or no message is due.
+
+    Messages that were tried less come first, so that those which a receiver refuses hold up no new one; those of
+    alerts come before events, of which many may wait.
+    """
+    if not LEASES.renew(lease):
+        return None
+    rows = Delivery.objects.filter(target_id=lease.row_id, state=DeliveryState.PENDING)
+    ready = rows.filter(next_try_at__lte=Now()).select_related("target")
+    return ready.order_by("attempts", F("log_event").asc(nulls_first=True), "pk").first()
+
+
+def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> int:
+    """Send the due messages of a target; return how many arrived.
+
+    It ends when the receiver is unavailable, after `TIME_LIMIT`, and when `stopped` is set.
+    """
+    lease = take(target_id)
+    if lease is None:
+        return 0
+    sent, refused, deadline = 0, 0, time.monotonic() + TIME_LIMIT
+    try:
+        while time.monotonic() < deadline and not (stopped and stopped.is_set()):
+            delivery = next_delivery(lease)
+            if delivery is None:
+                break
+            answer = send(delivery)
+            sent += answer.accepted
+            refused += answer.refused
+            # Another message may be accepted: none waits for messages that are refused.
+            if not (answer.accepted or answer.refused) or refused == MOST_REFUSED:
+                break
+    finally:
+        LEASES.end(lease)
+    return sent
+
+
+def send(delivery: Delivery) -> Answer:
+    """Try to send a message outside a transaction."""
+    try:
+        answer = _deliver(delivery)
+    except Exception:
+        # A delivery that takes too long is not tried again at once.
+        record_failure(delivery, Answer(None, "the attempt was broken off"))
+        raise
+    if answer.accepted:
+        record_success(delivery, answer.status)
+    else:
+        record_failure(delivery, answer)
+    return answer
+
+
+def _deliver(delivery: Delivery) -> Answer:
+    """Send a message in the way of its target's kind."""
+    target = delivery.target
+    try:
+        if target.kind is TargetKind.EMAIL:
+            return Answer(None, notifications.send_email(delivery))
+        secret, query = targets.secrets_of(target)
+        if target.kind is TargetKind.SERVICE:
+            return Answer(None, notifications.send_to_service(delivery, query))
+        return _post(delivery, secret, query)
+    except (faults.ClusterFault, errors.InvalidInput) as fault:
+        return Answer(None, f"{fault.code}: {fault.message}")
+
+
+def _post(delivery: Delivery, secret: str, query: str) -> Answer:
+    """Post a message, and return what the receiver answers. Raises ClusterFault."""
+    now, target, body = database.now(), delivery.target, delivery.body.encode()
+    timestamp = int(now.timestamp())
+    headers = {
+        "Content-Type": _CONTENT_TYPE,
+        "User-Agent": settings.IPAM_USER_AGENT,
+        webhook_post.DELIVERY: str(delivery.uid),
+        webhook_post.TIMESTAMP: str(timestamp),
+        webhook_post.SIGNATURE: webhook_post.sign(secret, timestamp, body),
+    }
+    status, retry_after = webhook_post.post(
+        credentials.Access(target.url.removesuffix(targets.HIDDEN_QUERY), ca=target.ca),
+        body,
+        headers,
+        query=query,
+        allow_loopback=settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS,
+    )
+    return answer(status, retry_after, now)
+
+
+def record_success(delivery: Delivery, status: int | None) -> None:
+    with transaction.atomic():
+        Delivery.objects.filter(pk=delivery.pk).update(
+            state=DeliveryState.DELIVERED,
+            attempts=F("attempts") + 1,
+            delivered_at=Now(),
+            last_status=status,
+            last_error="",
+        )
+        WebhookTarget.objects.filter(pk=delivery.target_id).update(
+            failures=0, wait_until=None, accepted_at=Clock()
+        )
+
+
+def record_failure(delivery: Delivery, answer: Answer) -> None:
+    """Schedule the next try, or give the message up; pause the target, so that messages do not pile on it.
+
+    A message is given up after TRIES if the target has accepted another one since it was written. Else the target
+    seems to accept nothing: after OFF_AFTER failures it is switched off, and its messages wait.
+    """
+    with transaction.atomic(), events.recorded_by(events.WORKER):
+        target = WebhookTarget.objects.select_for_update().filter(pk=delivery.target_id).first()
+        if target is None:
+            return
+        accepted = target.accepted_at is not None and target.accepted_at > delivery.created_at
+        attempts, failures = delivery.attempts + 1, target.failures + (not answer.refused)
+        given_up = accepted and attempts >= TRIES
+        Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.PENDING).update(
+            state=DeliveryState.FAILED if given_up else DeliveryState.PENDING,
+            attempts=attempts,
+            last_status=answer.status,
+            last_error=answer.error[:500],
+            next_try_at=Clock() + _pause(attempts, answer),
+        )
+        changes: dict[str, Any] = {"failures": failures}
+        changes["wait_until"] = Clock() + _pause(1 if answer.refused else failures, answer)
+        if not accepted and max(attempts, failures) >= OFF_AFTER and target.enabled:
+            changes |= {"enabled": False, "switched_off_at": Clock()}
+        WebhookTarget.objects.filter(pk=target.pk).update(**changes)
+
+
+def _pause(failures: int, answer: Answer) -> timedelta:
+    """Return the time until the next try: it doubles with each failure, give or take a quarter."""
+    seconds = min(_FIRST * 2 ** min(failures - 1, 12), LONGEST_PAUSE)
+    jitter = random.uniform(0.75, 1.25)  # noqa: S311  # no secret
+    return timedelta(seconds=max(seconds * jitter, answer.wait))
+
+
+class Dispatcher:
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._threads = futures.ThreadPoolExecutor(RECEIVERS, thread_name_prefix="webhook")
+        self._sending: dict[int, futures.Future[None]] = {}
+        # The turn in which each target was served last: among many slow receivers, all get their turn.
+        self._served: dict[int, int] = {}
+        self._turn = 0
+
+    def run(self) -> None:
+        """Send what is due and write messages about events, until `stop`; wait for a database that is unavailable."""
+        while not self._stopped.wait(INTERVAL):
+            try:
+                close_old_connections()
+                self.send_due()
+                # Afterwards: no fault of an event keeps alerts from being sent.
+                outbox.write_events()
+            except (OperationalError, InterfaceError) as error:
+                log.warning("webhooks wait for the database: %s", error)
+            except Exception:
+                log.exception("the dispatcher of webhooks failed")
+
+    def send_due(self) -> None:
+        """Start a thread for each target that is due, as far as there are free ones."""
+        self._turn += 1
+        self._sending = {key: sent for key, sent in self._sending.items() if not sent.done()}
+        due = set(due_targets()) - self._sending.keys()
+        for target_id in sorted(due, key=lambda key: (self._served.get(key, 0), key)):
+            if len(self._sending) == RECEIVERS:
+                break
+            self._served[target_id] = self._turn
+            self._sending[target_id] = self._threads.submit(self._send, target_id)
+
+    def stop(self, seconds: float) -> None:
+        """Stop after the messages that are on their way, but wait for them no longer than `seconds`.
+
+        A message that is cut off is sent again, with the same id, when the lease of its target has expired.
+        """
+        self._stopped.set()
+        futures.wait(list(self._sending.values()), seconds)
+
+    def _send(self, target_id: int) -> None:
+        try:
+            send_pending(target_id, stopped=self._stopped)
+        except Exception:
+            log.exception("sending to webhook target %s failed", target_id)
+        finally:
+            connection.close()
