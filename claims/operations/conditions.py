@@ -139,8 +139,11 @@ def _ippools_without_network(_levels: OpenLevels) -> Iterator[ActiveCondition]:
 
 def _by_cluster(rows: QuerySet[Any]) -> Iterable[Mapping[str, Any]]:
     counted = rows.order_by("cluster_id").values("cluster_id", "cluster__name")
-    counted = counted.annotate(count=Count("pk", distinct=True), first=Min("name"))
-    return counted[:_MOST]
+    clusters_with_rows: Iterable[Mapping[str, Any]]
+    clusters_with_rows = counted.annotate(count=Count("pk", distinct=True), first=Min("name"))[
+        :_MOST
+    ]
+    return clusters_with_rows
 
 
 def _network_warning(code: str, title: str, row: Mapping[str, Any], shown: str) -> ActiveCondition:
