@@ -157,15 +157,20 @@ def conditions(
     keeps its time. The conditions have no observedGeneration, which belongs to an object.
     """
     new_conditions = (_success(macs, ips, unusable), _macs(macs), _ips(ips))
-    times = {
-        (condition.get("type"), condition.get("status")): condition["lastTransitionTime"]
-        for condition in before
-        if condition.get("lastTransitionTime")
-    }
+    times = _times(before)
     return [
         condition | {"lastTransitionTime": times.get((condition["type"], condition["status"]), now)}
         for condition in new_conditions
     ]
+
+
+def _times(before: Sequence[object]) -> dict[tuple[object, object], object]:
+    """Return the transition times of conditions by type and status."""
+    return {
+        (condition.get("type"), condition.get("status")): condition["lastTransitionTime"]
+        for condition in before
+        if isinstance(condition, dict) and condition.get("lastTransitionTime")
+    }
 
 
 def status_conditions(
@@ -176,11 +181,7 @@ def status_conditions(
     A condition that the object already has with the same status keeps the object's time, because the
     register may have been restored.
     """
-    times = {
-        (condition.get("type"), condition.get("status")): condition["lastTransitionTime"]
-        for condition in before
-        if isinstance(condition, dict) and condition.get("lastTransitionTime")
-    }
+    times = _times(before)
     extra = {"observedGeneration": generation} if isinstance(generation, int) else {}
     return [
         condition

@@ -7,7 +7,7 @@ object decides, and changes here are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -261,8 +261,3 @@ def manifest(
 def rules(network: Network, *, lenient: bool = False, observed: bool = False) -> entries.Rules:
     """Return the rules by which entries of a network are parsed, also those `observed` in its cluster."""
     return entries.rules(network.subnets, lenient=lenient, one_per_family=not observed)
-
-
-def limit_problems(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the first problems of an object, as many as are stored."""
-    return [dict(problem) for problem in problems[: ippool.MAX_PROBLEMS]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 
@@ -16,6 +17,12 @@ from pools.core import errors
 from pools.models import PoolCIDR, Severity
 from pools.register import pool_cidrs
 
+# The kind of the objects of networks of a kind.
+_KINDS = {
+    udn.CUDN: resources.CLUSTER_UDN.kind,
+    udn.UDN_KIND: resources.UDN.kind,
+    udn.NAD_KIND: resources.NAD.kind,
+}
 _MAX_NAMED = 20  # holders in a message
 # Conditions in the status of OVN-Kubernetes, by type: the finding's code and its message if False.
 _CONDITIONS = {
@@ -34,15 +41,20 @@ _CONDITIONS = {
 }
 
 
-def condition_findings(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
-    rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
-    networks = rows.exclude(conditions=[]).order_by("name")
-    yield from ingest.find_each(context, _kind(kind), networks, _conditions, name=_name)
+def network_findings(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
+    """Report what is wrong with the networks of a kind of objects.
 
-
-def _kind(network_kind: str) -> str:
-    """Return the kind of the objects of networks of a kind."""
-    return (resources.CLUSTER_UDN if network_kind == udn.CUDN else resources.UDN).kind
+    OVN-Kubernetes reports a problem; gateways, management ports, reserved and excluded subnets contradict each other;
+    or a network was created here and does not exist in the cluster.
+    """
+    rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None).order_by("name")
+    handler_kind = _KINDS[kind]
+    of_networks = functools.partial(ingest.find_each, context, handler_kind, name=_name)
+    if kind != udn.NAD_KIND:
+        yield from of_networks(rows.exclude(conditions=[]), _conditions)
+    yield from of_networks(rows, _contradictions)
+    if kind != udn.NAD_KIND and handler_kind in context.complete:
+        yield from of_networks(rows.filter(uid="", applied=False), _not_in_cluster)
 
 
 def _name(network: Network) -> str:
@@ -60,15 +72,6 @@ def _conditions(network: Network) -> Iterator[ReconcileFinding]:
             yield ReconcileFinding(code, network.name, text, Severity.ERROR, details)
 
 
-def contradictions(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
-    """Report networks whose gateways, management ports, reserved and excluded subnets contradict each other."""
-    rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
-    handler_kind = resources.NAD.kind if kind == udn.NAD_KIND else _kind(kind)
-    yield from ingest.find_each(
-        context, handler_kind, rows.order_by("name"), _contradictions, name=_name
-    )
-
-
 def _contradictions(network: Network) -> Iterator[ReconcileFinding]:
     found = kept_addresses.contradictions(network)
     if found:
@@ -78,16 +81,6 @@ def _contradictions(network: Network) -> Iterator[ReconcileFinding]:
         severity = Severity.ERROR if any(each.fatal for each in found) else Severity.WARNING
         details = {"fields": sorted({each.field for each in found})}
         yield ReconcileFinding("kept_twice", network.name, message[:990], severity, details)
-
-
-def missing_networks(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
-    """Report networks that were created here and do not exist in the cluster."""
-    rows = Network.objects.filter(
-        cluster=context.cluster, kind=kind, uid="", applied=False, gone_at=None
-    )
-    yield from ingest.find_each(
-        context, _kind(kind), rows.order_by("name"), _not_in_cluster, name=_name
-    )
 
 
 def _not_in_cluster(network: Network) -> Iterator[ReconcileFinding]:

@@ -94,10 +94,7 @@ class UserDefinedNetworks(Handler):
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from context.notes.get(self.kind, ())
-        yield from network_findings.condition_findings(context, self._row_kind)
-        yield from network_findings.contradictions(context, self._row_kind)
-        if self.kind in context.complete:
-            yield from network_findings.missing_networks(context, self._row_kind)
+        yield from network_findings.network_findings(context, self._row_kind)
         if self._row_kind == udn.CUDN:
             yield from network_findings.orphaned_subnets(context)
 
@@ -259,7 +256,7 @@ class NetworkAttachmentDefinitions(Handler):
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from network_findings.nad_findings(context)
         yield from network_findings.shared_segments(context)
-        yield from network_findings.contradictions(context, udn.NAD_KIND)
+        yield from network_findings.network_findings(context, udn.NAD_KIND)
         yield from cidrs.find_problems(context, self.kind)
         yield from cidrs.find_clashes(context, self.kind)
 

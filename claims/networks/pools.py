@@ -52,9 +52,7 @@ def sync_pool(network: Network, *, author: events.Author) -> bool:
 
 
 def _sync_pool(network: Network, author: events.Author) -> bool:
-    desired_subnets = list(
-        dict.fromkeys(map(ip_network, [] if network.gone_at else network.subnets))
-    )
+    desired_subnets = _desired_subnets(network)
     if network.pool is None:
         if not desired_subnets:
             return False
@@ -70,7 +68,7 @@ def _sync_pool(network: Network, author: events.Author) -> bool:
     if pool.orphaned_at is not None:
         Pool.objects.filter(pk=pool.pk).update(orphaned_at=None)
         changed = True
-    if _active_cidrs(present) != _in_order(desired_subnets):
+    if _active_cidrs(present) != desired_subnets:
         change = pools.PoolChange(families=_families(pool, desired_subnets), keep_orphans=True)
         pools.change(pool.pk, change, author=author)
         network.pool = Pool.objects.get(pk=pool.pk)
@@ -91,8 +89,7 @@ def diverged_networks(cluster: Cluster) -> list[Network]:
 
 def _differs(network: Network, pool: Pool) -> bool:
     present = sorted(pool.cidrs.all(), key=lambda row: row.cidr.version)
-    desired_subnets = list(dict.fromkeys(map(ip_network, network.subnets)))
-    if _active_cidrs(present) != _in_order(desired_subnets):
+    if _active_cidrs(present) != _desired_subnets(network):
         return True
     reservations = list(_reservations(network))
     return any(
@@ -104,8 +101,9 @@ def _active_cidrs(present: list[PoolCIDR]) -> list[addresses.Network]:
     return [cidr.cidr for cidr in present if cidr.orphaned_at is None]
 
 
-def _in_order(subnets: list[addresses.Network]) -> list[addresses.Network]:
-    """Return subnets in the order of the pool: IPv4 first, each family in the network's order."""
+def _desired_subnets(network: Network) -> list[addresses.Network]:
+    """Return the subnets in the order of the pool: IPv4 first, each family in the network's order."""
+    subnets = dict.fromkeys(map(ip_network, [] if network.gone_at else network.subnets))
     return sorted(subnets, key=lambda subnet: subnet.version)
 
 

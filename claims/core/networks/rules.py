@@ -6,7 +6,7 @@ network are immutable, so an error is expensive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -171,8 +171,6 @@ IMMUTABLE = (
     ("name", "The name, from which the logical network name is derived."),
 )
 MUTABLE = "Only the namespace selector and the description can be changed later."
-
-_Parser = Callable[[object, str], Any]
 
 
 def parse_network(
