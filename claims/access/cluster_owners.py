@@ -177,7 +177,8 @@ class RoleBindings(Handler):
     resources: Sequence[Resource] = (resources.ROLE_BINDING,)
 
     def is_relevant(self, manifest: Manifest) -> bool:
-        return directory_groups.grants_role(manifest, roles())
+        binding = directory_groups.parse_binding(manifest)
+        return binding.role in roles() and bool(binding.subjects)
 
     def project(self, manifest: Manifest) -> Manifest:
         return vm_objects.project(manifest, vm_objects.ROLE_BINDING)

@@ -140,8 +140,14 @@ def nad_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
 
 
 def _findings_of_nad(nad: NAD) -> Iterator[ReconcileFinding]:
-    if _takes_name(nad):
-        yield _name_taken(nad)
+    has_udn = nad.network.kind in {udn.CUDN, udn.UDN_KIND} and bool(nad.network.uid)
+    if has_udn and nad.name != nad.network.object_name:
+        message = (
+            f"The network attachment definition {nad} belongs to no UDN and has the network name"
+            f" {nad.network.name} of a {nad.network.get_kind_display()}. Change its network name."
+        )
+        details = {"network": nad.network.name}
+        yield ReconcileFinding("network_name_taken", str(nad), message, details=details)
     try:
         nad_network = nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
     except errors.InvalidInput:
@@ -191,21 +197,6 @@ def _overlap(subnet: str, other: str) -> bool:
         return ip_network(subnet).overlaps(ip_network(other))
     except (ValueError, TypeError):  # another family
         return False
-
-
-def _takes_name(nad: NAD) -> bool:
-    has_udn = nad.network.kind in {udn.CUDN, udn.UDN_KIND}
-    return has_udn and bool(nad.network.uid) and nad.name != nad.network.object_name
-
-
-def _name_taken(nad: NAD) -> ReconcileFinding:
-    message = (
-        f"The network attachment definition {nad} belongs to no UDN and has the network name"
-        f" {nad.network.name} of a {nad.network.get_kind_display()}. Change its network name."
-    )
-    return ReconcileFinding(
-        "network_name_taken", str(nad), message, details={"network": nad.network.name}
-    )
 
 
 def _nad_differs(nad: NAD, differences: Sequence[tuple[str, object, object]]) -> ReconcileFinding:
