@@ -97,11 +97,7 @@ def register_claims(cluster_id: int) -> list[IPAMClaim]:
 
 def manifest(claim: IPAMClaim, dialect: Dialect, *, with_status: bool = False) -> Manifest:
     """Return the manifest of a claim, by the register's values."""
-    return ipamclaim.render(claim_value(claim), dialect, status=with_status)
-
-
-def claim_value(claim: IPAMClaim) -> Claim:
-    return Claim(
+    value = Claim(
         namespace=claim.namespace,
         name=claim.name,
         uid=claim.uid,
@@ -116,6 +112,7 @@ def claim_value(claim: IPAMClaim) -> Claim:
         vm_uid=claim.vm_uid,
         owner_kind="VirtualMachine" if claim.vm_uid and not claim.follows_cluster else "",
     )
+    return ipamclaim.render(value, dialect, status=with_status)
 
 
 def spec_manifest(

@@ -177,8 +177,8 @@ def render_rows(
     workloads = Workload.objects.in_bulk(_ids(result_rows, "workload_id"))
     sides: list[tuple[JsonObject | None, Workload | None]] = []
     for row in result_rows:
-        entry, claim = entries.get(row["entry_id"]), claims.get(row["claim_id"])
-        shape = _render_entry(entry) if entry else _render_claim(claim) if claim else None
+        registered_row = entries.get(row["entry_id"]) or claims.get(row["claim_id"])
+        shape = _render_registered(registered_row) if registered_row else None
         sides.append((shape, workloads.get(row["workload_id"])))
     missing = [registered for registered, workload in sides if registered and workload is None]
     statuses = _vm_statuses(_ids(result_rows, "network_id"), missing)
@@ -208,27 +208,15 @@ def _ids(result_rows: Collection[Mapping[str, Any]], column: str) -> set[int]:
     return {row[column] for row in result_rows if row[column] is not None}
 
 
-def _render_entry(entry: Entry) -> JsonObject:
+def _render_registered(row: Entry | IPAMClaim) -> JsonObject:
     return {
-        "source": "ippool",
-        "id": entry.pk,
-        "name": entry.ippool.name,
-        "mac": entry.mac,
-        "ips": entry.ips,
-        "vm": entry.vm,
-        "namespace": entry.namespace,
-    }
-
-
-def _render_claim(claim: IPAMClaim) -> JsonObject:
-    return {
-        "source": "ipamclaim",
-        "id": claim.pk,
-        "name": claim.name,
-        "mac": claim.mac,
-        "ips": claim.ips or claim.ips_requested,
-        "vm": claim.vm,
-        "namespace": claim.namespace,
+        "source": "ippool" if isinstance(row, Entry) else "ipamclaim",
+        "id": row.pk,
+        "name": row.ippool.name if isinstance(row, Entry) else row.name,
+        "mac": row.mac,
+        "ips": row.ips if isinstance(row, Entry) else row.ips or row.ips_requested,
+        "vm": row.vm,
+        "namespace": row.namespace,
     }
 
 

@@ -141,20 +141,12 @@ def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) 
     network = _network(vm, registrations)
     if vm.observed and vm.interface is None:
         raise DeclinedError("no_interface", f"the VM {vm} has no interface to the pod network")
-    registrations = Registrations(
-        (network,),
-        tuple(entry for entry in registrations.entries if entry.network == network.name),
-        tuple(claim for claim in registrations.claims if claim.network == network.name),
-        tuple(
-            unusable_entry
-            for unusable_entry in registrations.unusable
-            if unusable_entry.network == network.name
-        ),
-    )
-    name, notes = _claim_name(vm, network, registrations.claims)
-    named_claim, other_claims = _claims(vm, name, registrations.claims)
+    entries = [entry for entry in registrations.entries if entry.network == network.name]
+    claims = [claim for claim in registrations.claims if claim.network == network.name]
+    name, notes = _claim_name(vm, network, claims)
+    named_claim, other_claims = _claims(vm, name, claims)
     request = (
-        _of_entry(vm, registrations.entries)
+        _of_entry(vm, entries)
         or _of_claim(vm, named_claim)
         or _of_claims(vm, other_claims)
         or _of_grant(vm, network, named_claim)
@@ -179,7 +171,7 @@ def _no_request_error(
 ) -> DeclinedError:
     """Return the error for a VM without a request, or with an entry that is not valid."""
     for entry in registrations.unusable:
-        if entry.mac == _mac(vm):
+        if entry.network == network.name and entry.mac == _mac(vm):
             message = f"the entry of {entry.mac} in the IPPool {entry.ippool} is not valid: {entry.message}"
             return DeclinedError("unusable_entry", message)
     message = f"neither a MAC entry nor an IPAMClaim of {network.name} requests addresses for {vm}"
