@@ -116,14 +116,14 @@ def set_namespaces(
 ) -> None:
     """Make a user VM owner of exactly these namespaces, by cluster, beside those of groups and RoleBindings."""
     with events.recorded_by(author):
-        wanted = {cluster: sorted({*names}) for cluster, names in namespaces.items() if names}
+        desired = {cluster: sorted({*names}) for cluster, names in namespaces.items() if names}
         for membership in Membership.objects.filter(user=user).select_related("cluster", "user"):
-            names = wanted.pop(membership.cluster, None)
+            names = desired.pop(membership.cluster, None)
             if names is None:
                 delete(membership, author=author)
             elif membership.namespaces != names:
                 change(membership, names, author=author)
-        for cluster, names in wanted.items():
+        for cluster, names in desired.items():
             create(cluster, names, user=user, author=author)
 
 

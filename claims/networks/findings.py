@@ -73,13 +73,20 @@ def _conditions(network: Network) -> Iterator[ReconcileFinding]:
 
 
 def _contradictions(network: Network) -> Iterator[ReconcileFinding]:
-    found = kept_addresses.contradictions(network)
-    if found:
+    contradictions = kept_addresses.contradictions(network)
+    if contradictions:
         message = " ".join(
-            [f"The network {network.name} contradicts itself.", *(each.message for each in found)]
+            [
+                f"The network {network.name} contradicts itself.",
+                *(contradiction.message for contradiction in contradictions),
+            ]
         )
-        severity = Severity.ERROR if any(each.fatal for each in found) else Severity.WARNING
-        details = {"fields": sorted({each.field for each in found})}
+        severity = (
+            Severity.ERROR
+            if any(contradiction.fatal for contradiction in contradictions)
+            else Severity.WARNING
+        )
+        details = {"fields": sorted({contradiction.field for contradiction in contradictions})}
         yield ReconcileFinding("kept_twice", network.name, message[:990], severity, details)
 
 

@@ -44,7 +44,7 @@ def duplicate_findings(
     by_name: dict[str, list[Workload]] = {}
     for pk in ids:
         by_name.setdefault(str(workloads[pk]), []).append(workloads[pk])
-    found = dict(
+    duplicates_by_id = dict(
         ingest.find_together(
             context,
             handler_kind,
@@ -57,7 +57,9 @@ def duplicate_findings(
         context,
         handler_kind,
         by_name,
-        lambda name: _finding(name, [(each, found.get(each.pk, ())) for each in by_name[name]]),
+        lambda name: _finding(
+            name, [(row, duplicates_by_id.get(row.pk, ())) for row in by_name[name]]
+        ),
     )
 
 
@@ -70,7 +72,11 @@ def _finding(
         for workload, workload_duplicates in workloads
         for text in (
             f"on the network {workload.network.name}:",
-            *(duplicates.describe(each) for each in workload_duplicates if not each.note),
+            *(
+                duplicates.describe(duplicate)
+                for duplicate in workload_duplicates
+                if not duplicate.note
+            ),
         )
     ]
     label = "template of the VM" if kind == WorkloadKind.TEMPLATE else kind.label

@@ -177,25 +177,27 @@ def contradictions(network: udn.NetworkLike) -> list[Contradiction]:
         ("exclude_subnets", "excluded subnet", network.exclude_subnets),
         ("infrastructure_subnets", "infrastructure subnet", network.infrastructure_subnets),
     ]
-    taken = [
+    parts_taken_out = [
         (field, f"the {word} {part}", part)
         for field, word, texts in parts
         for part in udn.readable_networks(texts)
     ]
     if not infrastructure:
-        taken += [("default_gateways", f"the {name} {part[0]}", part) for name, part in ports]
-    found = [
+        parts_taken_out += [
+            ("default_gateways", f"the {name} {part[0]}", part) for name, part in ports
+        ]
+    problems = [
         Contradiction(field, f"{_begin(words)} {why}: {_NO_ALLOCATOR}", fatal=True)
-        for field, words, part in taken
+        for field, words, part in parts_taken_out
         if (why := _cannot_be_taken_out(part, subnets))
     ]
-    found += [
+    problems += [
         Contradiction(field, f"{_begin(words)} and {other} overlap: {_TWICE}", fatal=True)
-        for number, (field, words, part) in enumerate(taken)
-        for _, other, rest in taken[number + 1 :]
+        for number, (field, words, part) in enumerate(parts_taken_out)
+        for _, other, rest in parts_taken_out[number + 1 :]
         if _share_an_address(part, rest, subnets)
     ]
-    found += [
+    problems += [
         Contradiction(
             "infrastructure_subnets",
             f"The {name} {part[0]} is in none of the infrastructure subnets, which have no room for it:"
@@ -205,7 +207,7 @@ def contradictions(network: udn.NetworkLike) -> list[Contradiction]:
         for name, part in ports
         if infrastructure and not any(part.overlaps(other) for other in infrastructure)
     ]
-    return found
+    return problems
 
 
 _NO_ALLOCATOR = (
@@ -219,7 +221,7 @@ def _begin(words: str) -> str:
 
 
 def _cannot_be_taken_out(part: Network, subnets: Sequence[Network]) -> str:
-    subnet = next((each for each in subnets if holds(each, part)), None)
+    subnet = next((candidate for candidate in subnets if holds(candidate, part)), None)
     if subnet is None:
         return "is in none of the subnets" if subnets else ""
     last = int(part.broadcast_address) - int(subnet.network_address)
