@@ -27,7 +27,7 @@ from pools.cluster_api import allocation, claims
 from pools.cluster_api import claims as address_claims
 from pools.cluster_api import pools as cadastre_pools
 from pools.clusters import connections, drift, other_writers
-from pools.clusters import metrics as cluster_metrics
+from pools.clusters import fleet as cluster_metrics
 from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
@@ -40,8 +40,8 @@ from pools.models import (
     PoolCIDR,
     RegisterImport,
 )
+from pools.observed import cidrs as observed_kinds
 from pools.observed import cidrs as observed_metrics
-from pools.observed import handlers as observed_kinds
 from pools.platform import checks as data_checks
 from pools.platform import events, search, search_text
 from pools.platform.alerts import targets
@@ -52,7 +52,6 @@ from pools.platform.history import search as history_search
 from pools.platform.imports import lifecycle
 from pools.platform.imports.lifecycle import Imports
 from pools.platform.metrics import registry as metric_registry
-from pools.platform.metrics import totals
 from pools.register import checks as register_checks
 from pools.register import event_filters, journal, searched
 from pools.register import metrics as register_metrics
@@ -183,7 +182,7 @@ ADDRESS_SPACE = Extension(
         observed_metrics.values,
         register_metrics.operating_values,
         register_metrics.condition_values,
-        totals.values,
+        metric_registry.totals,
     ),
     searched=searched.COLUMNS,
     find_tables={

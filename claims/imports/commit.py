@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_interface
-from typing import Any
 
 from django.db.models import F, QuerySet
 
@@ -213,11 +212,8 @@ def _changed_claim(claim: IPAMClaim, row: VMRow) -> IPAMClaim:
 
 
 def _insert(vm_import: VMImport, network: Network, rows: Sequence[VMRow]) -> list[IPAMClaim]:
-    now = database.now()
-    ids = database.fetch(_NUMBERS, {"count": len(rows)})
     claims = [
         IPAMClaim(
-            pk=number["id"],
             cluster_id=vm_import.cluster_id,
             network=network,
             namespace=row.namespace,
@@ -226,23 +222,10 @@ def _insert(vm_import: VMImport, network: Network, rows: Sequence[VMRow]) -> lis
             ips_requested=list(row.ips),
             vm=row.vm,
             note=row.note,
-            created_at=now,
         )
-        for number, row in zip(ids, rows, strict=True)
+        for row in rows
     ]
-    database.copy("claims_ipamclaim", _COLUMNS, map(_values, claims))
-    return claims
-
-
-_NUMBERS = """
-    SELECT nextval(pg_get_serial_sequence('claims_ipamclaim', 'id')) AS id
-    FROM generate_series(1, %(count)s)
-"""
-_COLUMNS = tuple(field.attname for field in IPAMClaim._meta.concrete_fields)
-
-
-def _values(claim: IPAMClaim) -> tuple[Any, ...]:
-    return tuple("[]" if name == "conditions" else getattr(claim, name) for name in _COLUMNS)
+    return IPAMClaim.objects.bulk_create(claims, batch_size=2_000)
 
 
 # --- undo -----------------------------------------------------------------------------------------

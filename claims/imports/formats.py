@@ -125,7 +125,7 @@ def recognise(name: str, content: bytes) -> Recognition:
         return Recognition(reading.format, Certainty.PRODUCT, "the objects in it")
     names = [layout.names[column] for column in sorted(layout.used_columns) if layout.names]
     evidence = f"the columns {', '.join(names)}" if names else "lines with names and addresses"
-    if layout.mac >= 0 and not names:
+    if "mac" in layout.roles and not names:
         evidence = "lines with MAC addresses"
     return Recognition(reading.format, _certainty(layout), evidence)
 
@@ -134,7 +134,7 @@ def _certainty(layout: ColumnLayout) -> Certainty:
     """A table of VMs has their names and MAC addresses; one without MACs may be a register of addresses."""
     if layout.kind in (columns.VNETWORK, columns.VINFO):
         return Certainty.PRODUCT
-    has_both = layout.mac >= 0 and (layout.vm >= 0 or not layout.names)
+    has_both = "mac" in layout.roles and ("vm" in layout.roles or not layout.names)
     return Certainty.TABLE if has_both else Certainty.COLUMNS
 
 

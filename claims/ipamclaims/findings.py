@@ -10,8 +10,8 @@ from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.models import IPAMClaim
 from claims.models.networks import NetworkKind
 from pools.clusters.reconcile import ingest
-from pools.clusters.reconcile.comparison import GRACE
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
+from pools.clusters.reconcile.storage import GRACE
 from pools.models import ObservedObject, Severity
 from pools.platform import database
 from pools.sql import statements

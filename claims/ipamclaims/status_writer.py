@@ -182,10 +182,7 @@ def write_events(context: SyncContext) -> None:
 
 
 def _write(context: SyncContext, refusal: Refusal) -> None:
-    try:
-        existing_event = context.client.get(resources.EVENT, refusal.name, refusal.namespace)
-    except faults.NotFound:
-        existing_event = None
+    existing_event = context.client.find(resources.EVENT, refusal.name, refusal.namespace)
     event = mutation.render_event(refusal, existing_event)
     if event is not None:
         context.prove()

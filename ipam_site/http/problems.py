@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 from rest_framework import exceptions, views
 
 from ipam_site.http import error_pages
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.core import errors
 from pools.platform import database
 from pools.platform.outbound import faults
@@ -46,7 +46,7 @@ _STATUS: list[tuple[type[errors.IpamError], int]] = [
     (errors.VersionMismatch, 412),
     (errors.IdempotencyMismatch, 422),
     (errors.Unavailable, 503),
-    (sync.IdentityChanged, 409),
+    (connecting.IdentityChanged, 409),
     (faults.AddressNotAllowed, 400),
     (faults.SecretUnreadable, 503),
     (faults.ClusterFault, 502),

@@ -14,7 +14,7 @@ from pools.cidr_migrations import progress
 from pools.cidr_migrations.migrations import MigrationPlan
 from pools.cilium import configuration as cilium_configuration
 from pools.core import addresses, errors
-from pools.core.cilium import ciliumnode, configuration, pod_cidr_plan, preflight
+from pools.core.cilium import ciliumnode, configuration, multipool, preflight
 from pools.core.cilium.podippool import CidrEntry, Family, PodIPPool, Shape
 from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.models import Category, Connection, Pool
@@ -179,7 +179,7 @@ def _check_pods(
         return
     drained = list(nodes)
     for network in ipaddress.summarize_address_range(plan.span.first, plan.span.last):
-        drained = pod_cidr_plan.drain_nodes(drained, network)
+        drained = multipool.drain_nodes(drained, network)
     moved = sum(node != other for node, other in zip(nodes, drained, strict=True))
     failing = _newly_failing_nodes(
         changed_manifests, drained, plan.pool.name, present_plan=_plan(manifests, nodes)
@@ -202,12 +202,12 @@ def _with_change(manifest: PodIPPool, plan: MigrationPlan) -> PodIPPool:
     return replace(manifest, families={**manifest.families, family: new_family})
 
 
-_Plan = Mapping[str, pod_cidr_plan.NodePlan]
+_Plan = Mapping[str, multipool.NodePlan]
 
 
 def _plan(pools: Sequence[PodIPPool], nodes: Sequence[ciliumnode.NodeDemand]) -> _Plan:
     families = sorted({family for pool in pools for family in pool.families})
-    return pod_cidr_plan.plan(pools, nodes, families=families)
+    return multipool.plan(pools, nodes, families=families)
 
 
 def _newly_failing_nodes(
@@ -225,7 +225,7 @@ def _newly_failing_nodes(
     ]
 
 
-def _fails_for_pool(node_plan: pod_cidr_plan.NodePlan, name: str) -> bool:
+def _fails_for_pool(node_plan: multipool.NodePlan, name: str) -> bool:
     return any(f'from pool "{name}"' in failure for failure in node_plan.errors)
 
 

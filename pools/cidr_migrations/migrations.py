@@ -24,8 +24,8 @@ from pools.cidr_migrations.progress import (
 from pools.cilium import configuration
 from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Shape
-from pools.models import CIDRMigration, Now, Pool, PoolCIDR, ReservedRange
-from pools.models.pools import MigrationOutcome, Pending
+from pools.models import CIDRMigration, Now, Pending, Pool, PoolCIDR, ReservedRange
+from pools.models.pools import MigrationOutcome
 from pools.platform import database, events
 from pools.register import manifests, pool_cidrs, pools
 from pools.register.allocator import window

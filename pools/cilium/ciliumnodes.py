@@ -44,7 +44,6 @@ from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Manifest
 from pools.models import ManagedResource, ObservedObject
 from pools.observed import cidrs as observed_cidrs
-from pools.observed import cidrs as observed_findings
 from pools.platform.outbound import faults
 
 # A node may request 2^63 addresses, and an object of a cluster has at most about 1.5 MB.
@@ -125,7 +124,7 @@ class CiliumNodes(Handler):
         demands = list(_nodes_needing_work(context, include_out_of_sync=False).values())
         serving = context.connection.manages(ManagedResource.POD_CIDRS)
         yield from node_findings.cluster_findings(context, demands, serving=serving)
-        yield from observed_findings.find_clashes(context, self.kind)
+        yield from observed_cidrs.find_clashes(context, self.kind)
         yield from other_writers.findings(context, ManagedResource.POD_CIDRS)
 
     # --- the operator -----------------------------------------------------------------------------
@@ -137,12 +136,7 @@ class CiliumNodes(Handler):
         a gap (pools.clusters.reconcile.watchers).
         """
         pools = ObservedObject.objects.filter(cluster=context.cluster, kind=podippool.KIND)
-        pools_complete = (
-            watchers.read(context.connection.positions, podippool.KIND) is not None
-            if context.from_watch
-            else podippool.KIND in context.complete
-        )
-        return pools_complete or not pools.exists()
+        return watchers.is_known(context, podippool.KIND) or not pools.exists()
 
 
 def _record(context: SyncContext, demands: Sequence[tuple[int, NodeDemand]]) -> list[NodeStatus]:

@@ -17,7 +17,7 @@ from pools.cilium import pool_sync
 from pools.clusters import connections
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.other_writers import OtherWriter, Trace
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.clusters.reconcile.handler import MANAGER
 from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode, configuration, multipool, podippool, preflight
@@ -25,8 +25,16 @@ from pools.core.cilium.podippool import PodIPPool
 from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.core.kubernetes import label_selector, managed_fields
 from pools.core.kubernetes.resources import CILIUM_NODE, CONFIG_MAP, Manifest, lease
-from pools.models import Block, BlockState, Category, Cluster, Connection, ObservedObject, Pool
-from pools.models.connections import ManagedResource
+from pools.models import (
+    Block,
+    BlockState,
+    Category,
+    Cluster,
+    Connection,
+    ManagedResource,
+    ObservedObject,
+    Pool,
+)
 from pools.platform.outbound import faults
 from pools.register import manifests as register_manifests
 from pools.register import pool_cidrs
@@ -69,7 +77,7 @@ def _fetch_config(cluster: Cluster) -> Config:
     if connection.paused:
         return Config(None, "the connection is paused")
     try:
-        with connections.client_for(sync.cluster_access(connection)) as client:
+        with connections.client_for(connecting.cluster_access(connection)) as client:
             manifest = client.get(CONFIG_MAP, *CONFIG)
             announced = _fetch_announced(client)
     except faults.NotFound:

@@ -52,8 +52,7 @@ def record(
         }
         - locked
     ):
-        for pool_id in sorted(touched):
-            window.lock(pool_id)
+        window.lock(*touched)
         locked |= touched
         now = PodPools(cluster_id)
         if now.version == pools.version:
@@ -65,14 +64,14 @@ def record(
         # Another node may list a block that was just released.
         statuses = node_status.node_statuses(pools, demands)
     fresh, existing_rows = _free_blocks(statuses, _reclaimed_block_ids(cluster_id, statuses))
-    new_rows = insert_blocks(fresh)
+    insert_blocks(fresh)
     assign(
         [(row.id, status.name, status.demand.uid) for row, status in existing_rows],
         against_cooldown=any(row.cools for row, _ in existing_rows),
     )
-    if _update_uids(statuses) or existing_rows or len(new_rows) < len(fresh):
+    if _update_uids(statuses) or existing_rows or fresh:
         return node_status.node_statuses(pools, demands)
-    return node_status.add_rows(statuses, new_rows)
+    return statuses
 
 
 def _released_block_ids(statuses: Sequence[NodeStatus]) -> set[int]:
@@ -206,13 +205,13 @@ class FreshBlock:
     uid: str
 
 
-def insert_blocks(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
-    """Insert held rows for blocks without a row, in one statement; return the new rows.
+def insert_blocks(fresh: Sequence[FreshBlock]) -> None:
+    """Insert held rows for blocks without a row, in one statement.
 
     The caller holds the locks of the pools. Blocks that have a row by now are skipped.
     """
     if not fresh:
-        return []
+        return
     indexes: dict[int, list[int]] = {}
     for fresh_block in fresh:
         indexes.setdefault(fresh_block.pool_cidr.id, []).append(fresh_block.index)
@@ -226,24 +225,7 @@ def insert_blocks(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
         "nodes": database.join_values(fresh_block.node for fresh_block in fresh),
         "uids": database.join_values(fresh_block.uid for fresh_block in fresh),
     }
-    blocks_by_key = {
-        (fresh_block.pool_cidr.pool.id, fresh_block.text): fresh_block for fresh_block in fresh
-    }
-    new_rows = []
-    for pk, pool_id, cidr in database.rows(_INSERT, columns, prepare=False):
-        fresh_block = blocks_by_key[pool_id, node_status.canonical_cidr(cidr)]
-        new_rows.append(
-            BlockRow(
-                pk,
-                pool_id,
-                fresh_block.text,
-                True,
-                (HOLDER, fresh_block.node),
-                fresh_block.uid,
-                False,
-            )
-        )
-    return new_rows
+    database.rows(_INSERT, columns, prepare=False)
 
 
 def _is_withheld(fresh_block: FreshBlock) -> bool:

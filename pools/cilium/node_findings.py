@@ -11,8 +11,8 @@ from pools.cilium import node_status
 from pools.cilium.node_status import ListedCIDR, NodeStatus
 from pools.cilium.pod_pools import PodPools
 from pools.clusters.reconcile import ingest
-from pools.clusters.reconcile.comparison import GRACE
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
+from pools.clusters.reconcile.storage import GRACE
 from pools.core.cilium import podippool
 from pools.core.cilium.ciliumnode import KIND, NodeDemand
 from pools.models import ObservedObject, Severity

@@ -7,7 +7,7 @@ a block was allocated here and is not published in the cluster yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import NamedTuple
@@ -245,47 +245,6 @@ def node_statuses(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> 
         )
         for demand, entries in zip(demands, placed, strict=True)
     ]
-
-
-def add_rows(statuses: list[NodeStatus], new_rows: Sequence[BlockRow]) -> list[NodeStatus]:
-    """Return the statuses after new rows of blocks were inserted for the nodes."""
-    if not new_rows:
-        return statuses
-    rows_by_key = {(row.pool_id, row.text): row for row in new_rows}
-    held: dict[str, list[BlockRow]] = {}
-    for row in new_rows:
-        held.setdefault(row.holder[1], []).append(row)
-    return [
-        NodeStatus(
-            status.demand,
-            status.pools,
-            [_add_row(listed_cidr, rows_by_key) for listed_cidr in status.listed],
-            [*status.held, *held.get(status.name, ())],
-        )
-        for status in statuses
-    ]
-
-
-def _add_row(
-    listed_cidr: ListedCIDR, rows_by_key: Mapping[tuple[int, str], BlockRow]
-) -> ListedCIDR:
-    row = (
-        rows_by_key.get((listed_cidr.pool_cidr.pool.id, listed_cidr.text))
-        if listed_cidr.pool_cidr is not None
-        else None
-    )
-    return (
-        listed_cidr
-        if row is None
-        else ListedCIDR(
-            listed_cidr.pool,
-            listed_cidr.cidr,
-            listed_cidr.text,
-            listed_cidr.pool_cidr,
-            listed_cidr.index,
-            row,
-        )
-    )
 
 
 def _locate_cidrs(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pools.cilium import configuration as cilium_configuration
 from pools.clusters import connections
 from pools.clusters.client.api_client import ClusterClient
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.core import errors
 from pools.core.cilium import configuration, pod_pool
 from pools.core.kubernetes.resources import NAMESPACE, POD, Resource
@@ -96,7 +96,7 @@ def _read_both(
         note = ""
     else:
         try:
-            with connections.client_for(sync.cluster_access(connection)) as client:
+            with connections.client_for(connecting.cluster_access(connection)) as client:
                 return (
                     _read_object(client, POD, pod, namespace.name),
                     _read_object(client, NAMESPACE, namespace),

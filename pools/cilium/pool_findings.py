@@ -22,9 +22,19 @@ from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import Shape
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, Manifest
-from pools.models import CIDRMigration, Cluster, Now, ObservedObject, Pool, PoolCIDR, Severity
-from pools.models.connections import ManagedResource
-from pools.models.pools import Category, MigrationOutcome, Pending
+from pools.models import (
+    Category,
+    CIDRMigration,
+    Cluster,
+    ManagedResource,
+    Now,
+    ObservedObject,
+    Pending,
+    Pool,
+    PoolCIDR,
+    Severity,
+)
+from pools.models.pools import MigrationOutcome
 from pools.platform import events
 from pools.register import cluster_cidrs, pool_cidrs, pools
 

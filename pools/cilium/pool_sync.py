@@ -16,18 +16,19 @@ from pools.core.cilium.podippool import Family, PodIPPool
 from pools.core.observed.uses import AddressUse, ObservedUses, Role
 from pools.models import (
     AddressSpace,
+    Category,
     Cluster,
     Drift,
     FreeSpan,
+    ManagedResource,
+    Now,
     ObservedCIDR,
     ObservedObject,
     Pool,
     PoolCIDR,
     ReservedRange,
 )
-from pools.models.connections import ManagedResource
-from pools.models.fields import Now
-from pools.models.pools import DEFAULT_COOLDOWN, Category
+from pools.models.pools import DEFAULT_COOLDOWN
 from pools.observed import cidrs as observed_cidrs
 from pools.platform import events
 from pools.platform.outbound import faults

@@ -17,10 +17,10 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Greatest
 from psycopg import sql
 
-from pools.cluster_api import observed, register_pools
-from pools.cluster_api.register_pools import PoolBinding
+from pools.cluster_api import observed
+from pools.cluster_api.observed import PoolBinding
 from pools.clusters import recovery_mode
-from pools.clusters.reconcile import comparison, leases
+from pools.clusters.reconcile import leases, storage
 from pools.clusters.reconcile.handler import SyncContext
 from pools.core import errors, holders
 from pools.core.cluster_api import contract
@@ -34,7 +34,7 @@ from pools.register.allocator import allocation, window
 from pools.register.leaks import detection
 
 # Of observed objects, with which the uids of blocks are compared.
-LONGEST_UID = comparison.LONGEST["uid"]
+LONGEST_UID = storage.LONGEST["uid"]
 
 
 class AddressTaken(errors.Conflict):
@@ -198,7 +198,7 @@ def nudge_clusters() -> int:
 def _has_free_address(connection: Connection, uids: set[str]) -> bool:
     """Return True if the pool of one of these claims has a free address, and nothing is paused."""
     observation = observed.read_rows(connection.cluster, changed=())
-    bindings = register_pools.bind(connection.cluster, observation.pools)
+    bindings = observed.bind(connection.cluster, observation.pools)
     waiting = [
         bindings.get(observed_claim.claim.pool)
         for observed_claim in observation.claims

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from pools.cluster_api import allocation
-from pools.cluster_api.observed import ObservedClaim
-from pools.cluster_api.register_pools import PoolBinding
+from pools.cluster_api.observed import ObservedClaim, PoolBinding
 from pools.clusters.reconcile.handler import MANAGER, STATUS_MANAGER, SyncContext, Write
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason, StatusForm
-from pools.core.cluster_api.contract import AddressClaim
+from pools.core.cluster_api.contract import AddressClaim, ObjectName
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.platform.outbound import faults
 
 STRUCTURE = Structure(
     lists={
@@ -60,12 +58,12 @@ def serving_writes(
     """
     claim = observed.claim
     finalizer = partial(_claim_with_finalizer, target=target, claim=claim)
-    yield from _if_due(_claim_write(target, claim, finalizer), observed.manifest)
+    yield from _if_due(object_write(target.claims, claim.name, finalizer), observed.manifest)
     if address is not None and _without_earlier_owners(address, claim, binding) is not None:
         forget = partial(_without_earlier_owners, claim=claim, binding=binding)
-        yield _address_write(target, claim, forget, how="replace")
+        yield object_write(target.addresses, claim.name, forget, how="replace")
     make_address = partial(_address, target=target, claim=claim, binding=binding, text=text)
-    yield from _if_due(_address_write(target, claim, make_address), address)
+    yield from _if_due(object_write(target.addresses, claim.name, make_address), address)
     yield from status_writes(target, observed, Outcome(), is_written=address is not None)
 
 
@@ -98,11 +96,11 @@ def releasing_writes(
     """
     claim = observed.claim
     if claim.has_finalizer or address is not None:
-        yield _address_write(target, claim, partial(_to_delete, claim=claim), how="delete")
-        yield _address_write(target, claim, partial(_unprotected, claim=claim), how="replace")
+        for how, make in (("delete", _to_delete), ("replace", _unprotected)):
+            yield object_write(target.addresses, claim.name, partial(make, claim=claim), how=how)
     if claim.has_finalizer:
-        make = partial(_released_claim, target=target, claim=claim)
-        yield _claim_write(target, claim, make, how="replace")
+        release = partial(_released_claim, target=target, claim=claim)
+        yield object_write(target.claims, claim.name, release, how="replace")
 
 
 def abandoned_address_writes(target: Target, address: Manifest, *, leaked: bool) -> Iterator[Write]:
@@ -113,36 +111,14 @@ def abandoned_address_writes(target: Target, address: Manifest, *, leaked: bool)
     name = contract.object_name(address)
     for how, make in (("delete", _abandoned), ("replace", _abandoned_unprotected)):
         if leaked or how == "replace":
-            yield Write(
-                target.addresses,
-                name.name,
-                partial(make, target=target),
-                namespace=name.namespace,
-                how=how,
-                structure=STRUCTURE,
-            )
+            yield object_write(target.addresses, name, partial(make, target=target), how=how)
 
 
-def _claim_write(target: Target, claim: AddressClaim, make: Any, how: str = "apply") -> Write:
-    return Write(
-        target.claims,
-        claim.name.name,
-        make,
-        namespace=claim.name.namespace,
-        how=how,
-        structure=STRUCTURE,
-    )
-
-
-def _address_write(target: Target, claim: AddressClaim, make: Any, how: str = "apply") -> Write:
-    return Write(
-        target.addresses,
-        claim.name.name,
-        make,
-        namespace=claim.name.namespace,
-        how=how,
-        structure=STRUCTURE,
-    )
+def object_write(
+    resource: Resource, name: ObjectName, make: Callable[..., Manifest | None], how: str = "apply"
+) -> Write:
+    """Return the write of an object of Cluster API, without its status."""
+    return Write(resource, name.name, make, namespace=name.namespace, how=how, structure=STRUCTURE)
 
 
 def _if_due(write: Write, current: Manifest | None) -> Iterator[Write]:
@@ -217,12 +193,10 @@ def _address(
 
 def _is_protected_now(target: Target, claim: AddressClaim) -> bool:
     """Return True if the cluster has the claim now, not being deleted, with our finalizer."""
-    try:
-        current = target.context.client.get(target.claims, claim.name.name, claim.name.namespace)
-    except faults.NotFound:
-        return False
+    current = target.context.client.find(target.claims, claim.name.name, claim.name.namespace)
     return (
-        _is_object_of(current, claim)
+        current is not None
+        and _is_object_of(current, claim)
         and not contract.is_deleting(current)
         and (target.context.dry_run or contract.has_finalizer(current, contract.RELEASE_FINALIZER))
     )
@@ -306,10 +280,7 @@ def _status_manifest(
 
 def _fetch_address(target: Target, claim: AddressClaim) -> Manifest | None:
     """Return the IPAddress of the claim's name as the cluster has it now."""
-    try:
-        return target.context.client.get(target.addresses, claim.name.name, claim.name.namespace)
-    except faults.NotFound:
-        return None
+    return target.context.client.find(target.addresses, claim.name.name, claim.name.namespace)
 
 
 # --- the claim is released ------------------------------------------------------------------------
@@ -323,8 +294,6 @@ def _to_delete(current: Manifest | None, claim: AddressClaim) -> Manifest | None
 
 def _unprotected(current: Manifest | None, claim: AddressClaim) -> Manifest | None:
     if current is None or not contract.belongs_to(current, claim):
-        return None
-    if not contract.has_finalizer(current, contract.PROTECT_FINALIZER):
         return None
     return contract.without_finalizer(current, contract.PROTECT_FINALIZER)
 
@@ -352,19 +321,13 @@ def _abandoned(current: Manifest | None, target: Target) -> Manifest | None:
 def _abandoned_unprotected(current: Manifest | None, target: Target) -> Manifest | None:
     if current is None or not contract.is_deleting(current):
         return None
-    if not contract.has_finalizer(current, contract.PROTECT_FINALIZER):
-        return None
-    if _has_claim(current, target):
-        return None
-    return contract.without_finalizer(current, contract.PROTECT_FINALIZER)
+    released = contract.without_finalizer(current, contract.PROTECT_FINALIZER)
+    return None if released is None or _has_claim(current, target) else released
 
 
 def _has_claim(address: Manifest, target: Target) -> bool:
     """Return True if the cluster has the claim of an IPAddress now."""
     reference = contract.section(contract.section(address, "spec"), "claimRef")
     namespace = contract.object_name(address).namespace
-    try:
-        target.context.client.get(target.claims, str(reference.get("name")), namespace)
-    except faults.NotFound:
-        return False
-    return True
+    name = str(reference.get("name"))
+    return target.context.client.find(target.claims, name, namespace) is not None

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from django.db import DatabaseError
 from django.db.models import QuerySet
 
-from pools.cluster_api import allocation, claim_writes, observed, register_pools
+from pools.cluster_api import allocation, claim_writes, observed
 from pools.cluster_api.claim_writes import Target
-from pools.cluster_api.observed import Observation, ObservedClaim
-from pools.cluster_api.register_pools import Bindings, PoolBinding
+from pools.cluster_api.observed import Bindings, Observation, ObservedClaim, PoolBinding
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     BUGS,
@@ -126,7 +125,7 @@ class _Answers:
         pools = self.observation.pools
         if self._context.from_watch:
             pools = {key: pools[key] for key in {claim.pool for claim in claims} if key in pools}
-        self._bindings: Bindings = register_pools.bind(self._context.cluster, pools)
+        self._bindings: Bindings = observed.bind(self._context.cluster, pools)
         self._held = allocation.held_addresses(
             self._context.cluster.pk, [claim.name for claim in claims]
         )
@@ -149,7 +148,7 @@ class _Answers:
             if isinstance(binding, PoolBinding):
                 try:
                     with self._context.transaction():
-                        register_pools.reserve_gateway(binding, author=self._context.author)
+                        observed.reserve_gateway(binding, author=self._context.author)
                 except ingest.STOPS:
                     raise
                 except errors.IpamError as error:
@@ -184,9 +183,9 @@ class _Answers:
         address: Manifest | None,
     ) -> str:
         if binding is None:
-            raise register_pools.PoolNotUsable(f"There is no {claim.pool}.")
+            raise observed.PoolNotUsable(f"There is no {claim.pool}.")
         if isinstance(binding, errors.IpamError):
-            raise register_pools.PoolNotUsable(f"{claim.pool}: {binding.message}")
+            raise observed.PoolNotUsable(f"{claim.pool}: {binding.message}")
         existing = ""
         if address is not None and contract.belongs_to(address, claim):
             existing = contract.parse_address(address)
@@ -194,7 +193,7 @@ class _Answers:
         if text and existing in {"", text}:
             return text
         if binding.pool_object.is_deleting and not existing:
-            raise register_pools.PoolNotUsable(f"{claim.pool} is being deleted.")
+            raise observed.PoolNotUsable(f"{claim.pool} is being deleted.")
         return allocation.hold_address(self._context, claim, binding, existing)
 
     def _is_answered(self, claim: AddressClaim, address: Manifest | None) -> bool:
@@ -265,7 +264,7 @@ class _Answers:
 def _outcome(claim: AddressClaim, error: Exception) -> Outcome:
     if isinstance(error, errors.PoolExhausted):
         return Outcome(Reason.POOL_EXHAUSTED, error.message)
-    if isinstance(error, register_pools.PoolNotUsable | errors.Recovering):
+    if isinstance(error, observed.PoolNotUsable | errors.Recovering):
         return Outcome(Reason.POOL_NOT_READY, error.message)
     if isinstance(error, errors.IpamError):
         return Outcome(Reason.ALLOCATION_FAILED, error.message)

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from pools.cluster_api import observed, register_pools
-from pools.cluster_api.claim_writes import STRUCTURE
-from pools.cluster_api.register_pools import PoolBinding
+from pools.cluster_api import claim_writes, observed
+from pools.cluster_api.observed import PoolBinding
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import (
     STATUS_MANAGER,
@@ -19,7 +18,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason
-from pools.core.cluster_api.contract import PoolKey, PoolObject
+from pools.core.cluster_api.contract import ObjectName, PoolKey, PoolObject
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import ManagedResource, ObservedObject
@@ -51,7 +50,7 @@ class CadastrePools(Handler):
             for row in rows.exclude(problem_code="unstorable").order_by("namespace", "name")
         }
         pool_objects = {key: observed.parse_pool(manifest) for key, manifest in manifests.items()}
-        bindings = register_pools.bind(context.cluster, pool_objects)
+        bindings = observed.bind(context.cluster, pool_objects)
         bound = {b.pool.pk: b.pool for b in bindings.values() if isinstance(b, PoolBinding)}
         usages = usage.usage_by_pool(bound.values())
         now = database.now()
@@ -75,10 +74,10 @@ class CadastrePools(Handler):
                     namespace=key.namespace,
                     subresource="status",
                     manager=STATUS_MANAGER,
-                    structure=STRUCTURE,
+                    structure=claim_writes.STRUCTURE,
                 )
                 if differences.find_differences(
-                    make_status(manifest) or {}, manifest, structure=STRUCTURE
+                    make_status(manifest) or {}, manifest, structure=write.structure
                 ):
                     yield write
 
@@ -86,20 +85,14 @@ class CadastrePools(Handler):
 def _finalizer_writes(
     context: SyncContext, resource: Resource, key: PoolKey, manifest: Manifest
 ) -> Iterator[Write]:
+    name = ObjectName(key.namespace, key.name)
     is_protected = contract.has_finalizer(manifest, contract.POOL_FINALIZER)
     if contract.is_deleting(manifest):
         if is_protected:
             make = partial(_unprotected, context=context, key=key)
-            yield Write(
-                resource,
-                key.name,
-                make,
-                namespace=key.namespace,
-                how="replace",
-                structure=STRUCTURE,
-            )
+            yield claim_writes.object_write(resource, name, make, how="replace")
     elif not is_protected:
-        yield Write(resource, key.name, _protected, namespace=key.namespace, structure=STRUCTURE)
+        yield claim_writes.object_write(resource, name, _protected)
 
 
 def _identity(current: Manifest) -> Manifest:
@@ -123,18 +116,17 @@ def _unprotected(current: Manifest | None, context: SyncContext, key: PoolKey) -
     """Return the pool without its finalizer once the cluster has no IPAddress of it."""
     addresses = observed.served_resource(context, contract.ADDRESSES)
     is_absent = observed.is_absent(context.connection, contract.ADDRESS_KIND)
-    if current is None or not (addresses or is_absent):
+    if current is None or not (addresses or is_absent) or not contract.is_deleting(current):
         return None
-    if not (
-        contract.is_deleting(current) and contract.has_finalizer(current, contract.POOL_FINALIZER)
-    ):
+    released = contract.without_finalizer(current, contract.POOL_FINALIZER)
+    if released is None:
         return None
     if addresses and any(
         contract.pool_key(manifest) == key
         for manifest in context.client.list(addresses, namespace=key.namespace).items
     ):
         return None
-    return contract.without_finalizer(current, contract.POOL_FINALIZER)
+    return released
 
 
 def _status(

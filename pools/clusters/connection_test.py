@@ -1,21 +1,32 @@
-"""Connection test: identity and version of the cluster, served kinds, missing rights. Read-only."""
+"""Connection test: identity and version of the cluster, served kinds, missing rights. Read-only.
+
+Beside it: the commands by which an administrator of a cluster lets Cadastre read or write it (deploy/kubernetes).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
+
+from django.conf import settings
 
 from pools.clusters import connections, other_writers
 from pools.clusters.client.api_client import ClusterClient
-from pools.clusters.reconcile import connecting, sync
+from pools.clusters.reconcile import connecting
 from pools.core import errors
 from pools.core.cilium import conversion
-from pools.core.kubernetes import permissions
-from pools.core.kubernetes.permissions import Right
-from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, Resource
-from pools.models import Connection
+from pools.core.kubernetes.resources import (
+    CILIUM_POD_IP_POOL,
+    Resource,
+    Right,
+    required_rights,
+    resources_writing,
+)
+from pools.models import Connection, Mode
 from pools.platform import database
 from pools.platform.outbound import credentials, faults
 from pools.platform.outbound.credentials import Access
@@ -77,7 +88,7 @@ def test_connection(connection: Connection, resources: Iterable[Resource]) -> Co
     """
     result = ConnectionTest(connection.server)
     with _recording_fault(result):
-        access = sync.cluster_access(connection)
+        access = connecting.cluster_access(connection)
         _run(result, access, list(resources), connection.managed_resources, connection)
     return result
 
@@ -126,11 +137,11 @@ def _run(
             versions = [
                 resource for resource in resources if resource.kind == kind and resource in served
             ]
-            needing = permissions.resources_writing(kind, managed_resources)
+            needing = resources_writing(kind, managed_resources)
             result.kinds.append(_test_kind(client, kind, versions, needing))
         # Rights are checked for the version that will be read.
         reads = [resource for resource in resources if resource in served]
-        for right in permissions.required_rights(reads, managed_resources):
+        for right in required_rights(reads, managed_resources):
             granted = client.may(right.verb, right.resource, subresource=right.subresource)
             result.rights.append((right, granted))
         result.doubts += _missing_optional_rights(result)
@@ -150,7 +161,7 @@ def _missing_optional_rights(result: ConnectionTest) -> list[str]:
 
 def _check_identity(result: ConnectionTest, connection: Connection | None) -> None:
     if connection is not None and connection.identity and connection.identity != result.identity:
-        raise sync.IdentityChanged(
+        raise connecting.IdentityChanged(
             f"Another cluster than the registered one answers at {result.server}."
         )
     if existing := connections.find_by_identity(result.identity, connection):
@@ -177,3 +188,36 @@ def _test_kind(
     except faults.ClusterFault as error:
         return KindResult(kind, served, note=f"its schema cannot be read: {error.message}")
     return KindResult(kind, served, shape, note="" if shape else "its schema is not shown")
+
+
+_ROLES = {Mode.OBSERVED: "observe", Mode.MANAGED: "manage"}
+# A year: servers may shorten it. The Secret of the manifest has a token that does not expire.
+CREATE_TOKEN = "kubectl create token cadastre --namespace cadastre --duration 8760h"  # noqa: S105  # a command
+SHOW_LASTING = "kubectl get secret cadastre-token --namespace cadastre --output 'jsonpath={.data.token}' | base64 -d"
+SHOW_SERVER = "kubectl config view --minify --output 'jsonpath={.clusters[0].cluster.server}'"
+SHOW_CA = (
+    "kubectl config view --minify --flatten --raw"
+    " --output 'jsonpath={.clusters[0].cluster.certificate-authority-data}'"
+)
+
+
+@functools.cache
+def apply_command(mode: Mode) -> str:
+    """Return the shell command that makes the service account and binds it to the role for this mode."""
+    folder = settings.BASE_DIR / "deploy" / "kubernetes"
+    account = (folder / "service-account.yaml").read_text()
+    role = (folder / f"cluster-role-{_ROLES[mode]}.yaml").read_text()
+    account = account.replace("cadastre-observe", f"cadastre-{_ROLES[mode]}")
+    return f"kubectl apply -f - <<'EOF'\n{account}---\n{role}EOF"
+
+
+def commands() -> dict[str, Any]:
+    """Return the commands that the page of a new connection shows, by the names of its template."""
+    return {
+        "apply_to_read": apply_command(Mode.OBSERVED),
+        "apply_to_write": apply_command(Mode.MANAGED),
+        "create_token": CREATE_TOKEN,
+        "lasting_token": SHOW_LASTING,
+        "show_server": SHOW_SERVER,
+        "show_ca": SHOW_CA,
+    }

@@ -19,11 +19,21 @@ from django.db.models import F
 from pools.clusters import other_writers
 from pools.clusters.client import kubeconfig
 from pools.clusters.client.api_client import ClusterClient
-from pools.clusters.reconcile import leases, sync
+from pools.clusters.reconcile import connecting, leases
 from pools.core import errors
 from pools.core.kubernetes import connection_status
-from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedCIDR, ObservedObject
-from pools.models.connections import ManagedResource, Mode
+from pools.core.observed import uses
+from pools.models import (
+    Cluster,
+    Connection,
+    Drift,
+    Finding,
+    ManagedResource,
+    Mode,
+    Now,
+    ObservedCIDR,
+    ObservedObject,
+)
 from pools.platform import database, events
 from pools.platform.outbound import credentials, guard, secrets
 from pools.platform.outbound.credentials import Access
@@ -79,16 +89,13 @@ def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
     Raises InvalidInput invalid_choice at `mode` or `managed_resources`, managed_resources_of_observed.
     """
     report = []
-    modes, resource_names = (
-        [str(choice) for choice in Mode],
-        [str(choice) for choice in ManagedResource],
-    )
+    modes, resource_names = list(map(str, Mode)), list(map(str, ManagedResource))
     if mode not in modes:
         report.append(_choice("mode", mode, modes))
     requested_resources = set(managed_resources)
     report += [
-        _choice("managed_resources", managed_resource, resource_names)
-        for managed_resource in sorted(requested_resources - set(resource_names))
+        _choice("managed_resources", resource, resource_names)
+        for resource in sorted(requested_resources - set(resource_names))
     ]
     if report:
         raise errors.InvalidInput.all(report)
@@ -97,14 +104,8 @@ def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
         raise errors.InvalidInput.for_field(
             "managed_resources", "managed_resources_of_observed", message
         )
-    return Terms(
-        Mode(mode),
-        tuple(
-            managed_resource
-            for managed_resource in ManagedResource
-            if managed_resource in requested_resources
-        ),
-    )
+    resources = (resource for resource in ManagedResource if resource in requested_resources)
+    return Terms(Mode(mode), tuple(resources))
 
 
 def _choice(name: str, value: str, allowed: Iterable[str]) -> errors.FieldProblem:
@@ -186,12 +187,14 @@ def connect(
 
     Raises AlreadyExists, SameCluster, KeyRingInvalid and ClusterFault, and unless `confirmed` OtherWriterRuns.
     """
-    cluster_info = _fetch_cluster_info(source, offline=offline)
-    if not offline:
-        check_other_writers(terms, lambda: source.access, confirmed=confirmed)
-    _check_not_registered(cluster_info.identity)
-    _in_transaction(lambda: _create_connection(cluster, source, terms, cluster_info, author))
-    return get_connection(cluster)
+    return register(
+        source,
+        terms,
+        create=lambda: cluster,
+        author=author,
+        offline=offline,
+        confirmed=confirmed,
+    )
 
 
 def register(
@@ -212,7 +215,16 @@ def register(
     def write() -> Cluster:
         with events.recorded_by(author):
             cluster = create()
-            _create_connection(cluster, source, terms, cluster_info, author)
+            if Connection.objects.filter(cluster=cluster).exists():
+                raise errors.AlreadyExists(f"The cluster {cluster} is already connected.")
+            Connection.objects.create(
+                cluster=cluster,
+                mode=terms.mode,
+                managed_resources=list(terms.managed_resources),
+                identity=cluster_info.identity,
+                due_at=Now(),
+                **_connection_fields(cluster, source, cluster_info),
+            )
         return cluster
 
     cluster: Cluster = _in_transaction(write)
@@ -233,7 +245,7 @@ def replace(
     """
     cluster_info = _fetch_cluster_info(source, offline=offline)
     if connection.identity and cluster_info.identity not in {"", connection.identity}:
-        raise sync.IdentityChanged(
+        raise connecting.IdentityChanged(
             f"The cluster at {source.access.server} is not {connection.cluster}."
             " To connect it under this name, disconnect the old cluster first."
         )
@@ -248,7 +260,7 @@ def replace(
         with events.recorded_by(author):
             database.require_version(rows.get(pk=connection.pk), version)
             rows.filter(pk=connection.pk).update(**values)
-            events.record_credentials_replaced(connection.pk, author=author)
+            events.record_connection_event(connection.pk, "credentials_replaced", author=author)
 
     _in_transaction(write)
     return get_connection(connection.cluster)
@@ -271,7 +283,7 @@ def change(
     if terms is not None:
         check_other_writers(
             terms,
-            lambda: sync.cluster_access(connection),
+            lambda: connecting.cluster_access(connection),
             before=connection.managed_resources,
             confirmed=confirmed,
         )
@@ -309,7 +321,8 @@ def disconnect(connection: Connection, *, author: events.Author) -> None:
         connection.delete()
         for model in (ObservedObject, Finding, Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
-        ObservedCIDR.objects.filter(space__cluster=connection.cluster_id).delete()
+        observed = ObservedCIDR.objects.filter(space__cluster=connection.cluster_id)
+        observed.exclude(kind=uses.VM_NETWORK).delete()
         for observer in DISCONNECT_OBSERVERS:
             observer(connection.cluster, author)
 
@@ -328,7 +341,7 @@ def reseal() -> secrets.ResealResult:
     """Encrypt all credentials with the newest key of the key ring. Raises KeyRingInvalid."""
     rows = Connection.objects.exclude(sealed="").select_related("cluster")
     return secrets.reseal(
-        rows, lambda row: sync.secret_owner(row.cluster_id), lambda row: row.cluster.name
+        rows, lambda row: connecting.secret_owner(row.cluster_id), lambda row: row.cluster.name
     )
 
 
@@ -355,26 +368,6 @@ def _fetch_cluster_info(source: ConnectionSource, *, offline: bool) -> ClusterIn
     with client_for(source.access) as client:
         version = client.version()
         return ClusterInfo(client.identity(), version)
-
-
-def _create_connection(
-    cluster: Cluster,
-    source: ConnectionSource,
-    terms: Terms,
-    cluster_info: ClusterInfo,
-    author: events.Author,
-) -> None:
-    with events.recorded_by(author):
-        if Connection.objects.filter(cluster=cluster).exists():
-            raise errors.AlreadyExists(f"The cluster {cluster} is already connected.")
-        Connection.objects.create(
-            cluster=cluster,
-            mode=terms.mode,
-            managed_resources=list(terms.managed_resources),
-            identity=cluster_info.identity,
-            due_at=Now(),
-            **_connection_fields(cluster, source, cluster_info),
-        )
 
 
 def _check_not_registered(identity: str, excluded: Connection | None = None) -> None:
@@ -414,5 +407,7 @@ def _connection_fields(
         values["version"] = cluster_info.version
     if not source.in_cluster:
         ring = secrets.key_ring()
-        values["sealed"] = ring.seal(source.access.dump(), owner=sync.secret_owner(cluster.pk))
+        values["sealed"] = ring.seal(
+            source.access.dump(), owner=connecting.secret_owner(cluster.pk)
+        )
     return values

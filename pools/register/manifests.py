@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from pools.clusters import connections
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.core import errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import PodIPPool, Shape
@@ -220,7 +220,7 @@ def fetch_shape(cluster: Cluster) -> Shape:
     Raises NotFound (not connected), InvalidInput unknown_shape, and ClusterFault.
     """
     connection = connections.get_connection(cluster)
-    with connections.client_for(sync.cluster_access(connection)) as client:
+    with connections.client_for(connecting.cluster_access(connection)) as client:
         served = client.served([CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1])
         if CILIUM_POD_IP_POOL not in served:
             return Shape.V2ALPHA1

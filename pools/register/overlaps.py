@@ -18,7 +18,7 @@ from typing import Any
 
 from django.db import connection
 
-from pools.core import addresses, overlaps
+from pools.core import addresses, cidr_sets
 from pools.core.observed import uses
 from pools.core.observed.uses import Role
 from pools.models import AddressSpace, Category, Cluster, Pool
@@ -152,7 +152,7 @@ def find_overlaps(
     Reads all CIDRs by one query and compares them in one loop: 20,000 take some tenths of a second.
     """
     networks = list(read_networks())
-    groups = overlaps.overlap_groups(networks, space=lambda owner: (owner.cluster_id, owner.space))
+    groups = cidr_sets.overlap_groups(networks, space=lambda owner: (owner.cluster_id, owner.space))
     parts = [Overlap(tuple(group)) for group in groups]
     parts += [Overlap((outer, inner), ((outer, inner),)) for outer, inner in _clashes(networks)]
     return [
@@ -180,7 +180,7 @@ def _overlapping_cidrs(
         if overlap.severity is not OverlapSeverity.INFO:
             distinct = dict.fromkeys(network for network, _owner in overlap.members)
             others |= {network: [] for network in distinct}
-            for outer, inner in overlaps.nested_pairs((network, None) for network in distinct):
+            for outer, inner in cidr_sets.nested_pairs((network, None) for network in distinct):
                 for network, other in ((outer[0], inner[0]), (inner[0], outer[0])):
                     if len(others[network]) < MOST_OTHERS:
                         others[network].append(other)
@@ -196,7 +196,7 @@ def fingerprint() -> tuple[object, ...]:
 
 _FINGERPRINT = """
     SELECT (SELECT (count(*), sum(id), max(id))::text FROM pools_poolcidr),
-        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr),
+        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr WHERE kind <> 'VM network'),
         (SELECT string_agg(id || ' ' || cluster_prefix, ',' ORDER BY id) FROM pools_cluster)
 """
 
@@ -221,7 +221,8 @@ def _clashes_of_cluster(
 # Only the cluster's own address space has clashes. A row that comes or goes changes a count, a sum or a highest id.
 _FINGERPRINT_OF_CLUSTER = """
     SELECT (SELECT (count(*), sum(id), max(id))::text FROM pools_poolcidr WHERE space_id = s.id),
-        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr WHERE space_id = s.id),
+        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr
+            WHERE space_id = s.id AND kind <> 'VM network'),
         k.cluster_prefix::text
     FROM pools_cluster k LEFT JOIN pools_addressspace s ON s.cluster_id = k.id AND s.name = ''
     WHERE k.id = %(cluster)s
@@ -245,10 +246,10 @@ def clashing_pairs(networks: Iterable[Owned]) -> Iterator[tuple[Owned, Owned]]:
     """
     distinct = list(_distinct(networks))
     reserved = [cidr for cidr, owner in distinct if owner.kind == uses.CALICO_RESERVATION]
-    for outer, inner in overlaps.nested_pairs(distinct):
+    for outer, inner in cidr_sets.nested_pairs(distinct):
         if uses.is_clash(outer[1].use, inner[1].use) and not (
             outer[1].kind == uses.CALICO_POOL
-            and any(overlaps.contains(cidr, inner[0]) for cidr in reserved)
+            and any(cidr_sets.contains(cidr, inner[0]) for cidr in reserved)
         ):
             yield outer, inner
 
@@ -283,8 +284,8 @@ def _distinct(networks: Iterable[Owned]) -> Iterator[Owned]:
 def _merge(parts: Iterable[Overlap]) -> Iterator[Overlap]:
     """Yield the parts as disjoint overlaps: one that lies inside another becomes a part of it."""
     group: list[Overlap] = []
-    for part in sorted(parts, key=lambda part: overlaps.sort_key(part.cidr)):
-        if group and not overlaps.contains(group[0].cidr, part.cidr):
+    for part in sorted(parts, key=lambda part: cidr_sets.sort_key(part.cidr)):
+        if group and not cidr_sets.contains(group[0].cidr, part.cidr):
             yield _join(group)
             group = []
         group.append(part)
@@ -296,7 +297,7 @@ def _join(group: list[Overlap]) -> Overlap:
     if len(group) == 1:
         return group[0]
     members = dict.fromkeys(member for part in group for member in part.members)
-    ordered = sorted(members, key=lambda member: overlaps.sort_key(member[0]))
+    ordered = sorted(members, key=lambda member: cidr_sets.sort_key(member[0]))
     return Overlap(tuple(ordered), tuple(pair for part in group for pair in part.clashes))
 
 
@@ -311,7 +312,7 @@ def _matches(
     }:
         return False
     if within is not None and not (
-        overlaps.contains(within, overlap.cidr) or overlaps.contains(overlap.cidr, within)
+        cidr_sets.contains(within, overlap.cidr) or cidr_sets.contains(overlap.cidr, within)
     ):
         return False
     return kind is None or kind in overlap.kinds
@@ -381,7 +382,11 @@ _NETWORKS_OF_OBJECTS = """
     FROM pools_observedcidr c JOIN pools_addressspace s ON s.id = c.space_id
     JOIN pools_cluster k ON k.id = s.cluster_id
 """
-_ALL_NETWORKS = f"{_NETWORKS_OF_POOLS} UNION ALL {_PREFIXES} UNION ALL {_NETWORKS_OF_OBJECTS}"
+# Single addresses of VM networks, perhaps 100,000, are named beside a CIDR that is typed, and compared with no other.
+_ALL_NETWORKS = f"""
+    {_NETWORKS_OF_POOLS} UNION ALL {_PREFIXES}
+    UNION ALL {_NETWORKS_OF_OBJECTS} WHERE c.kind <> '{uses.VM_NETWORK}'
+"""
 _OVERLAPPING = f"""
     ({_NETWORKS_OF_POOLS} WHERE p.cidr && %(network)s AND o.id IS DISTINCT FROM %(pool)s
         AND coalesce(%(cluster)s, k.id) = k.id ORDER BY p.cidr LIMIT %(most)s)

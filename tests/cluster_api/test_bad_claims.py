@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.cluster_api import allocation, claim_writes
-from pools.cluster_api.register_pools import PoolBinding
+from pools.cluster_api.observed import PoolBinding
 from pools.core.cluster_api.conditions import Reason
 from pools.models import Finding
 from pools.platform import events
@@ -109,13 +109,13 @@ def test_an_error_in_any_step_even_in_that_of_errors_is_that_of_one_claim(
 def test_a_gateway_that_cannot_be_reserved_is_that_of_one_pool(
     served: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pools.cluster_api import register_pools
+    from pools.cluster_api import observed
 
     def fail(binding: PoolBinding, **_options: Any) -> None:
         if binding.pool_object.key.name == "bad":
             raise KeyError("bad")
 
-    monkeypatch.setattr(register_pools, "reserve_gateway", fail)
+    monkeypatch.setattr(observed, "reserve_gateway", fail)
     served.put_pool("bad")
     served.put_claim("of-bad", pool="bad")
     check_others(served)

@@ -10,7 +10,7 @@ from django.db.models import F
 from pools.cluster_api.claims import Clusters, IPAddressClaims, IPAddresses
 from pools.cluster_api.pools import CadastrePools
 from pools.clusters.client import api_client, kubeconfig
-from pools.clusters.reconcile import comparison
+from pools.clusters.reconcile import storage
 from pools.core.cluster_api import contract
 from pools.models import Block, Connection, Finding, ManagedResource, ObservedObject, Pool, SyncRun
 from pools.models.fields import Now
@@ -95,7 +95,7 @@ class World:
         """Two syncs that are so far apart that an object which both miss is gone; and a third."""
         self.sync()
         missed = ObservedObject.objects.filter(cluster=self.cluster, missed_at__isnull=False)
-        missed.update(missed_at=F("missed_at") - timedelta(seconds=2 * comparison.GRACE))
+        missed.update(missed_at=F("missed_at") - timedelta(seconds=2 * storage.GRACE))
         self.sync()
         self.sync()
 

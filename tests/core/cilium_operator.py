@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pools.core import addresses, holders
-from pools.core.cilium import ciliumnode, next_fit, podippool
+from pools.core.cilium import ciliumnode, multipool, podippool
 
 NOT_READY = "allocator not ready"
 Held = dict[str, set[addresses.Network]]  # by pool
@@ -65,7 +65,7 @@ class Operator:
         self._families = sorted(families)
         self._max_blocks = max_blocks  # blocks in one call: a node may request 2^63 addresses
         self._manifests: dict[str, podippool.PodIPPool] = {}
-        self._pools: dict[str, next_fit.PoolBlocks] = {}
+        self._pools: dict[str, multipool.PoolBlocks] = {}
         self._held: dict[str, Held] = {}
         self._orphans: dict[str, Held] = {}
 
@@ -104,7 +104,7 @@ class Operator:
         manifest. Blocks in use of a removed CIDR become orphans. Orphans in a CIDR of the pool are
         adopted.
         """
-        new = next_fit.PoolBlocks(pool)
+        new = multipool.PoolBlocks(pool)
         before = self._manifests.get(pool.name)
         if refused := before and _forbidden_change(before, pool):
             return OperatorOutcome(errors=(refused,))
@@ -227,7 +227,7 @@ class Operator:
             missing -= pool.usable_in(cidr)
         return ""
 
-    def _orphan(self, name: str, pool: next_fit.PoolBlocks | None) -> Iterator[PodCIDRStep]:
+    def _orphan(self, name: str, pool: multipool.PoolBlocks | None) -> Iterator[PodCIDRStep]:
         for node, held in list(self._held.items()):
             for cidr in _sort_cidrs(held.get(name, ())):
                 # A CIDR that replaced the block's one does not have it in use before it is adopted.
@@ -235,7 +235,7 @@ class Operator:
                     _discard(self._held, node, name, cidr)
                     yield from self._mark_orphan(node, name, cidr)
 
-    def _adopt(self, changed: next_fit.PoolBlocks) -> OperatorOutcome:
+    def _adopt(self, changed: multipool.PoolBlocks) -> OperatorOutcome:
         steps, failures = [], []
         for node, name, cidr in self._orphans_of_nodes():
             if changed.locate(cidr) is None:
@@ -274,13 +274,13 @@ class Operator:
         _discard(self._orphans, node, name, cidr)
 
 
-def _release(pool: next_fit.PoolBlocks, cidr: addresses.Network) -> None:
+def _release(pool: multipool.PoolBlocks, cidr: addresses.Network) -> None:
     if location := pool.locate(cidr):
         part, span = location
         part.used.remove(span)
 
 
-def _in_use(pool: next_fit.PoolBlocks, cidr: addresses.Network) -> bool:
+def _in_use(pool: multipool.PoolBlocks, cidr: addresses.Network) -> bool:
     location = pool.locate(cidr)
     return location is not None and location[0].used.contains_span(location[1])
 

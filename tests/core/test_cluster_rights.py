@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pools.core.kubernetes import permissions, resources
+from pools.core.kubernetes import resources
 
 SEEN = (
     resources.CILIUM_POD_IP_POOL,
@@ -29,14 +29,14 @@ READ = {"get namespaces"} | {
     ids=["none", "pools", "pod-cidrs", "not-read"],
 )
 def test_what_is_needed(managed_resources: tuple[str, ...], more: set[str]) -> None:
-    rights = permissions.required_rights(SEEN, managed_resources)
+    rights = resources.required_rights(SEEN, managed_resources)
     assert {str(right) for right in rights} == READ | more
     namespaces = resources.NAMESPACE.reads_for
     assert {right.needed_for for right in rights} <= {"reading", namespaces, *managed_resources}
 
 
 def test_a_right_of_two_managed_resources_is_asked_for_once() -> None:
-    rights = permissions.required_rights(SEEN, ("pools", "conversion"))
+    rights = resources.required_rights(SEEN, ("pools", "conversion"))
     patch = [right for right in rights if right.verb == "patch"]
     assert [right.needed_for for right in patch] == ["pools, conversion"]
     assert {right.resource.version for right in patch} == {"v2"}
@@ -54,7 +54,7 @@ def test_networks_made_here_are_written_to_every_managed_cluster(
     managed_resources: tuple[str, ...], expected: set[str]
 ) -> None:
     kind = resources.Resource("k8s.ovn.org", "v1", "cudns", "ClusterUserDefinedNetwork")
-    rights = permissions.required_rights((*SEEN, kind), managed_resources)
+    rights = resources.required_rights((*SEEN, kind), managed_resources)
     writes = [right for right in rights if right.resource == kind and right.needed_for != "reading"]
     assert {write.verb for write in writes} == expected
     assert {write.needed_for for write in writes} <= {"networks made here"}
@@ -62,7 +62,7 @@ def test_networks_made_here_are_written_to_every_managed_cluster(
 
 def test_what_passes_do_without_is_said() -> None:
     kind = resources.Resource("g", "v1", "bindings", "Binding", reads_for="VM owners")
-    rights = [right for right in permissions.required_rights((*SEEN, kind), ()) if right.optional]
+    rights = [right for right in resources.required_rights((*SEEN, kind), ()) if right.optional]
     assert [str(right) for right in rights] == [
         "get bindings.g",
         "list bindings.g",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pools.core import custom_fields, errors, metric_labels
+from pools.core import custom_fields, errors
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_names_are_those_of_programs(name: Any) -> None:
 
 
 def test_metric_labels_have_prefixes() -> None:
-    labels = metric_labels.parse_labels(["owner", "tag:team/net", "field:rack"])
+    labels = custom_fields.parse_labels(["owner", "tag:team/net", "field:rack"])
     assert [label.label for label in labels] == ["attribute_owner", "tag_team_net", "field_rack"]
 
 
@@ -135,7 +135,7 @@ def test_metric_labels_have_prefixes() -> None:
 )
 def test_other_metric_labels_are_refused(texts: list[str]) -> None:
     with pytest.raises(errors.InvalidInput):
-        metric_labels.parse_labels(texts)
+        custom_fields.parse_labels(texts)
 
 
 def test_a_metric_label_has_few_values() -> None:
@@ -147,8 +147,8 @@ def test_a_metric_label_has_few_values() -> None:
             self.owner = owner
 
     rows = {number: Row(f"team-{number:04}") for number in range(500)} | {900: Row("team-0499")}
-    values = metric_labels.label_values(metric_labels.parse_labels(["owner", "tag:a"]), rows)
+    values = custom_fields.label_values(custom_fields.parse_labels(["owner", "tag:a"]), rows)
     owners = {dict(pairs)["attribute_owner"] for pairs in values.values()}
-    assert len(owners) == metric_labels.MOST_VALUES + 1
-    assert metric_labels.OTHER in owners
+    assert len(owners) == custom_fields.MOST_VALUES + 1
+    assert custom_fields.OTHER in owners
     assert dict(values[900]) == {"attribute_owner": "team-0499", "tag_a": "true"}

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pools.core.cilium import ciliumnode, pod_cidr_plan, podippool
+from pools.core.cilium import ciliumnode, multipool, podippool
 from tests.core.cilium_operator import Operator, Verb
 from tests.core.pod_cidrs import node, pool
 
@@ -39,7 +39,7 @@ def test_as_the_operator_does(
         node(f"n{number}", demands=requested, **listed)
         for number, (requested, listed) in enumerate(demands)
     ]
-    plans = pod_cidr_plan.plan(pools, nodes, families=[4])
+    plans = multipool.plan(pools, nodes, families=[4])
     assert {name: (plan.blocks, plan.errors) for name, plan in plans.items()} == operator_plans(
         pools, nodes
     )
@@ -66,18 +66,18 @@ def operator_plans(
 
 def test_does_the_new_cidr_fit_the_present_nodes() -> None:
     nodes = [node(name, demands={"a": 300}, a=cidrs) for name, cidrs in OLD.items()]
-    after = pod_cidr_plan.drain_nodes(nodes, ip_network("10.0.0.0/16"))
+    after = multipool.drain_nodes(nodes, ip_network("10.0.0.0/16"))
     assert all(item.held_cidrs() == {"a": []} for item in after)
-    fits = pod_cidr_plan.plan([pool("a", "10.1.0.0/22")], after, families=[4])
+    fits = multipool.plan([pool("a", "10.1.0.0/22")], after, families=[4])
     assert [len(plan.blocks) for plan in fits.values()] == [2, 2]
-    tight = pod_cidr_plan.plan([pool("a", "10.1.0.0/23")], after, families=[4])
+    tight = multipool.plan([pool("a", "10.1.0.0/23")], after, families=[4])
     assert [bool(plan.errors) for plan in tight.values()] == [False, True]
-    now = pod_cidr_plan.plan([pool("a", "10.0.0.0/22")], nodes, families=[4])
+    now = multipool.plan([pool("a", "10.0.0.0/22")], nodes, families=[4])
     assert not any(plan.blocks for plan in now.values())
 
 
 def test_a_huge_demand_ends() -> None:
     demand = ciliumnode.NodeDemand("n1", requested={"b": {6: 2**63 - 1}})
-    plans = pod_cidr_plan.plan([pool("b", "fd10::/16", mask=120)], [demand], families=[6])
+    plans = multipool.plan([pool("b", "fd10::/16", mask=120)], [demand], families=[6])
     assert len(plans["n1"].blocks) == 10_000
     assert plans["n1"].errors[0].endswith("more than 10000 blocks at once")

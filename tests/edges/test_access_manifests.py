@@ -8,7 +8,7 @@ import pytest
 import yaml
 from django.urls import reverse
 
-from pools.clusters import access_manifests
+from pools.clusters import connection_test
 from pools.models.connections import Mode
 from tests import factories, people
 from tests.deploy import shipped
@@ -27,7 +27,7 @@ def documents(command: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_what_is_applied_is_what_is_shipped(mode: Mode) -> None:
-    applied = documents(access_manifests.apply_command(mode))
+    applied = documents(connection_test.apply_command(mode))
     file = f"cluster-role-{ROLES[mode]}.yaml"
     for folder in ("kubernetes", "helm/cadastre/files"):
         assert applied["ClusterRole"] == yaml.safe_load(
@@ -35,11 +35,11 @@ def test_what_is_applied_is_what_is_shipped(mode: Mode) -> None:
         )
     assert applied["ClusterRoleBinding"]["roleRef"]["name"] == f"cadastre-{ROLES[mode]}"
     assert applied["ClusterRoleBinding"]["metadata"]["name"] == f"cadastre-{ROLES[mode]}"
-    assert applied["Secret"]["metadata"]["name"] in access_manifests.SHOW_LASTING
+    assert applied["Secret"]["metadata"]["name"] in connection_test.SHOW_LASTING
     account = applied["ServiceAccount"]["metadata"]
-    for command in (access_manifests.CREATE_TOKEN, access_manifests.SHOW_LASTING):
+    for command in (connection_test.CREATE_TOKEN, connection_test.SHOW_LASTING):
         assert f"--namespace {account['namespace']} " in command
-    assert f" token {account['name']} " in access_manifests.CREATE_TOKEN
+    assert f" token {account['name']} " in connection_test.CREATE_TOKEN
 
 
 @pytest.mark.django_db
@@ -47,6 +47,6 @@ def test_the_page_shows_them() -> None:
     url = reverse("admin:pools_cluster_connect", args=[factories.cluster().pk])
     answer = people.browser().get(url)
     text = answer.content.decode()
-    for command in access_manifests.commands().values():
+    for command in connection_test.commands().values():
         assert command.splitlines()[0].replace("'", "&#x27;").replace("<", "&lt;") in text
     assert "CiliumPodIPPool" in text

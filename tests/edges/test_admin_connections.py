@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.models import Cluster, Connection, Now
 from pools.platform.conditions import evaluation
 from tests import factories, people
@@ -70,7 +70,7 @@ def test_the_context_is_chosen_after_reading(fake: FakeCluster, cluster: Cluster
     (held,) = HELD.findall(page)
     done = post("connect", cluster, client, held=held, context="second", mode="observed")
     assert done.status_code == 302
-    assert sync.cluster_access(Connection.objects.get()).token == fake.token
+    assert connecting.cluster_access(Connection.objects.get()).token == fake.token
 
 
 def test_what_is_kept_between_steps_is_for_this_person_and_cluster(
@@ -116,7 +116,7 @@ def test_a_cluster_is_connected_by_server_ca_and_token(
 ) -> None:
     ca = fake.ca if form == "PEM" else base64.b64encode(fake.ca.encode()).decode()
     assert post("connect", cluster, **by_token(fake, ca=ca)).status_code == 302
-    access = sync.cluster_access(Connection.objects.get())
+    access = connecting.cluster_access(Connection.objects.get())
     assert (access.server, access.ca, access.token) == (fake.url, fake.ca, fake.token)
 
 
@@ -213,7 +213,7 @@ def test_replaced_paused_reconciled_disconnected(fake: FakeCluster, cluster: Clu
     )
     token = fake.user("next", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
     assert post("connect", cluster, text=fake.kubeconfig(token)).status_code == 302
-    assert sync.cluster_access(Connection.objects.get()).token == token
+    assert connecting.cluster_access(Connection.objects.get()).token == token
     post("pause", cluster)
     page = people.browser().post(url("reconcile", cluster), follow=True).content.decode()
     assert "Resume it first" in page

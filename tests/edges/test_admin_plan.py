@@ -11,7 +11,7 @@ import pytest
 from django.urls import reverse
 
 from pools.admin.plan import plan_map
-from pools.core import free_prefixes
+from pools.core import cidr_sets
 from pools.core.observed.uses import Role
 from pools.platform.admin import display
 from pools.register.plan import containers
@@ -122,13 +122,13 @@ def test_rectangles_fill_the_drawing_and_have_their_areas(areas: list[float]) ->
 def test_the_summary_counts_what_the_search_returns(family: int) -> None:
     gaps = [(0, 2), (5, 300), (1000, 1023)]
     bits = 32 if family == 4 else 128
-    parts = [part for gap in gaps for part in free_prefixes.split(gap, family)]
+    parts = [part for gap in gaps for part in cidr_sets.split(gap, family)]
     lengths = [bits - shift for shift in range(10)]
-    summary = free_prefixes.summarize(gaps, family, lengths)
+    summary = cidr_sets.summarize(gaps, family, lengths)
     assert summary.parts == len(parts)
     assert summary.largest == min(parts, key=lambda part: part.prefixlen)
     for fit in summary.fits:
-        prefixes = free_prefixes.first_fit(gaps, family, fit.length, 1000)
+        prefixes = cidr_sets.first_fit(gaps, family, fit.length, 1000)
         assert fit.count == len(prefixes)
         assert fit.first == (prefixes[0] if prefixes else None)
-    assert free_prefixes.summarize([], family, [bits]).largest is None
+    assert cidr_sets.summarize([], family, [bits]).largest is None

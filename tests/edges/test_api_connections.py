@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.models import Connection, Now
 from pools.platform.rest import token_scopes
 from tests.edges import api as apis
@@ -58,7 +58,7 @@ def test_credentials_are_replaced_and_what_is_not_said_stays(
     token = fake.user("second", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
     again = api("PUT", PLACE, {"kubeconfig": fake.kubeconfig(token)})
     assert (again.status_code, again.json()["managed_resources"]) == (200, ["pools"])
-    assert sync.cluster_access(Connection.objects.get()).token == token
+    assert connecting.cluster_access(Connection.objects.get()).token == token
     refused = api("PUT", PLACE, {"kubeconfig": other.kubeconfig()})
     apis.refused(refused, 409, "identity_changed")
     api.cluster("second")

@@ -17,7 +17,7 @@ from django.db import connection
 from django.urls import reverse
 
 from ipam_site import logs
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.models import Cluster, Connection
 from tests import people
 from tests.edges import api as apis
@@ -148,7 +148,7 @@ def test_no_token_or_key_leaves(
     monkeypatch.setattr("celery.app.task.Task.apply_async", record)
     answers = door(canaries, tmp_path)
     row = Connection.objects.get(cluster__name="prod")
-    assert sync.cluster_access(row).token == fake.token  # it was taken in whole
+    assert connecting.cluster_access(row).token == fake.token  # it was taken in whole
     for text in answers:
         canaries.none_in(text, "an answer")
     assert written
@@ -159,4 +159,4 @@ def test_no_token_or_key_leaves(
     )
     canaries.none_in(_dump(), "the database")
     canaries.none_in("\n".join(sent), "an argument of a task")
-    canaries.none_in(repr(row) + repr(sync.cluster_access(row)), "a repr")
+    canaries.none_in(repr(row) + repr(connecting.cluster_access(row)), "a repr")

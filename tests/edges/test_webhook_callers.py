@@ -12,7 +12,7 @@ from django.test import Client
 from ipam_site import logs
 from pools.core import redaction
 from pools.models import Cluster, Event
-from pools.webhooks import callers
+from pools.webhooks import views
 from tests import factories
 from tests.edges.webhooks import Door, manifest, path, review
 
@@ -38,7 +38,7 @@ def _certificate(name: str, *others: str) -> dict[str, Any]:
 
 def _status(where: str, certificate: dict[str, Any] | None = None) -> int:
     body = json.dumps(review(manifest("green")))
-    extra: Any = {callers.SOCKET: Connection(certificate)}
+    extra: Any = {views.SOCKET: Connection(certificate)}
     answer = Client().post(where, body, content_type="application/json", **extra)
     return int(answer.status_code)
 
@@ -64,7 +64,7 @@ def test_unknown_callers() -> None:
 
 def test_a_new_key_ends_the_one_before() -> None:
     door = Door(factories.cluster())
-    fresh = callers.make(door.cluster, author=factories.BY)
+    fresh = views.make(door.cluster, author=factories.BY)
     assert _status(door.path) == 403
     assert _status(path(door.cluster.name, fresh)) == 200
 

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from pools.models import Cluster
-from pools.webhooks import callers
+from pools.webhooks import views
 from tests import factories
 from tests.edges import webhooks
 from tests.kube.certificates import Authority
@@ -43,7 +43,7 @@ def _status(path: str) -> int:
 def test_a_key_is_shown_once() -> None:
     name = factories.cluster().name
     key = _said(name, "--new-key")[0].strip()
-    assert key.startswith(callers.PREFIX)
+    assert key.startswith(views.PREFIX)
     assert _status(webhooks.path(name, key)) == 200
     shown = _said(name)[0]
     assert f"/webhooks/v1/{name}/validate-ciliumpodippools" in shown
@@ -107,10 +107,10 @@ def test_of_a_pem_file_only_the_certificates_are_shown(tmp_path: pathlib.Path) -
 )
 def test_what_is_refused_leaves_the_key_alone(arguments: list[str], told: str) -> None:
     cluster = factories.cluster()
-    key = callers.make(cluster, author=factories.BY)
+    key = views.make(cluster, author=factories.BY)
     with pytest.raises(CommandError, match=told):
         _said(cluster.name, "--new-key", *arguments)
-    assert callers.matches(key, Cluster.objects.get(pk=cluster.pk))
+    assert views.matches(key, Cluster.objects.get(pk=cluster.pk))
 
 
 def test_no_such_cluster() -> None:

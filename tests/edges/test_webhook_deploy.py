@@ -12,10 +12,10 @@ import yaml
 
 from claims.core.resources import IPAM_CLAIM
 from pools.clusters.client import kubeconfig
-from pools.clusters.reconcile import leases, registry, sync
+from pools.clusters.reconcile import connecting, leases, registry, sync
 from pools.core.cilium import configuration as cilium
 from pools.core.cluster_api import contract as cluster_api
-from pools.core.kubernetes import permissions, resources
+from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection, ManagedResource, Mode, Now
 from pools.platform.outbound import secrets
@@ -82,7 +82,7 @@ def _wanted(reads: list[Resource], managed_resources: list[str]) -> set[Grant]:
             right.resource.plural + (f"/{right.subresource}" if right.subresource else ""),
             right.resource.only_named,
         )
-        for right in permissions.required_rights(reads, managed_resources)
+        for right in resources.required_rights(reads, managed_resources)
     }
 
 
@@ -120,7 +120,7 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], managed_resources: lis
     connection = Connection.objects.create(
         cluster=cluster,
         server=fake.url,
-        sealed=secrets.key_ring().seal(access.dump(), owner=sync.secret_owner(cluster.pk)),
+        sealed=secrets.key_ring().seal(access.dump(), owner=connecting.secret_owner(cluster.pk)),
         mode=Mode.MANAGED if managed_resources else Mode.OBSERVED,
         managed_resources=managed_resources,
         due_at=Now(),
@@ -133,7 +133,7 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], managed_resources: lis
             run = sync.run(lease, registry.HANDLERS, open_client=lambda _: gateway)
             assert run.succeeded, (run.error_code, run.error, run.kinds)
         _look_closer(gateway, _reads())
-        for right in permissions.required_rights(_reads(), managed_resources):
+        for right in resources.required_rights(_reads(), managed_resources):
             assert gateway.may(right.verb, right.resource, subresource=right.subresource), right
         _write(gateway, managed_resources)
 
@@ -198,7 +198,7 @@ def test_observing_takes_what_the_role_grants(fake: FakeCluster) -> None:
 def _managed_resources() -> list[str]:
     """Those that write kinds which are read here."""
     kinds = {resource.kind for resource in _reads()}
-    needs = permissions._WRITES
+    needs = resources._WRITES
     return [
         managed_resource
         for managed_resource in ManagedResource.values
@@ -218,7 +218,7 @@ def test_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
     for verb, group, resource, name in _granted(rules):
         assert "*" not in verb + group + resource
         assert resource not in {"secrets", "pods/exec"}
-        assert resource not in {"pods", "nodes", "services"} or verb in permissions.READ
+        assert resource not in {"pods", "nodes", "services"} or verb in resources.READ
         assert verb not in {"deletecollection", "escalate", "bind", "impersonate"}
         assert verb != "delete" or resource == "ipaddresses"  # of a claim that is deleted
         assert resource != "events" or verb in {"get", "create", "patch"}

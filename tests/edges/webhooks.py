@@ -9,7 +9,7 @@ from typing import Any
 from django.test import Client
 
 from pools.models import Cluster
-from pools.webhooks import callers
+from pools.webhooks import views
 from tests import factories
 
 Manifest = dict[str, Any]
@@ -71,7 +71,7 @@ class Door:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.key = callers.make(cluster, author=factories.BY)
+        self.key = views.make(cluster, author=factories.BY)
         self.path = path(cluster.name, self.key)
 
     def post(self, body: Any, **headers: Any) -> Any:

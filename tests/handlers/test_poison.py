@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pools.clusters.reconcile import differences
+from pools.clusters.reconcile import apply
 from pools.models import Drift, Finding, ObservedObject
 from tests.handlers import fleet, node_world
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
@@ -170,7 +170,7 @@ def test_one_object(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
     for row in ObservedObject.objects.all():
         assert len(row.problem) <= 1000
-    assert Finding.objects.count() <= differences.MAX_FINDINGS + 1
+    assert Finding.objects.count() <= apply.MAX_FINDINGS + 1
     assert not Drift.objects.exists()
     # And when it goes, nothing of it is left.
     world.fake.faults.clear()

@@ -14,7 +14,7 @@ import pytest
 from pools.cluster_api import claims
 from pools.clusters import other_writers
 from pools.clusters.client import api_client
-from pools.clusters.reconcile import apply, differences, handler, sync_runs, writes
+from pools.clusters.reconcile import apply, handler, sync_runs, writes
 from pools.core.kubernetes.differences import FieldDifference
 from pools.models import Cluster, Drift, Finding, ObservedObject
 from pools.platform.outbound import faults
@@ -103,7 +103,7 @@ def test_conditions_and_findings_are_stored_without_it(db: None) -> None:
     finding = handler.ReconcileFinding(
         "code", "a", f"token={JWT}", details={"message": f"token={JWT}"}
     )
-    differences.store_findings(cluster.pk, POOLS.kind, [finding])
+    apply.store_findings(cluster.pk, POOLS.kind, [finding])
     row = Finding.objects.get()
     assert JWT not in f"{row.message} {row.details}"
 
@@ -111,8 +111,8 @@ def test_conditions_and_findings_are_stored_without_it(db: None) -> None:
 def test_a_difference_is_stored_and_planned_without_it(db: None) -> None:
     error = FieldDifference("status.error", None, {"text": f"token={JWT}"}, ("operator",))
     cluster = Cluster.objects.create(name="east")
-    drifted = differences.DriftedField(("", "a"), error, "", "")
-    differences.store_drift(cluster.pk, POOLS.kind, [drifted], None)
+    drifted = apply.DriftedField(("", "a"), error, "", "")
+    apply.store_drift(cluster.pk, POOLS.kind, [drifted], None)
     row = Drift.objects.get()
     assert row.observed == {"text": "token=[redacted]"}
     counts = sync_runs.KindCounts()

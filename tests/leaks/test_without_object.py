@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pools.models import Block, Leak
-from pools.observed import handlers as observed_handlers
+from pools.observed import cidrs as observed_handlers
 from pools.platform import events
 from pools.register.allocator.allocation import Holder
 from pools.register.leaks import detection, reclaim

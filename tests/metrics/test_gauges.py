@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from pools.clusters import metrics
+from pools.clusters import fleet
 from pools.core.observed.uses import Role
 from pools.models import (
     Alert,
@@ -76,7 +76,7 @@ def test_clusters(cluster: Cluster) -> None:
 def test_findings_and_duplicates_of_nodes(cluster: Cluster) -> None:
     finding(cluster, "cidr_overlap", "a", "error")
     finding(cluster, "unknown_pool", "b", "warning")
-    finding(cluster, metrics.SAME_POD_CIDR, "c", "error")
+    finding(cluster, fleet.SAME_POD_CIDR, "c", "error")
     counts = scrapes.author("severity", "ipam_findings", cluster=cluster.name)
     assert counts == {"error": 2, "warning": 1}
     assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 1
@@ -98,7 +98,7 @@ def test_observed_cidrs_by_kind_and_their_clashes(cluster: Cluster) -> None:
 
 
 def test_duplicates_of_vm_networks_are_added(cluster: Cluster) -> None:
-    finding(cluster, metrics.SAME_POD_CIDR, "c", "error")
+    finding(cluster, fleet.SAME_POD_CIDR, "c", "error")
     pool = worlds.ippool(worlds.network(of=cluster))
     worlds.entry(pool, "02:00:00:00:00:01", "10.0.0.5")
     worlds.entry(pool, "02:00:00:00:00:02", "10.0.0.5")
@@ -128,7 +128,7 @@ def test_leaks_by_kind_of_holder(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert first == {"node": 1, "instance": 0, "env": 0}
     assert second == {"node": 0, "instance": 0, "env": 0, "robot": 1}
-    monkeypatch.setattr(metrics, "MOST_KINDS", 0)
+    monkeypatch.setattr(fleet, "MOST_KINDS", 0)
     second = scrapes.author("holder_kind", "ipam_leaks_detected", cluster=clusters[1].name)
     assert second == {"node": 0, "instance": 0, "env": 0, "other": 1}
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pools.core.observed import cluster_networks, external_addresses, secondary_networks
+from pools.core.observed import cluster_networks, secondary_networks
 from pools.core.observed.uses import MOST
-from pools.observed.handlers import (
+from pools.observed.cidrs import (
     parse_eks_kube_proxy_config,
     parse_kube_proxy_config,
     parse_kubeadm_config,
@@ -245,7 +245,7 @@ CASES = {
         ],
     ),
     "CiliumLoadBalancerIPPool": (
-        external_addresses.parse_cilium_load_balancer_pool,
+        cluster_networks.parse_cilium_load_balancer_pool,
         {
             "spec": {
                 "blocks": [
@@ -264,12 +264,12 @@ CASES = {
         ],
     ),
     "CiliumLoadBalancerIPPool before 1.15, disabled": (
-        external_addresses.parse_cilium_load_balancer_pool,
+        cluster_networks.parse_cilium_load_balancer_pool,
         {"spec": {"disabled": True, "cidrs": [{"cidr": "203.0.113.0/28"}]}},
         ["load-balancer 203.0.113.0/28 disabled"],
     ),
     "CiliumLoadBalancerIPPool as a Go program writes it": (
-        external_addresses.parse_cilium_load_balancer_pool,
+        cluster_networks.parse_cilium_load_balancer_pool,
         {
             "spec": {
                 "allowFirstLastIPs": "No",
@@ -282,7 +282,7 @@ CASES = {
         ["load-balancer fd00:9::10/126", "load-balancer 192.168.9.7/32"],
     ),
     "MetalLB with host bits, and one that assigns on request only": (
-        external_addresses.parse_metallb_pool,
+        cluster_networks.parse_metallb_pool,
         {
             "spec": {
                 "addresses": ["192.168.30.10/28", "192.168.31.5-192.168.31.5", "FD00:30:0ABC::/120"],
@@ -298,12 +298,12 @@ CASES = {
         ],
     ),
     "MetalLB": (
-        external_addresses.parse_metallb_pool,
+        cluster_networks.parse_metallb_pool,
         {"spec": {"addresses": ["192.168.1.240 - 192.168.1.243", "fc00:f853::/124"]}},
         ["load-balancer 192.168.1.240/30", "load-balancer fc00:f853::/124"],
     ),
     "EgressIP": (
-        external_addresses.parse_egress_ip,
+        cluster_networks.parse_egress_ip,
         {
             "spec": {"egressIPs": ["192.168.1.100", "192.168.1.101"]},
             "status": {"items": [{"node": "worker-1", "egressIP": "192.168.1.100"}]},
@@ -311,17 +311,17 @@ CASES = {
         ["egress 192.168.1.100/32 on worker-1", "egress 192.168.1.101/32"],
     ),
     "EgressIP of both families that no node has": (
-        external_addresses.parse_egress_ip,
+        cluster_networks.parse_egress_ip,
         {"spec": {"egressIPs": ["192.168.1.120", "FD00:1::78"]}, "status": {"items": None}},
         ["egress 192.168.1.120/32", "egress fd00:1::78/128"],
     ),
     "CiliumEgressGatewayPolicy of an interface": (
-        external_addresses.parse_egress_gateway_policy,
+        cluster_networks.parse_egress_gateway_policy,
         {"spec": {"egressGateway": {"nodeSelector": {}, "interface": "eth1"}}},
         [],
     ),
     "CiliumEgressGatewayPolicy": (
-        external_addresses.parse_egress_gateway_policy,
+        cluster_networks.parse_egress_gateway_policy,
         {
             "spec": {
                 "egressGateway": {"egressIP": "192.168.1.110"},
@@ -491,19 +491,19 @@ ODD = {
         ["spec.cidrs wrong_type"],
     ),
     "reversed range": (
-        external_addresses.parse_metallb_pool,
+        cluster_networks.parse_metallb_pool,
         {"spec": {"addresses": ["10.0.0.9-10.0.0.1", "10.0.1.0/24"]}},
         1,
         ["spec.addresses.0 range_reversed"],
     ),
     "families mixed": (
-        external_addresses.parse_cilium_load_balancer_pool,
+        cluster_networks.parse_cilium_load_balancer_pool,
         {"spec": {"blocks": [{"start": "10.0.0.1", "stop": "fd00::1"}]}},
         0,
         ["spec.blocks.0 mixed_family"],
     ),
     "a block of nothing": (
-        external_addresses.parse_cilium_load_balancer_pool,
+        cluster_networks.parse_cilium_load_balancer_pool,
         {"spec": {"blocks": [{}]}},
         0,
         ["spec.blocks.0.start required"],
@@ -536,7 +536,7 @@ ODD = {
         ],
     ),
     "an EgressIP that is a network": (
-        external_addresses.parse_egress_ip,
+        cluster_networks.parse_egress_ip,
         {"spec": {"egressIPs": ["none", "10.0.0.1"]}},
         1,
         ["spec.egressIPs.0 not_an_address"],

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from django.urls import reverse
 
-from pools.core import addresses, errors, free_prefixes
+from pools.core import addresses, cidr_sets, errors
 from pools.models import AddressSpace, Cluster, Container, ObservedCIDR, Pool, PoolCIDR
 from pools.register import usage
 from pools.register.plan import containers, free_space, next_prefix, tree
@@ -123,9 +123,7 @@ def test_first_fit_and_best_fit() -> None:
     assert find(free_space.Order.BEST_FIT, 2) == ["10.0.208.0/20", "10.0.224.0/20"]
 
 
-def _gaps(
-    parent: addresses.Network, inner: Iterable[addresses.Network]
-) -> Iterator[free_prefixes.Gap]:
+def _gaps(parent: addresses.Network, inner: Iterable[addresses.Network]) -> Iterator[cidr_sets.Gap]:
     position = int(parent.network_address)
     for network in inner:
         yield position, int(network.network_address) - 1
@@ -141,7 +139,7 @@ def test_arithmetic_against_every_address(parent: str) -> None:
         list(network.subnets(new_prefix=network.prefixlen + 7))[60],
     ]
     gaps = list(_gaps(network, sorted(inner)))
-    parts = [part for gap in gaps for part in free_prefixes.split(gap, network.version)]
+    parts = [part for gap in gaps for part in cidr_sets.split(gap, network.version)]
     free = [address for part in parts for address in part]
     assert free == [a for a in network if not any(a in item for item in inner)]
     length = network.prefixlen + 4
@@ -150,8 +148,8 @@ def test_arithmetic_against_every_address(parent: str) -> None:
         for prefix in network.subnets(new_prefix=length)
         if not any(prefix.overlaps(item) for item in inner)
     ]
-    assert free_prefixes.first_fit(gaps, network.version, length, 100) == expected
-    best = free_prefixes.best_fit(gaps, network.version, length, 100)
+    assert cidr_sets.first_fit(gaps, network.version, length, 100) == expected
+    best = cidr_sets.best_fit(gaps, network.version, length, 100)
     assert sorted(best) == expected
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.clusters import connections
-from pools.clusters.reconcile import leases, sync
+from pools.clusters.reconcile import connecting, leases, sync
 from pools.core import errors
 from pools.models import Connection, ConnectionEvent, Now, ObservedObject
 from pools.platform.outbound import faults
@@ -29,7 +29,7 @@ def test_identity_and_version_are_pinned_and_credentials_sealed(fake: FakeCluste
     row = _connect(fake)
     assert (row.identity, row.version[:2]) == (fake.kube_system_uid, "v1")
     assert fake.token not in row.sealed
-    assert sync.cluster_access(row).token == fake.token
+    assert connecting.cluster_access(row).token == fake.token
     assert fake.token not in str(list(ConnectionEvent.objects.values()))
 
 
@@ -82,7 +82,7 @@ def test_other_credentials_of_the_same_cluster(fake: FakeCluster) -> None:
     )
     source = connections.from_kubeconfig(fake.kubeconfig(token))
     row = connections.replace(row, source, author=factories.BY)
-    assert sync.cluster_access(row).token == token
+    assert connecting.cluster_access(row).token == token
     assert (row.error_code, row.failures) == ("", 0)
     last = ConnectionEvent.objects.order_by("-pk")[0]
     assert (last.pgh_label, last.pgh_context["actor"]) == ("credentials_replaced", "tester")
@@ -91,7 +91,7 @@ def test_other_credentials_of_the_same_cluster(fake: FakeCluster) -> None:
 def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> None:
     row = _connect(fake)
     fake.kube_system_uid = "another"
-    with pytest.raises(sync.IdentityChanged):
+    with pytest.raises(connecting.IdentityChanged):
         connections.replace(
             row, connections.from_kubeconfig(fake.kubeconfig()), author=factories.BY
         )

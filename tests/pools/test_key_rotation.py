@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from pools.clusters import connections
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.models import Connection, ConnectionEvent
 from pools.platform.outbound import faults, secrets
 from tests import factories
@@ -45,7 +45,7 @@ def test_rotated_and_the_old_key_taken_away(settings: Any) -> None:
     settings.IPAM_KEY_RING = [new]
     for row, token in ((first, "token-a"), (second, "token-b")):
         row.refresh_from_db()
-        assert sync.cluster_access(row).token == token
+        assert connecting.cluster_access(row).token == token
     assert ConnectionEvent.objects.count() == events
 
 
@@ -70,5 +70,5 @@ def test_a_row_s_secret_opens_in_no_other_row() -> None:
     Connection.objects.filter(pk=second.pk).update(sealed=first.sealed)
     second.refresh_from_db()
     with pytest.raises(faults.SecretForeign):
-        sync.cluster_access(second)
-    assert secrets.key_ring().open(first.sealed, owner=sync.secret_owner(first.cluster_id))
+        connecting.cluster_access(second)
+    assert secrets.key_ring().open(first.sealed, owner=connecting.secret_owner(first.cluster_id))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pools.cilium import node_demand
+from pools.cilium import pod_cidrs
 from pools.models import Cluster
 from tests import factories
 
@@ -20,7 +20,7 @@ def cluster() -> Cluster:
 
 def _asked(cluster: Cluster, **settings: Any) -> dict[tuple[str, int], tuple[int, list[str]]]:
     settings = {"in_use": {}, "pending": {}} | settings
-    node_forecast = node_demand.forecast(cluster, **settings)
+    node_forecast = pod_cidrs.forecast(cluster, **settings)
     return {
         (need.pool, need.family): (need.needed, [str(cidr) for cidr in need.blocks])
         for need in node_forecast.needs
@@ -45,7 +45,7 @@ def test_both_families(cluster: Cluster) -> None:
         ("dual", 4): (4, ["10.20.0.0/28"]),
         ("dual", 6): (4, ["fd00::/124"]),
     }
-    node_forecast = node_demand.forecast(cluster, in_use={}, pending={})
+    node_forecast = pod_cidrs.forecast(cluster, in_use={}, pending={})
     assert [need.problem for need in node_forecast.needs] == ["", "the pool has no IPv6 CIDRs"]
 
 
@@ -55,13 +55,13 @@ def test_what_present_nodes_hold_is_not_free_and_a_known_node_keeps_its_own(
     pool = cluster.pools.get(name="default")
     factories.take(pool, factories.holder("node-1", kind="node"))
     assert _asked(cluster) == {("default", 4): (8, ["10.10.0.16/28"])}
-    node_forecast = node_demand.forecast(cluster, in_use={}, pending={}, node="node-1")
+    node_forecast = pod_cidrs.forecast(cluster, in_use={}, pending={}, node="node-1")
     (need,) = node_forecast.needs
     assert (node_forecast.exists, need.held, need.missing, need.blocks) == (True, 14, 0, ())
 
 
 def test_an_exhausted_and_an_unknown_pool(cluster: Cluster) -> None:
-    node_forecast = node_demand.forecast(
+    node_forecast = pod_cidrs.forecast(
         cluster, in_use={"default": {4: 100}, "none": {4: 1}}, pending={}
     )
     assert len(node_forecast.needs[0].blocks) == 4

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from pools.clusters.reconcile import registry, sync
+from pools.clusters.reconcile import connecting, registry
 from pools.models import Connection, ObservedObject, Pool
 from tests import factories, people
 from tests.kube.real import assets
@@ -77,7 +77,7 @@ def test_the_page_is_followed(
     assert form["token"] not in tested
     assert browser.post(url, form).status_code == 302
     connection = Connection.objects.get(cluster=cluster)
-    assert sync.cluster_access(connection).token == form["token"]
+    assert connecting.cluster_access(connection).token == form["token"]
     run = small.reconcile(connection, *registry.HANDLERS)
     assert run.succeeded, run.error
     assert ObservedObject.objects.get(cluster=cluster, kind="CiliumPodIPPool").name == "green"

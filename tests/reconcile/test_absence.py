@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from pools.clusters.reconcile import comparison
+from pools.clusters.reconcile import storage
 from pools.models import Connection, Now, ObservedObject
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
@@ -32,7 +32,7 @@ def test_one_list_without_it_is_not_its_end(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "forgotten"), [(comparison.GRACE - 5, []), (comparison.GRACE, ["a"])]
+    ("seconds", "forgotten"), [(storage.GRACE - 5, []), (storage.GRACE, ["a"])]
 )
 def test_two_complete_lists_apart(
     seconds: float,

@@ -23,7 +23,7 @@ from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncCont
 from pools.core.cilium import ciliumnode
 from pools.core.errors import CIDROverlap
 from pools.models import Cluster, Connection, ManagedResource, Mode, Now, ObservedObject
-from pools.observed.handlers import ObservedKind
+from pools.observed.cidrs import ObservedKind
 from tests import factories
 from tests.claims import worlds
 from tests.claims.networks.ovn import nad

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection as database
 
-from pools.clusters.reconcile import comparison, storage
+from pools.clusters.reconcile import storage
 from pools.clusters.reconcile.handler import ParsedObject, SyncContext
 from pools.core import errors
 from pools.models import Connection, ObservedObject
@@ -123,7 +123,7 @@ def test_who_cannot_be_forgotten_is_kept_and_tried_again(
     nodes: small.Small,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(comparison, "GRACE", 0)
+    monkeypatch.setattr(storage, "GRACE", 0)
     for name in ("a", "bad"):
         fake.put(small.node(name))
     small.reconcile(connection, nodes)

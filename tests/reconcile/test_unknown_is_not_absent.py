@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pools.clusters.reconcile import sync
+from pools.clusters.reconcile import connecting
 from pools.models import Connection, Finding, SyncRun
 from tests import clock
 from tests.kube import gateways
@@ -130,7 +130,7 @@ def test_another_cluster_behind_the_address(
     fake.log.clear()
     for _ in range(2):
         run = small.reconcile(connection, nodes)
-        assert run.error_code == sync.IdentityChanged.code
+        assert run.error_code == connecting.IdentityChanged.code
     assert not fake.log.writes
     assert not fake.log.select("list", "ciliumnodes")
     assert not nodes.forgotten

@@ -34,7 +34,7 @@ from pools.platform.alerts import outbox, targets
 from pools.register import environments, journal
 from pools.register.imports import drafts as register_drafts
 from pools.register.imports import sources as netbox_sources
-from pools.webhooks import callers
+from pools.webhooks import views
 from tests import factories
 from tests.claims import worlds
 from tests.claims.access import two_worlds
@@ -189,7 +189,7 @@ def _of_clusters(world: Everything, api: apis.Api) -> None:
     bound = worlds.bound(cluster, "bound-ns", "bound-user")
     world.values |= {
         "cluster": "prod", "object_id": observed_object.pk, "drift_id": drift.pk, "decision": "ignore",
-        "observed_cidr_id": observed.pk, "cluster_id": cluster.pk, "key": callers.make(cluster, author=factories.BY),
+        "observed_cidr_id": observed.pk, "cluster_id": cluster.pk, "key": views.make(cluster, author=factories.BY),
     }  # fmt: skip
     world.rows |= {
         "pools.cluster": cluster.pk, "pools.observedobject": observed_object.pk, "pools.drift": drift.pk,

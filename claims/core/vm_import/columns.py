@@ -7,8 +7,9 @@ The names also determine the kind of table: vNetwork and vInfo of RVTools (also 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from claims.core import macs
 from claims.core.vm_import import cells
@@ -76,26 +77,24 @@ _COMMENT = re.compile("#|sep=.?$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """The column (from 0) of each role, or -1.
+    """The columns of a table, from 0, by their role: vm, mac, ip, ip6, prefix, network, and so on.
 
     `names` are the cells of the header, to recognise a repeated header; empty without a header.
     """
 
     kind: str
-    vm: int = -1
-    mac: int = -1
-    ip: int = -1
-    ip6: int = -1
-    prefix: int = -1
-    network: int = -1
-    namespace: int = -1
-    note: int = -1
-    origin: int = -1
-    template: int = -1
-    placeholder: int = -1
-    power: int = -1
+    roles: Mapping[str, int]
     width: int = 0
     names: tuple[str, ...] = field(default=(), compare=False)
+
+    def cell(self, row: Sequence[str], role: str) -> str:
+        """Return the cell of a role, "" if the table has no such column."""
+        column = self.roles.get(role)
+        return "" if column is None else row[column]
+
+    def addresses(self, row: Sequence[str]) -> list[str]:
+        """Return the cells with addresses."""
+        return [row[self.roles[role]] for role in ("ip", "ip6") if role in self.roles]
 
     @property
     def unread(self) -> list[str]:
@@ -108,23 +107,22 @@ class ColumnLayout:
             if name.strip() and column not in self.used_columns
         ]
 
-    @property
+    @cached_property
     def used_columns(self) -> frozenset[int]:
         """The columns that are read."""
-        roles = (self.vm, self.mac, self.ip, self.ip6, self.prefix, self.network, self.namespace)
-        flags = (self.note, self.origin, self.template, self.placeholder, self.power)
-        return frozenset(column for column in (*roles, *flags) if column >= 0)
+        return frozenset(self.roles.values())
 
     def join_addresses(self, row: Sequence[str]) -> Sequence[str]:
         """Return a row of a list with the addresses of all following cells joined in one cell."""
-        if self.ip == max(self.used_columns) and len(row) > self.ip + 1:
-            return [*row[: self.ip], ", ".join(cell for cell in row[self.ip :] if cell)]
+        ip = self.roles.get("ip")
+        if ip == max(self.used_columns) and len(row) > ip + 1:
+            return [*row[:ip], ", ".join(cell for cell in row[ip:] if cell)]
         return row
 
     @property
     def rank(self) -> int:
         """Preference among several sheets or files; the lowest rank is read."""
-        generic = 4 if self.vm < 0 else 2
+        generic = 2 if "vm" in self.roles else 4
         return {VNETWORK: 0, TEMPLATE: 1, VINFO: 3}.get(self.kind, generic)
 
 
@@ -136,22 +134,18 @@ def recognise(header: Sequence[str]) -> ColumnLayout | None:
     keys = [_NO_SIGNS.sub("", cell.lower()) if cell else "" for cell in header[:MAX_COLUMNS]]
     key_set = set(keys)
     kind, names = _kind(key_set)
-    roles = {role: _column(keys, choices) for role, choices in names.items()}
-    if roles.get("mac", -1) < 0 and roles.get("ip", -1) < 0:
-        return None
-    if roles.get("vm", -1) < 0 and roles.get("mac", -1) < 0:
+    columns_by_role = {
+        role: next((keys.index(name) for name in choices if name in keys), -1)
+        for role, choices in names.items()
+    }
+    roles = {role: column for role, column in columns_by_role.items() if column >= 0}
+    if "mac" not in roles and not {"vm", "ip"} <= roles.keys():
         return None
     _refuse_duplicates(header, keys, roles)
-    columns_by_role = {role: column for role, column in roles.items() if column >= 0}
-    if kind == POWERCLI and len([key for key in keys if key]) <= 3 and len(columns_by_role) <= 3:
+    if kind == POWERCLI and len([key for key in keys if key]) <= 3 and len(roles) <= 3:
         kind = LIST
     width = max((index for index, key in enumerate(keys) if key), default=-1) + 1
-    return ColumnLayout(
-        kind,
-        **columns_by_role,
-        width=width,
-        names=tuple(str(cell) for cell in header[:MAX_COLUMNS]),
-    )
+    return ColumnLayout(kind, roles, width, tuple(str(cell) for cell in header[:MAX_COLUMNS]))
 
 
 def find_header(first: Sequence[Sequence[str]], delimiter: str) -> tuple[int, ColumnLayout] | None:
@@ -187,13 +181,9 @@ def _kind(key_set: set[str]) -> tuple[str, _Names]:
     return (TEMPLATE if key_set >= _TEMPLATE_KEYS else POWERCLI), _OTHER_NAMES
 
 
-def _column(keys: Sequence[str], choices: Sequence[str]) -> int:
-    return next((keys.index(name) for name in choices if name in keys), -1)
-
-
 def _refuse_duplicates(header: Sequence[str], keys: list[str], roles: dict[str, int]) -> None:
     for column in roles.values():
-        if column >= 0 and keys.count(keys[column]) > 1:
+        if keys.count(keys[column]) > 1:
             message = f"the column {errors.display_value(header[column])} occurs twice"
             raise errors.InvalidInput.for_field("header", "duplicate_header", message)
 
@@ -204,15 +194,17 @@ def guess(row: Sequence[str]) -> ColumnLayout | None:
     The columns are MAC addresses, IP addresses and names, in any order. Returns None without one of
     the first two.
     """
-    mac = _find_column(row, _is_mac)
-    ip = _find_column(row, _has_addresses)
-    if mac < 0 and ip < 0:
+    found = {"mac": _find_column(row, _is_mac), "ip": _find_column(row, _has_addresses)}
+    roles = {role: column for role, column in found.items() if column >= 0}
+    if not roles:
         return None
-    rest = [index for index, cell in enumerate(row[:4]) if index not in (mac, ip) and cell.strip()]
-    return ColumnLayout(LIST, vm=rest[0] if rest else -1, mac=mac, ip=ip, width=max(len(row), 3))
+    rest = [
+        index for index, cell in enumerate(row[:4]) if index not in roles.values() and cell.strip()
+    ]
+    return ColumnLayout(LIST, roles | ({"vm": rest[0]} if rest else {}), max(len(row), 3))
 
 
-LOOSE = ColumnLayout(LIST, vm=0, mac=1, ip=2, width=3)
+LOOSE = ColumnLayout(LIST, {"vm": 0, "mac": 1, "ip": 2}, 3)
 
 
 def split_line(row: Sequence[str]) -> list[str]:

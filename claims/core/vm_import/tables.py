@@ -28,7 +28,7 @@ def read(
     interfaces: Iterator[VMInterface] = (
         row for numbered_row in rows for row in table.interfaces(*numbered_row)
     )
-    if layout.kind in (columns.POWERCLI, columns.TEMPLATE) and layout.mac >= 0:
+    if layout.kind in (columns.POWERCLI, columns.TEMPLATE) and "mac" in layout.roles:
         interfaces = _merge_interfaces(interfaces)
     return map(vm_interface.settle_origins, interfaces)
 
@@ -79,6 +79,9 @@ def _merge(previous: VMInterface, other: VMInterface) -> VMInterface:
     )
 
 
+_FLAGS = (("template", "template"), ("placeholder", "srm_placeholder"))  # role, reason to skip
+
+
 class _TableReader:
     """Reads the rows of one table; holds the values that all rows need."""
 
@@ -87,14 +90,6 @@ class _TableReader:
         self.skipped = skipped
         self.sheet = sheet
         self.least = max(layout.used_columns) + 1
-        self.flags = tuple(
-            (column, reason)
-            for column, reason in (
-                (layout.template, "template"),
-                (layout.placeholder, "srm_placeholder"),
-            )
-            if column >= 0
-        )
 
     def interfaces(self, number: int, row: Sequence[str]) -> Iterable[VMInterface]:
         """Return the interfaces of a row: none, one, or several for a row with joined values."""
@@ -105,8 +100,7 @@ class _TableReader:
         elif len(row) > layout.width and any(row[layout.width :]):
             message = f"the row has more than the {layout.width} cells of the header"
             extra = (problem("", "too_many_cells", message),)
-        vm = row[layout.vm] if layout.vm >= 0 else ""
-        mac = row[layout.mac] if layout.mac >= 0 else ""
+        vm, mac = layout.cell(row, "vm"), layout.cell(row, "mac")
         if reason := self._reason(row, vm, mac):
             self.skipped.add(reason, vm.strip())
             return ()
@@ -114,15 +108,13 @@ class _TableReader:
             mac = spreadsheet_cells.unescape(mac.strip())
             if len(mac) > 17 and len(parts := cells.split_cell(mac)) > 1:
                 return self._several(number, row, parts[: cells.MAX_IN_A_CELL], extra)
-        address_cells = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
-        ips = cells.parse_addresses(*address_cells, prefixes=self._prefixes(row))
-        network = row[layout.network] if layout.network >= 0 else ""
-        return (self._interface(number, row, mac, ips, network, extra),)
+        ips = cells.parse_addresses(*layout.addresses(row), prefixes=self._prefixes(row))
+        return (self._interface(number, row, mac, ips, layout.cell(row, "network"), extra),)
 
     def _reason(self, row: Sequence[str], vm: str, mac: str) -> str:
         """Return the reason to skip the row, or ""."""
-        for column, reason in self.flags:
-            value = row[column]
+        for role, reason in _FLAGS:
+            value = self.layout.cell(row, role)
             if value and value != "False" and cells.is_true(value):
                 return reason
         if vm[:4] == "vCLS":
@@ -135,10 +127,7 @@ class _TableReader:
 
     def _is_header(self, row: Sequence[str]) -> bool:
         names = self.layout.names
-        column = self.layout.mac if self.layout.mac >= 0 else self.layout.vm
-        return row[column] == names[column] and all(
-            row[used_column] == names[used_column] for used_column in self.layout.used_columns
-        )
+        return all(row[column] == names[column] for column in self.layout.roles.values())
 
     def _interface(
         self,
@@ -151,15 +140,11 @@ class _TableReader:
     ) -> VMInterface:
         layout = self.layout
         problems = list(extra)
-        vm = self._text("vm", row[layout.vm], problems) if layout.vm >= 0 else ""
-        network = self._text("port_group", network, problems) if network else ""
-        namespace = (
-            self._text("namespace", row[layout.namespace], problems)
-            if layout.namespace >= 0
-            else ""
-        )
+        vm = self._text("vm", layout.cell(row, "vm"), problems)
+        network = self._text("port_group", network, problems)
+        namespace = self._text("namespace", layout.cell(row, "namespace"), problems)
         remarks: list[FieldProblem] = []
-        note = self._text("note", row[layout.note], remarks) if layout.note >= 0 else ""
+        note = self._text("note", layout.cell(row, "note"), remarks)
         if remarks and remarks[0].code != "too_long":
             problems, remarks = [*problems, *remarks], []
         interface = cells.read_interface(
@@ -175,11 +160,7 @@ class _TableReader:
             note=note,
             origins=self._origins(row, ips.ips),
         )
-        return (
-            vm_interface.tell_power(interface, row[layout.power])
-            if layout.power >= 0
-            else interface
-        )
+        return vm_interface.tell_power(interface, layout.cell(row, "power"))
 
     def _text(self, name: str, text: str, problems: list[FieldProblem]) -> str:
         if not text:
@@ -192,16 +173,12 @@ class _TableReader:
         return value
 
     def _prefixes(self, row: Sequence[str]) -> list[str]:
-        if self.layout.prefix < 0:
-            return []
-        return [
-            spreadsheet_cells.whole_number(part)
-            for part in cells.split_cell(row[self.layout.prefix])
-        ]
+        prefix = self.layout.cell(row, "prefix")
+        return [spreadsheet_cells.whole_number(part) for part in cells.split_cell(prefix)]
 
     def _origins(self, row: Sequence[str], ips: Sequence[str]) -> tuple[str, ...]:
         """Return the origin of each address; () if the file has none."""
-        origins = cells.split_cell(row[self.layout.origin]) if self.layout.origin >= 0 else []
+        origins = cells.split_cell(self.layout.cell(row, "origin"))
         if not origins:
             return ()
         return tuple(origins) if len(origins) == len(ips) else (", ".join(origins),) * len(ips)
@@ -211,10 +188,8 @@ class _TableReader:
     ) -> Iterator[VMInterface]:
         """Yield the interfaces of a row with joined cells."""
         layout = self.layout
-        texts = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
-        shares = _shares(texts, self._prefixes(row), len(macs))
-        network = row[layout.network] if layout.network >= 0 else ""
-        networks = _as_many(network, len(macs))
+        shares = _shares(layout.addresses(row), self._prefixes(row), len(macs))
+        networks = _as_many(layout.cell(row, "network"), len(macs))
         for mac, ips, name in zip(macs, shares, networks, strict=True):
             yield self._interface(number, row, mac, ips, name, extra)
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools.admin.pools.map import COLUMNS, SIDE, STEP, label_rows
-from pools.core import addresses, overlaps
+from pools.core import addresses, cidr_sets
 from pools.core.observed.uses import Role
 from pools.models import Cluster
 from pools.platform.admin import display
@@ -113,8 +113,8 @@ def _choose_views(networks: Sequence[addresses.Network]) -> Iterator[addresses.N
     for network in networks:
         length = min(network.prefixlen, _GROUP[network.version])
         groups[network.supernet(new_prefix=length)].append(network)
-    for group in sorted(groups, key=overlaps.sort_key):
-        ordered = sorted(groups[group], key=overlaps.sort_key)
+    for group in sorted(groups, key=cidr_sets.sort_key):
+        ordered = sorted(groups[group], key=cidr_sets.sort_key)
         yield _common(ordered[0], max(ordered, key=lambda each: int(each.broadcast_address)))
 
 
@@ -146,7 +146,7 @@ def _view(view: addresses.Network, networks: Iterable[Owned]) -> MapView:
 
 def _touch(network: addresses.Network, view: addresses.Network) -> bool:
     return network.version == view.version and (
-        overlaps.contains(view, network) or overlaps.contains(network, view)
+        cidr_sets.contains(view, network) or cidr_sets.contains(network, view)
     )
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 
 from pools.admin.clusters import connect_form
-from pools.clusters import access_manifests, connection_test, connections, fleet
+from pools.clusters import connection_test, connections, fleet
 from pools.clusters.reconcile import registry
 from pools.core import errors
 from pools.models import Cluster, Connection, Drift, Event, Finding, ObservedObject, SyncRun
@@ -74,7 +74,7 @@ def connect(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         template="connect.html",
         autocomplete="off",
         examination=examination,
-        commands=access_manifests.commands(),
+        commands=connection_test.commands(),
         read_kinds=sorted({resource.kind for resource in registry.resources()}),
     )
 

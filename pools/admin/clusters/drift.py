@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import observed
 from pools.admin.clusters.field import cluster_filter
-from pools.clusters import drift, takeovers
+from pools.clusters import drift
 from pools.core import errors
 from pools.models import Connection, Drift
 from pools.platform.admin import columns, display, filters, lists, pages
@@ -85,7 +85,7 @@ def _take_over(request: HttpRequest, row: Drift) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
         with pages.errors_at_field(form):
-            takeover = takeovers.take_over(
+            takeover = drift.take_over(
                 cluster_object, token=request.POST.get("token", ""), author=author
             )
             names = ", ".join(taken_field.path for taken_field in takeover.fields)
@@ -96,7 +96,7 @@ def _take_over(request: HttpRequest, row: Drift) -> HttpResponse:
                 "admin:pools_drift_changelist",
             )
     try:
-        preview = takeovers.preview(cluster_object, author=pages.author(request))
+        preview = drift.preview(cluster_object, author=pages.author(request))
     except errors.IpamError as error:
         messages.error(request, pages.sentence(error.message or error.code))
         return HttpResponseRedirect(display.url_of(row))

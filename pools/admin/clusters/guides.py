@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
-from pools.cilium import configuration, node_demand, pod_choice
+from pools.cilium import configuration, pod_choice, pod_cidrs
 from pools.core.cilium import multipool, pod_pool
 from pools.core.cilium.preflight import PreflightFinding
 from pools.platform.admin import forms as fields
@@ -148,7 +148,7 @@ def demand_of_node(request: HttpRequest) -> HttpResponse:
     if form.is_bound and form.is_valid():
         values = form.cleaned_data
         with pages.errors_at_field(form, "pre_allocation"):
-            demand = node_demand.forecast(
+            demand = pod_cidrs.forecast(
                 values["cluster"],
                 in_use=_both_families(values["in_use"]),
                 pending=_both_families(values["pending"]),

@@ -21,7 +21,7 @@ from pools.clusters.reconcile import registry
 from pools.core.cilium import ciliumnode
 from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject
 from pools.models.observed import ROLE_LABELS, Severity
-from pools.observed import handlers
+from pools.observed import cidrs
 from pools.platform import database
 from pools.platform.admin import columns, display, filters, lists, pages
 from pools.platform.admin.columns import Column
@@ -153,7 +153,7 @@ class FindingAdmin(lists.ListAdmin[Finding]):
 
 MOST_OTHERS = 100
 NAD_KIND = "NetworkAttachmentDefinition"  # its handler is that of VM networks
-_KINDS = [*(handler.kind for handler in handlers.ALL), ciliumnode.KIND, NAD_KIND]
+_KINDS = [*(handler.kind for handler in cidrs.ALL), ciliumnode.KIND, NAD_KIND]
 
 
 def _cidr_page(request: HttpRequest, row: ObservedCIDR) -> HttpResponse:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan_map
-from pools.core import addresses, free_prefixes, overlaps
+from pools.core import addresses, cidr_sets
 from pools.platform import search_text
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
@@ -103,7 +103,7 @@ def view(request: HttpRequest) -> HttpResponse:
     level_filter = tree.LevelFilter(int(chosen.get("family") or 0) or None, chosen.get("cluster"))
     parent = _parse_network(request.GET.get("parent", ""))
     behind = _parse_network(request.GET.get("behind", ""))
-    if behind and parent and not overlaps.contains(parent, behind):
+    if behind and parent and not cidr_sets.contains(parent, behind):
         behind = None
     path: list[tree.PlanRow] = []
     searched = search_text.parse(chosen.get("q", ""))
@@ -166,17 +166,17 @@ def _summarize_free(
     parent: addresses.Network | None,
     path: Sequence[tree.PlanRow],
     lengths: Sequence[int],
-) -> list[tuple[int, free_prefixes.FreeSummary]]:
+) -> list[tuple[int, cidr_sets.FreeSummary]]:
     """Return what is free at a level by family: in its container, or in all containers of the outermost level."""
     if parent is None:
         containers = [row.cidr for row in rows if row.divisible]
     else:  # a free part is no row of the plan: the narrowest around it says whether it is one
         containers = [parent] if path and path[-1].divisible else []
-    gaps: dict[int, list[free_prefixes.Gap]] = defaultdict(list)
+    gaps: dict[int, list[cidr_sets.Gap]] = defaultdict(list)
     for container in containers:
         gaps[container.version] += free_space.find_gaps(container, scope)
     return [
-        (version, free_prefixes.summarize(found, version, _lengths(version, parent, lengths)))
+        (version, cidr_sets.summarize(found, version, _lengths(version, parent, lengths)))
         for version, found in sorted(gaps.items())
     ]
 

@@ -207,6 +207,12 @@ class ClusterClient(ServerConnection):
         """Return one object. Also raises NotFound."""
         return self._call("GET", _path(resource, namespace=namespace, name=name))
 
+    def find(self, resource: Resource, name: str, namespace: str = "") -> Manifest | None:
+        """Return one object; None if the cluster does not have it."""
+        with contextlib.suppress(faults.NotFound):
+            return self.get(resource, name, namespace)
+        return None
+
     def watch(
         self, resource: Resource, resource_version: str, *, seconds: int, namespace: str = ""
     ) -> Iterator[WatchEvent]:

@@ -10,11 +10,11 @@ from django.db import IntegrityError, transaction
 
 from pools.clusters.client import kubeconfig
 from pools.clusters.client.api_client import ClusterClient, Discovery
-from pools.clusters.reconcile import differences, watchers
+from pools.clusters.reconcile import apply, watchers
 from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncContext
 from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.core import errors
-from pools.core.kubernetes import permissions
+from pools.core.kubernetes import resources
 from pools.models import Connection, ManagedResource, ObservedObject
 from pools.platform.outbound import faults, secrets
 from pools.platform.outbound.credentials import Access
@@ -130,7 +130,7 @@ def record_absent_kind(
             f"({number} object{'s' * (number > 1)}), and nothing is released."
         )
         findings.append(ReconcileFinding(NOT_SERVED, handler.kind, counts.message))
-    if managed_resources := permissions.resources_writing(
+    if managed_resources := resources.resources_writing(
         handler.kind, context.connection.managed_resources
     ):
         counts.not_served = False
@@ -140,9 +140,7 @@ def record_absent_kind(
         )
     if not context.dry_run:
         with context.transaction():
-            differences.store_findings(
-                context.cluster.pk, handler.kind, findings, add=bool(findings)
-            )
+            apply.store_findings(context.cluster.pk, handler.kind, findings, add=bool(findings))
 
 
 def missing_kind_message(kind: str, managed_resources: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
-from pools.clusters.reconcile import comparison, storage
+from pools.clusters.reconcile import storage
 from pools.clusters.reconcile.handler import (
     BUGS,
     Handler,
@@ -85,7 +85,7 @@ def retry(context: SyncContext, handler: Handler, manifests: Sequence[Manifest])
     failed = 0
     for first in range(0, len(manifests), storage.BATCH):
         batch = manifests[first : first + storage.BATCH]
-        manifests_by_uid = {comparison.identity(manifest)[0]: manifest for manifest in batch}
+        manifests_by_uid = {storage.identity(manifest)[0]: manifest for manifest in batch}
 
         def work(manifests_by_uid: dict[str, Manifest] = manifests_by_uid) -> int:
             with context.transaction():

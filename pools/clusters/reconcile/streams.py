@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pools.clusters.client.api_client import ClusterClient, WatchEvent
-from pools.clusters.reconcile import comparison, connecting
+from pools.clusters.reconcile import connecting, storage
 from pools.clusters.reconcile.handler import BUGS
 from pools.clusters.reconcile.watchers import Position
 from pools.core import errors
@@ -126,7 +126,7 @@ class Stream:
     def _add(self, event: WatchEvent) -> None:
         with self._lock:
             if event.type != "BOOKMARK":
-                uid, _ = comparison.identity(event.object)
+                uid, _ = storage.identity(event.object)
                 # The last event of an object counts, at the position of the last event.
                 self._pending_events.pop(uid, None)
                 self._pending_events[uid] = (event.type, event.object)

@@ -20,21 +20,13 @@ from django.db import connection as database_connection
 from pools.clusters.client.api_client import ClusterClient, Listing
 from pools.clusters.reconcile import (
     apply,
-    comparison,
     connecting,
-    differences,
     ingest,
     leases,
     registry,
+    storage,
     sync_runs,
     watchers,
-)
-from pools.clusters.reconcile.connecting import (
-    IdentityChanged,
-    OpenClient,
-    client_for,
-    cluster_access,
-    secret_owner,
 )
 from pools.clusters.reconcile.handler import (
     BUGS,
@@ -50,15 +42,6 @@ from pools.models import Connection, Now, ObservedObject, SyncRun, Trigger
 from pools.platform import events, process_metrics
 from pools.platform.leases import Lease, LeaseLost
 from pools.platform.outbound import faults
-
-__all__ = [
-    "IdentityChanged",
-    "OpenClient",
-    "client_for",
-    "cluster_access",
-    "run",
-    "secret_owner",
-]
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +65,7 @@ class _ListedKind:
     handler: Handler
     read: Resource
     listing: Listing
-    observed_rows: comparison.ObservedRows
+    observed_rows: storage.ObservedRows
 
 
 def run(
@@ -90,7 +73,7 @@ def run(
     handlers: Sequence[Handler],
     *,
     trigger: Trigger = Trigger.SCHEDULE,
-    open_client: OpenClient = client_for,
+    open_client: connecting.OpenClient = connecting.client_for,
 ) -> SyncRun:
     """Run a full sync, record it as a sync run, release the lease. Does not raise faults of the cluster.
 
@@ -306,7 +289,7 @@ def _list_all(
                 connecting.record_absent_kind(context, handler, discovery, kind_counts)
             continue
         with isolate_kind(kind_counts, handler.kind), _record_forbidden(context, read, kind_counts):
-            observed_rows = comparison.observed_rows(context.cluster.pk, handler.kind)
+            observed_rows = storage.observed_rows(context.cluster.pk, handler.kind)
             listing = context.client.list(read, project=projection_for(handler))
             kind_counts.seen = len(listing.items)
             context.served[handler.kind] = read
@@ -330,7 +313,7 @@ def _record_forbidden(
         message = f"Cannot update {read.reads_for}: {error.message}"
         if not context.dry_run:
             with context.transaction():
-                differences.store_findings(
+                apply.store_findings(
                     context.cluster.pk,
                     read.kind,
                     [ReconcileFinding("not_permitted", read.plural, message)],
@@ -357,8 +340,8 @@ def _ingest_all(
 def _ingest(context: SyncContext, listed_kind: _ListedKind, kind_counts: KindCounts) -> None:
     handler, rows = listed_kind.handler, ObservedObject.objects.all()
     items = listed_kind.listing.items
-    changes = comparison.compare(context.cluster.pk, handler.kind, listed_kind.observed_rows, items)
-    replaced = comparison.find_replaced(changes.absent, items)
+    changes = storage.compare(context.cluster.pk, handler.kind, listed_kind.observed_rows, items)
+    replaced = storage.find_replaced(changes.absent, items)
     gone = sorted({*changes.gone, *replaced})
     missed = sorted({*changes.missed} - {*replaced})
     kind_counts.changed, kind_counts.gone = len(changes.new) + len(changes.changed), len(gone)

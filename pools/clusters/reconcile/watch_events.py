@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import (
     apply,
-    comparison,
     connecting,
     ingest,
     leases,
+    storage,
     sync,
     sync_runs,
     watchers,
@@ -54,9 +54,7 @@ def ingest_events(
         record.error_code = OVERTAKEN
         return record
     (handler,) = [handler for handler in handlers if handler.kind == kind]
-    events_by_uid = {
-        comparison.identity(manifest)[0]: (type_, manifest) for type_, manifest in events
-    }
+    events_by_uid = {storage.identity(manifest)[0]: (type_, manifest) for type_, manifest in events}
     events_by_uid = {uid: _project_event(handler, *event) for uid, event in events_by_uid.items()}
     counts = {kind: KindCounts(seen=len(events_by_uid))}
     with sync.record_outcome(lease, record, counts, full=False):
@@ -108,7 +106,7 @@ def _poll_kind(
     (resource,) = handler.resources
     listing = client.list(resource, project=projection_for(handler))
     events_by_uid = {
-        comparison.identity(manifest)[0]: ("MODIFIED", manifest) for manifest in listing.items
+        storage.identity(manifest)[0]: ("MODIFIED", manifest) for manifest in listing.items
     }
     context = _make_context(connection, client, lease, events_by_uid.values())
     context.served[handler.kind] = resource
@@ -171,7 +169,7 @@ def _make_context(
     lease: Lease,
     events: Iterable[tuple[str, Manifest]],
 ) -> SyncContext:
-    changed_keys = frozenset(comparison.object_key(manifest) for _, manifest in events)
+    changed_keys = frozenset(storage.object_key(manifest) for _, manifest in events)
     context = sync.make_context(
         connection, client, lease, from_watch=True, changed_keys=changed_keys
     )
@@ -228,8 +226,7 @@ def _ingest_changes(
     changed_manifests = [
         manifest
         for uid, (type_, manifest) in events_by_uid.items()
-        if type_ != "DELETED"
-        and (uid not in rows or rows[uid][1] != comparison.identity(manifest)[1])
+        if type_ != "DELETED" and (uid not in rows or rows[uid][1] != storage.identity(manifest)[1])
     ]
     kind_counts.changed, kind_counts.gone = len(changed_manifests), len(gone)
     kind_counts.failed += ingest.ingest(

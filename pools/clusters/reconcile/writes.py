@@ -1,7 +1,7 @@
 """Writes of objects: dry run first, never forced, read back; a rejected object fails alone.
 
 Of an object with several managers, only fields that no other manager owns are applied. The other fields
-remain drift until their managers change them, or somebody takes them over (pools.clusters.takeovers).
+remain drift until their managers change them, or somebody takes them over (pools.clusters.drift).
 """
 
 from __future__ import annotations
@@ -71,7 +71,11 @@ def send(
     stale_error: errors.IpamError | None = None
     for attempt in range(ATTEMPTS):
         try:
-            current = listed if fresh and not attempt else _fetch_current(context, write)
+            current = (
+                listed
+                if fresh and not attempt
+                else context.client.find(write.resource, write.name, write.namespace)
+            )
             with ingest.savepoint():
                 desired_manifest = write.make(current)
             field_differences = find_differences(write, desired_manifest, current)
@@ -115,13 +119,6 @@ def _delete(context: SyncContext, write: Write, current: Manifest) -> WriteResul
         resource_version=metadata["resourceVersion"],
     )
     return WriteResult(write)
-
-
-def _fetch_current(context: SyncContext, write: Write) -> Manifest | None:
-    try:
-        return context.client.get(write.resource, write.name, write.namespace)
-    except faults.NotFound:
-        return None
 
 
 def _send_once(

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pools.core import errors, overlaps
+from pools.core import cidr_sets, errors
 from pools.core.cilium import configuration, multipool, podippool
 from pools.core.cilium.configuration import SKIP_MASQUERADE, CiliumState, Release
 
@@ -189,7 +189,7 @@ def _outside_native_routing(cilium_state: CiliumState) -> list[str]:
             for pool in cilium_state.pools
             if family in pool.families and not cilium_state.skips_masquerading(pool)
             for entry in pool.families[family].cidrs
-            if native is None or not overlaps.contains(native, entry.cidr)
+            if native is None or not cidr_sets.contains(native, entry.cidr)
         ]
     return outside
 
@@ -262,7 +262,7 @@ def _overlapping_pools(cilium_state: CiliumState) -> _RuleAnswer:
     pairs = [
         f"{inner} of {inner_pool} in {outer} of {outer_pool}"
         for (outer, outer_pool), (inner, inner_pool) in itertools.islice(
-            overlaps.nested_pairs(networks), MOST_PAIRS
+            cidr_sets.nested_pairs(networks), MOST_PAIRS
         )
     ]
     if not pairs:

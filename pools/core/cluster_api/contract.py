@@ -108,8 +108,10 @@ def has_finalizer(manifest: Manifest, finalizer: str) -> bool:
     return finalizer in (metadata(manifest).get("finalizers") or ())
 
 
-def without_finalizer(manifest: Manifest, finalizer: str) -> dict[str, Any]:
-    """Return a copy of the object without the finalizer."""
+def without_finalizer(manifest: Manifest, finalizer: str) -> dict[str, Any] | None:
+    """Return a copy of the object without the finalizer; None if it does not have it."""
+    if not has_finalizer(manifest, finalizer):
+        return None
     remaining = [name for name in metadata(manifest).get("finalizers") or () if name != finalizer]
     return {**manifest, "metadata": {**metadata(manifest), "finalizers": remaining}}
 

@@ -1,7 +1,5 @@
-"""Parsers of what a cluster says about itself: Service CIDRs, nodes, kubeadm, the control plane, k3s, OpenShift.
-
-Beside it: parsers of Calico (crd.projectcalico.org/v1, projectcalico.org/v3): pools of its IPAM, and
-what it leaves out.
+"""Parsers of what a cluster says about itself (Service CIDRs, nodes, kubeadm, the control plane, k3s, OpenShift), of
+pools of Calico, and of addresses that it uses outside of it: load balancers and egress.
 
 Kubernetes: `ServiceCIDR` of networking.k8s.io (`spec.cidrs`), `Node` (`spec.podCIDRs`,
 `status.addresses`), the arguments `--service-cluster-ip-range` and `--cluster-cidr` of kube-apiserver,
@@ -9,7 +7,11 @@ kube-controller-manager and kube-proxy, `clusterCIDR` of KubeProxyConfiguration 
 ClusterConfiguration, and `extraArgs` that override it (a map until v1beta3, a list from v1beta4 on:
 cmd/kubeadm/app/apis/kubeadm); k3s and RKE2: the arguments of a server in an annotation of its node
 (pkg/nodeconfig, pkg/cli/server of k3s); OpenShift: `Network` of config.openshift.io, whose status is in use and
-whose spec is intended.
+whose spec is intended; Calico: crd.projectcalico.org/v1 and projectcalico.org/v3.
+
+Outside of it: Kubernetes: the addresses of a `Service` outside of its Service CIDR; Cilium:
+`CiliumLoadBalancerIPPool` (`spec.blocks`, before 1.15 `spec.cidrs`) and `CiliumEgressGatewayPolicy`; MetalLB:
+`IPAddressPool`, before 0.14 `AddressPool`; OVN-Kubernetes: `EgressIP`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import itertools
 import json
 from collections.abc import Container, Iterator, Sequence
 
+from pools.core import addresses
 from pools.core.object_reader import Fields
 from pools.core.observed.uses import Json, ObservedUses, Role, UseReader, texts
 
@@ -247,4 +250,98 @@ def parse_reservation(manifest: Json) -> ObservedUses:
     reader = UseReader(manifest)
     for path, cidr in texts(reader.fields.section("spec"), "reservedCIDRs"):
         reader.add_network(Role.POD_POOL, cidr, path, "reserved")
+    return reader.result()
+
+
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def has_addresses(manifest: Json) -> bool:
+    """Return True for a Service that has an address of a load balancer, or external IPs."""
+    observed = parse_service(manifest)
+    return bool(observed.uses or observed.problems)
+
+
+def parse_service(manifest: Json) -> ObservedUses:
+    """Return the addresses that a load balancer has given to a Service, and its external IPs."""
+    reader = UseReader(manifest)
+    for path, address in texts(reader.fields.section("spec"), "externalIPs"):
+        reader.add_network(Role.LOAD_BALANCER, address, path, "externalIPs")
+    status = reader.fields.section("status").section("loadBalancer")
+    for entry in status.objects("ingress"):
+        if entry.data.get("ip"):  # a load balancer may have a host name instead
+            reader.add_network(Role.LOAD_BALANCER, entry.data["ip"], entry.path("ip"), "ingress")
+    return reader.result()
+
+
+def project_service(manifest: Json) -> Json:
+    """Return the part of a Service that is parsed."""
+    metadata, spec, status = (
+        value if isinstance(value, dict) else {}
+        for value in (manifest.get(name) for name in ("metadata", "spec", "status"))
+    )
+    return {
+        "metadata": {key: metadata[key] for key in _IDENTITY if key in metadata},
+        "spec": {key: spec[key] for key in ("externalIPs",) if key in spec},
+        "status": {key: status[key] for key in ("loadBalancer",) if key in status},
+    }
+
+
+def parse_cilium_load_balancer_pool(manifest: Json) -> ObservedUses:
+    """Return the blocks of a CiliumLoadBalancerIPPool: a CIDR, a first and last address, or one address."""
+    reader = UseReader(manifest)
+    spec = reader.fields.section("spec")
+    detail = "disabled" if spec.data.get("disabled") is True else ""
+    for key in ("blocks", "cidrs"):
+        for block in spec.objects(key):
+            if block.data.get("cidr"):  # Go clients write "" beside `start`
+                reader.add_network(
+                    Role.LOAD_BALANCER, block.data["cidr"], block.path("cidr"), detail
+                )
+            else:
+                _add_span(reader, block)
+    return reader.result()
+
+
+def _add_span(reader: UseReader, block: Fields) -> None:
+    """Add the range of `start` and `stop`; without the latter it is one address."""
+    first = block.parse("start", addresses.parse_address)
+    last = block.parse("stop", addresses.parse_address) if block.data.get("stop") else first
+    if first is not None and last is not None:
+        with reader.report.collect(block.base_path):
+            reader.add_range(Role.LOAD_BALANCER, addresses.AddressRange(first, last))
+
+
+def parse_metallb_pool(manifest: Json) -> ObservedUses:
+    """Return the addresses of an IPAddressPool or AddressPool: CIDRs, and ranges `first-last`."""
+    reader = UseReader(manifest)
+    for path, text in texts(reader.fields.section("spec"), "addresses"):
+        if isinstance(text, str) and "-" in text:
+            with reader.report.collect():
+                span = addresses.parse_range(text, field=path, source=addresses.InputSource.TEXT)
+                reader.add_range(Role.LOAD_BALANCER, span)
+        else:
+            reader.add_network(Role.LOAD_BALANCER, text, path)
+    return reader.result()
+
+
+def parse_egress_ip(manifest: Json) -> ObservedUses:
+    """Return the addresses of an EgressIP; its status says which node has each."""
+    reader = UseReader(manifest)
+    for path, text in texts(reader.fields.section("spec"), "egressIPs"):
+        reader.add_network(Role.EGRESS, text, path)
+    for item in reader.fields.section("status").objects("items"):
+        if item.has("egressIP"):
+            detail = f"on {item.data['node']}" if isinstance(item.data.get("node"), str) else ""
+            reader.add_network(Role.EGRESS, item.data["egressIP"], item.path("egressIP"), detail)
+    return reader.result()
+
+
+def parse_egress_gateway_policy(manifest: Json) -> ObservedUses:
+    """Return the egress addresses of a CiliumEgressGatewayPolicy, of one gateway or of several."""
+    reader = UseReader(manifest)
+    spec = reader.fields.section("spec")
+    for gateway in (spec.section("egressGateway"), *spec.objects("egressGateways")):
+        if gateway.has("egressIP"):
+            reader.add_network(Role.EGRESS, gateway.data["egressIP"], gateway.path("egressIP"))
     return reader.result()

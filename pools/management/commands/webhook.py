@@ -13,7 +13,7 @@ from django.core.management import base
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import events
-from pools.webhooks import callers, configuration
+from pools.webhooks import configuration, views
 
 _AUTHOR = events.Author(actor="manage.py", source="command")
 
@@ -67,7 +67,7 @@ class Command(base.BaseCommand):
             raise errors.NotFound(f"There is no cluster {options['name']}.")
         # Validate all options before the old key becomes invalid.
         client, ca = _client(options), _ca(options)
-        key = callers.make(cluster, author=_AUTHOR) if options["new_key"] else ""
+        key = views.make(cluster, author=_AUTHOR) if options["new_key"] else ""
         if options["print_manifest"]:
             manifests = [
                 configuration.manifest(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from pools.management import output
-from pools.models.pools import Category
+from pools.models import Category
 from pools.register import block_lists
 
 HELP = "List held and cooling blocks."

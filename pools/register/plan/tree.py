@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from pools.core import addresses, free_prefixes, overlaps
+from pools.core import addresses, cidr_sets
 from pools.core.observed.uses import Role
 from pools.models import (
     AddressSpace,
@@ -155,7 +155,7 @@ def read_level(
         and (parent is None or parent.prefixlen < _GROUP_LENGTHS[parent.version]),
     )
     ranges = _find_ranges(parent_row, behind, limit + 1)
-    used = sorted({*networks, *ranges}, key=overlaps.sort_key)
+    used = sorted({*networks, *ranges}, key=cidr_sets.sort_key)
     if (
         parent_row
         and parent_row.divisible
@@ -203,7 +203,7 @@ def find_names(scope: Scope, text: str) -> list[PlanRow]:
         *clusters.values_list("cluster_prefix", flat=True)[:MOST],
         *observed.order_by("cidr").values_list("cidr", flat=True)[:MOST],
     ]
-    rows = _describe(scope, sorted(set(found), key=overlaps.sort_key)[:MOST])
+    rows = _describe(scope, sorted(set(found), key=cidr_sets.sort_key)[:MOST])
     _measure(scope, rows)
     return rows
 
@@ -211,7 +211,9 @@ def find_names(scope: Scope, text: str) -> list[PlanRow]:
 def _narrow(scope: Scope, level_filter: LevelFilter) -> Scope:
     if level_filter.cluster is None:
         return scope
-    own = AddressSpace.objects.filter(cluster=level_filter.cluster, pk__in=scope.spaces)
+    own = AddressSpace.objects.filter(cluster=level_filter.cluster)
+    if not scope.everywhere:
+        own = own.filter(pk__in=scope.spaces)
     return replace(scope, spaces=tuple(own.values_list("pk", flat=True)), everywhere=False)
 
 
@@ -236,15 +238,14 @@ def _find_networks(
         "group_lengths": [_GROUP_LENGTHS[4], _GROUP_LENGTHS[6]] if group_addresses else None,
     }
 
-    def find(spaces: Iterable[int], *, fleet: bool) -> dict[addresses.Network, bool]:
-        chosen = {**values, "spaces": list(spaces), "fleet": fleet}
-        rows = database.rows(_FIND_LEVEL, chosen, prepare=False)
+    def find(searched: Scope) -> dict[addresses.Network, bool]:
+        rows = database.rows(_FIND_LEVEL, values | searched.values, prepare=False)
         return {ip_network(text): grouped for text, grouped in rows}
 
     if not (narrowed and scope.fleet):
-        return find(scope.spaces, fleet=scope.fleet)
+        return find(scope)
     # Few of all CIDRs are in the spaces of one cluster: one lookup for both would read the others.
-    containers, own = find((), fleet=True), find(scope.spaces, fleet=False)
+    containers, own = find(replace(scope, spaces=())), find(replace(scope, fleet=False))
     outermost = _outermost([*containers], [*own], most)
     # A container inside a group of addresses is shown when the group is opened.
     return {network: own.get(network, False) for network in outermost}
@@ -255,12 +256,12 @@ def _outermost(
 ) -> list[addresses.Network]:
     """Return the outermost of two levels, without what lies behind the end of one that has more."""
     ends = [level[-1] for level in (one, other) if len(level) == most]
-    end = min(map(overlaps.sort_key, ends), default=None)
+    end = min(map(cidr_sets.sort_key, ends), default=None)
     merged: list[addresses.Network] = []
-    for network in sorted({*one, *other}, key=overlaps.sort_key):
-        if end is not None and overlaps.sort_key(network) > end:
+    for network in sorted({*one, *other}, key=cidr_sets.sort_key):
+        if end is not None and cidr_sets.sort_key(network) > end:
             break
-        if not merged or not overlaps.contains(merged[-1], network):
+        if not merged or not cidr_sets.contains(merged[-1], network):
             merged.append(network)
     return merged[:most]
 
@@ -296,12 +297,12 @@ def _with_free_parts(
     for network in networks:
         first = int(network.network_address)
         if position < first:
-            yield from free_prefixes.split((position, first - 1), parent.version)
+            yield from cidr_sets.split((position, first - 1), parent.version)
         yield network
         position = int(network.broadcast_address) + 1
     last = int(parent.broadcast_address)
     if complete and position <= last:
-        yield from free_prefixes.split((position, last), parent.version)
+        yield from cidr_sets.split((position, last), parent.version)
 
 
 def _describe(
@@ -389,17 +390,13 @@ def _measure(scope: Scope, rows: list[PlanRow]) -> None:
 def _count_addresses(scope: Scope, rows: list[PlanRow]) -> None:
     """Add what uses the single addresses that rows stand for."""
     by_cidr = {str(row.cidr): row for row in rows}
-    values = {"parents": list(by_cidr), "spaces": list(scope.spaces)}
+    values = {"parents": list(by_cidr), "spaces": scope.values["spaces"]}
     for text, *count in database.rows(_COUNT_ADDRESSES, values, prepare=False) if rows else ():
         by_cidr[text].address_counts.append(AddressCount(*count))
 
 
 def _coverage(scope: Scope, networks: list[addresses.Network]) -> dict[addresses.Network, float]:
     """Return the share of each network that the CIDRs inside it cover; those without any are left out."""
-    values = {
-        "parents": [str(network) for network in networks],
-        "spaces": list(scope.spaces),
-        "fleet": scope.fleet,
-    }
+    values = {"parents": [str(network) for network in networks], **scope.values}
     rows = database.rows(_MEASURE_COVERAGE, values, prepare=False)
     return {ip_network(text): share for text, share in rows if share is not None}

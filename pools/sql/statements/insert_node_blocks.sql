@@ -1,4 +1,4 @@
--- Insert held blocks of nodes, and return the inserted rows: id, pool, CIDR.
+-- Insert held blocks of nodes, and return the ids of the inserted rows.
 -- $1 kind character varying
 -- $2 pools text
 -- $3 cidrs text
@@ -15,4 +15,4 @@ FROM unnest(string_to_array($2, ','), string_to_array($3, ','),
      WITH ORDINALITY AS f(pool, cidr, withheld, node, uid, n)
 JOIN pools_pool p ON p.id = f.pool::bigint ORDER BY f.n
 ON CONFLICT DO NOTHING
-RETURNING id, pool_id, cidr::text
+RETURNING id

@@ -10,7 +10,7 @@ import pytest
 from claims.ipamclaims import findings
 from claims.models import IPAMClaim
 from pools.clusters.client.api_client import ClusterClient
-from pools.clusters.reconcile import comparison
+from pools.clusters.reconcile import storage
 from pools.core.kubernetes.resources import Resource
 from pools.models import Finding, Now, ObservedObject
 from pools.platform.outbound import faults
@@ -32,13 +32,13 @@ def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> No
     observed.machine("vm2")
     observed.claim(uid=uid, status={"ips": ["10.0.0.8/24"]})
     observed.passed()
-    clock.advance(comparison.GRACE + 1)
+    clock.advance(storage.GRACE + 1)
     observed.passed()
     assert leaks(observed) == []
     observed.server.remove("virtualmachines", "vm1", "blue")
     observed.passed()
     assert leaks(observed) == [], "one list without it is no proof"
-    clock.advance(comparison.GRACE + 1)
+    clock.advance(storage.GRACE + 1)
     observed.passed()
     assert leaks(observed) == ["blue/vm1.podnet"]
     row = Finding.objects.get(code=findings.LEAKED)
@@ -54,7 +54,7 @@ def test_the_owner_is_told_by_its_uid(observed: World, clock: Clock) -> None:
     observed.machine()
     observed.claim(uid="an older one", status={"ips": ["10.0.0.8/24"]})
     observed.passed()
-    clock.advance(comparison.GRACE + 1)
+    clock.advance(storage.GRACE + 1)
     observed.passed()
     assert leaks(observed) == ["blue/vm1.podnet"]
 
@@ -76,7 +76,7 @@ def test_unknown_is_not_absent(
     observed.network()
     observed.claim(status={"ips": ["10.0.0.8/24"]})
     observed.passed()
-    clock.advance(comparison.GRACE + 1)
+    clock.advance(storage.GRACE + 1)
     real = ClusterClient.list
 
     def partly(self: ClusterClient, resource: Resource, **more: Any) -> Any:
@@ -100,7 +100,7 @@ def test_the_owner_of_a_vmi_alone_is_not_looked_for_among_vms(
     created["metadata"]["ownerReferences"][0]["kind"] = "VirtualMachineInstance"
     observed.server.put(created)
     observed.passed()
-    clock.advance(comparison.GRACE + 1)
+    clock.advance(storage.GRACE + 1)
     observed.passed()
     assert leaks(observed) == []
 

@@ -10,7 +10,7 @@ from claims.address_index import index
 from claims.ipamclaims import allocation, ingest
 from claims.models import IPAMClaim, IPAMClaimEvent, Workload
 from pools.clusters.client.api_client import ClusterClient
-from pools.clusters.reconcile import apply, comparison
+from pools.clusters.reconcile import apply, storage
 from pools.models import ObservedObject
 from pools.platform import events
 from pools.platform.outbound import faults
@@ -78,7 +78,7 @@ def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
     _gone(world)
     world.passed()
     assert world.held() == {"10.0.0.3": "blue/vm1"}, "one list without it is no proof"
-    clock.advance(comparison.GRACE + 1)
+    clock.advance(storage.GRACE + 1)
     world.passed()
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
     assert not IPAMClaim.objects.filter(cluster=world.cluster).exists()

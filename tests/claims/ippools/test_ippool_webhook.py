@@ -11,7 +11,7 @@ from django.test import Client
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
 from claims.models import IPPool, Network
-from pools.webhooks import callers
+from pools.webhooks import views
 from tests.claims import worlds
 from tests.claims.ippools.fleet import manifest
 from tests.edges import webhooks
@@ -29,7 +29,7 @@ def network() -> Network:
 
 @pytest.fixture
 def key(network: Network) -> str:
-    return callers.make(network.cluster, author=worlds.BY)
+    return views.make(network.cluster, author=worlds.BY)
 
 
 def ask(key: str, new: Manifest | None, old: Manifest | None = None) -> Manifest:

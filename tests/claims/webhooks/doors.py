@@ -9,7 +9,7 @@ from django.test import Client
 
 from claims.models import NAD, IPPool, Network
 from pools.models import Cluster, Now, ObservedObject
-from pools.webhooks import callers
+from pools.webhooks import views
 from tests.claims import worlds
 from tests.core.vm_world import Manifest, patched
 from tests.edges.webhooks import UID
@@ -76,7 +76,7 @@ class Door:
 
     def __init__(self, cluster: Cluster, address: str = "mutate-pods") -> None:
         self.cluster = cluster
-        self.key = callers.make(cluster, author=worlds.BY)
+        self.key = views.make(cluster, author=worlds.BY)
         self.path = f"/webhooks/v1/{cluster.name}/{self.key}/{address}"
 
     def post(self, body: Any) -> Any:

@@ -18,7 +18,7 @@ from claims.models import NAD, Decision, IPPool, Network
 from pools.models import Block, PoolCIDR
 from pools.platform import database
 from pools.register import pools
-from pools.webhooks import callers, register
+from pools.webhooks import register, views
 from tests import factories
 from tests.claims import worlds
 from tests.claims.ippools import fleet, test_ippool_webhook
@@ -230,7 +230,7 @@ def test_an_ippool_is_warned_without_the_reason_of_a_range(shared_network: IPPoo
     pools.reserve(cidr.pk, reserved, author=worlds.BY, reason="for bank/ledger")
     entries = {OTHER: ["10.0.5.1/16"], MAC: ["10.0.0.77/16"]}
     new = fleet.manifest(shared_network.name, entries, network=shared_network.network.name)
-    key = callers.make(shared_network.cluster, author=worlds.BY)
+    key = views.make(shared_network.cluster, author=worlds.BY)
     answer = test_ippool_webhook.ask(key, new)
     assert "a reserved range" in warnings(answer)
     assert "a running VM or pod" in warnings(answer)
