@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,17 +16,131 @@ from rest_framework.response import Response
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.api import scoped
-from claims.api.entries_serializers import EntryDiffSerializer, EntryMapSerializer, EntrySerializer
 from claims.core import entries as core
 from claims.core import ippool, macs
 from claims.entries import entries as services
 from claims.entries import ippools
 from claims.models import Entry, IndexEntry, IPPool
 from claims.models.networks import EntrySource, FirstAddress
-from pools.api import pools
 from pools.core import errors, object_reader
 from pools.platform import documents, idempotency, search
-from pools.platform.rest import filters, generics, parsing, query, schema, views
+from pools.platform.rest import fields, filters, generics, parsing, query, schema, views
+from pools.platform.rest.serializers import Representation, Serializer
+
+MAC_SCHEMA = {"type": "string", "example": "00:1a:4b:12:34:56"}
+IPS_SCHEMA = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": core.MAX_ADDRESSES,
+    "items": {"type": "string", "example": "10.0.0.5/24"},
+}
+
+
+class OccurrenceSerializer(Representation):
+    """Another place of a MAC or an address; what does not apply to its type is absent."""
+
+    type = fields.TextField()
+    id = fields.IntegerField(required=False)
+    name = fields.TextField(required=False)
+    namespace = fields.TextField(required=False)
+    vm = fields.TextField(required=False)
+    mac = fields.TextField(required=False)
+
+
+class DuplicateSerializer(Representation):
+    """A MAC or an address with its other occurrences; a `note` is no conflict."""
+
+    kind = fields.ChoiceField(("mac", "ip"))
+    value = fields.TextField()
+    note = fields.FlagField(required=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        occurrences = fields.ListField(child=OccurrenceSerializer(), read_only=True)
+        return super().get_fields() | {"with": occurrences}  # a keyword of Python
+
+
+class ConditionSerializer(Representation):
+    """A condition of a Kubernetes object, shown as the object has it."""
+
+    type = fields.TextField()
+    status = fields.TextField()
+    reason = fields.TextField()
+    message = fields.TextField()
+    lastTransitionTime = fields.TextField()  # noqa: N815  # as Kubernetes has it
+
+    def to_representation(self, instance: Any) -> Any:
+        return instance
+
+
+class DuplicateCountsSerializer(Representation):
+    """The numbers of MACs and addresses with duplicates."""
+
+    mac = fields.IntegerField()
+    ip = fields.IntegerField()
+
+
+class EntryWarningSerializer(Representation):
+    """What is accepted, but will not work everywhere."""
+
+    code = fields.TextField()
+    message = fields.TextField()
+
+
+def _rules(field: fields.ParsedField) -> core.Rules:
+    entry: Entry = field.context["row"]
+    return ippools.rules(entry.ippool.network)
+
+
+class IPsField(fields.ParsedField):
+    """The addresses of an entry, read by the `rules` of its network."""
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        return core.parse_ips(data, _rules(self), "")
+
+    def to_representation(self, value: Any) -> list[str]:
+        return list(value)
+
+
+class MACField(fields.TextField):
+    """A MAC address, read by the `rules` of its network."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return core.parse_mac(data, _rules(self), "")
+
+
+class EntrySerializer(Serializer):
+    """A MAC address of an IPPool and its addresses."""
+
+    id = fields.IntegerField(read_only=True)
+    ippool = fields.IntegerField(source="ippool_id", read_only=True)
+    mac = MACField(schema=MAC_SCHEMA)
+    ips = IPsField(schema=IPS_SCHEMA)
+    vm = fields.TextField(core.parse_vm, required=False)
+    namespace = fields.TextField(core.parse_namespace, required=False)
+    source = fields.ChoiceField(EntrySource.values, read_only=True)  # type: ignore[assignment]  # the metaclass takes it out
+    note = fields.DescriptionField(required=False)
+    created_at = fields.TimeField(read_only=True)
+    duplicates = fields.ListField(child=DuplicateSerializer(), read_only=True)
+    warnings = fields.ListField(child=EntryWarningSerializer(), read_only=True)
+
+
+class EntryMapSerializer(Serializer):
+    """All entries: the addresses of each MAC address, as in an IPPool. Only described: `core` reads it."""
+
+    entries = fields.ParsedField(schema={"type": "object", "additionalProperties": IPS_SCHEMA})
+
+
+class EntryDiffSerializer(Representation):
+    """What a replacement of all entries did, and the state of the IPPool after it."""
+
+    created = fields.IntegerField()
+    changed = fields.IntegerField()
+    deleted = fields.IntegerField()
+    unchanged = fields.IntegerField()
+    duplicates = DuplicateCountsSerializer()
+    conditions = fields.ListField(child=ConditionSerializer())
+    version = fields.IntegerField()
+
 
 _VIEW = ("claims.view_entry",)
 LARGEST_BODY = 10 * 1024 * 1024  # bytes; 100,000 entries need about 6 MB
@@ -38,10 +152,8 @@ _ENTRY_OR_LIST = PolymorphicProxySerializer(
 _LIST_OR_MAP = PolymorphicProxySerializer(
     "EntryListOrMap", [EntrySerializer(many=True), EntryMapSerializer], None, many=False
 )
-_EXAMPLE = OpenApiExample(
-    "one VM",
-    {"mac": "00:1a:4b:12:34:56", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"},
-    request_only=True,
+_EXAMPLE = schema.example(
+    {"mac": "00:1a:4b:12:34:56", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}, "one VM"
 )
 
 parse_any_mac = partial(macs.parse_mac, lenient=True)
@@ -73,13 +185,32 @@ class EntryFilter(filters.FilterSet):
         return rows.filter(pk__in=index_entries.filter(entry__isnull=False).values("entry_id"))
 
 
-class _EntryView(scoped.ScopedView):
+class Entries(scoped.ScopedView, generics.ModelViewSet):
+    """The entries of an IPPool, with their duplicates."""
+
+    # `_entry_source` and `replace` check who may add and replace entries, `perform_destroy` who may delete one.
+    needs = {
+        "GET": _VIEW,
+        "POST": _VIEW,  # the response contains the written entries
+        "PUT": _VIEW,
+        "PATCH": ("claims.change_entry",),
+        "DELETE": _VIEW,
+    }
+    idempotent = ("POST", "PUT")
+    problem_statuses = (412,)
     queryset = Entry.objects.all()
-    serializer_class: Any = EntrySerializer
+    serializer_class = EntrySerializer
+    filterset_class = EntryFilter
+    orderings = {"id": ("id",), "vm": ("vm", "id"), "address": ("first_address", "id")}
     lookup_url_kwarg = "entry_id"
+    row_text = "An entry."
 
     def get_queryset(self) -> QuerySet[Any]:
-        return super().get_queryset().filter(ippool=self.kwargs["ippool_id"])
+        rows: QuerySet[Any] = super().get_queryset().filter(ippool=self.kwargs["ippool_id"])
+        if self.detail:
+            return rows.select_related("ippool__network")
+        ordered: QuerySet[Any] = rows.annotate(first_address=FirstAddress("ips"))
+        return ordered
 
     def load(self, rows: list[Any]) -> None:
         by_entry = duplicates.of_entries(rows, scoped.request_scope(self.request))
@@ -87,37 +218,23 @@ class _EntryView(scoped.ScopedView):
             entry.duplicates = [each.as_json() for each in by_entry.get(entry.pk, ())]
             entry.warnings = core.warnings(entry.ips)
 
-
-class Entries(_EntryView, generics.ListView):
-    # `_entry_source` and `put` check who may add and replace entries.
-    needs = {"GET": _VIEW, "POST": _VIEW, "PUT": _VIEW}  # the response contains the written entries
-    idempotent = ("POST", "PUT")
-    problem_statuses = (412,)
-    filterset_class = EntryFilter
-    orderings = {"id": ("id",), "vm": ("vm", "id"), "address": ("first_address", "id")}
-
-    def get_queryset(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset()
-        ordered: QuerySet[Any] = rows.annotate(first_address=FirstAddress("ips"))
-        return ordered
-
     @cached_property
     def ippool(self) -> IPPool:
         """The IPPool of the path. NotFound, also for a hidden one."""
         rows = IPPool.objects.select_related("cluster", "network")
         return scoped.get_row(self.request, rows, self.kwargs["ippool_id"])
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def list(self, request: Request, **path: Any) -> Response:
         """The entries of an IPPool, with their duplicates."""
         _ = self.ippool  # an absent IPPool is reported before the parameters
-        return self.list(request)
+        return super().list(request, **path)
 
     @extend_schema(
         request=_ENTRY_OR_LIST,
         responses={201: _ENTRY_OR_LIST},
-        examples=[_EXAMPLE],
+        examples=_EXAMPLE,
     )
-    def post(self, request: Request, ippool_id: int) -> Response:
+    def create(self, request: Request, ippool_id: int) -> Response:
         """Add an entry, or a list of 1 to 10,000 entries."""
         ip_pool = self.ippool
         raw = parsing.body(request, limit=LARGEST_BODY)
@@ -150,7 +267,7 @@ class Entries(_EntryView, generics.ListView):
         responses=EntryDiffSerializer,
         parameters=[schema.IF_MATCH],
     )
-    def put(self, request: Request, ippool_id: int) -> Response:
+    def replace(self, request: Request, ippool_id: int) -> Response:
         """Replace all entries.
 
         The body is a list of entries, the map of an IPPool, either of them in `entries`, or a manifest.
@@ -161,9 +278,9 @@ class Entries(_EntryView, generics.ListView):
         _require_everything(request)
         raw = parsing.body(request, limit=LARGEST_BODY)
         specs = _parse_whole_set(request, raw, ip_pool)
-        version = pools.version(request, ip_pool.version)
+        version = self.required_version(ip_pool)
 
-        def replace() -> idempotency.StoredAnswer:
+        def work() -> idempotency.StoredAnswer:
             difference = services.replace(
                 ip_pool.pk,
                 specs,
@@ -175,37 +292,21 @@ class Entries(_EntryView, generics.ListView):
                 200, _show_difference(ip_pool.pk, difference, len(specs))
             )
 
-        stored = views.run_once(request, replace, body=raw)
+        stored = views.run_once(request, work, body=raw)
         return Response(stored.answer, status=stored.status)
 
-
-class EntryView(_EntryView, generics.DetailView):
-    """An entry."""
-
-    needs = {"GET": _VIEW, "PATCH": ("claims.change_entry",), "DELETE": _VIEW}
-
-    def patch(self, request: Request, ippool_id: int, entry_id: int) -> Response:
+    def perform_update(self, entry: Entry, values: dict[str, Any]) -> Entry:
         """Change an entry."""
-        entry = self._get_entry()
-        values = self.read(request, partial=True, rules=ippools.rules(entry.ippool.network))
         spec = core.EntrySpec(**{"mac": entry.mac, "ips": tuple(entry.ips), **values})
-        scope = scoped.request_scope(request)
+        scope = scoped.request_scope(self.request)
         if spec.namespace is not None and not scope.everything:
             scope.require(entry.ippool.cluster_id, spec.namespace)
-        changed = services.change(entry.pk, spec, author=self.author())
-        return self.respond(changed)
+        return services.change(entry.pk, spec, author=self.author())
 
-    def delete(self, request: Request, ippool_id: int, entry_id: int) -> Response:
+    def perform_destroy(self, entry: Entry) -> None:
         """Delete an entry."""
-        entry = self._get_entry()
-        services.require_withdrawal(request.user, entry)
+        services.require_withdrawal(self.request.user, entry)
         services.delete([entry.pk], author=self.author())
-        return Response(status=204)
-
-    def _get_entry(self) -> Entry:
-        rows = Entry.objects.select_related("ippool__network")
-        rows = rows.filter(ippool=self.kwargs["ippool_id"])
-        return scoped.get_row(self.request, rows, self.kwargs["entry_id"])
 
 
 # --- requests -------------------------------------------------------------------------------------

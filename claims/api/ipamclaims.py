@@ -2,36 +2,170 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework.decorators import action
+from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.api import entries, scoped
-from claims.api.ipamclaims_serializers import (
-    ClaimReleaseSerializer,
-    IPAMClaimChangeSerializer,
-    IPAMClaimSerializer,
-    VMManifestSerializer,
-)
+from claims.core import macs
 from claims.ipamclaims import ipamclaims, states
 from claims.ipamclaims.ipamclaims import ClaimSpec
 from claims.models import IndexEntry, IPAMClaim, Network
 from claims.models.networks import FirstAddress
 from claims.workloads import vm_lookup
-from pools.core import errors
+from pools.core import errors, holders, object_reader
+from pools.models import Cluster
 from pools.platform import search
-from pools.platform.rest import filters, generics, query, views
+from pools.platform.rest import fields, filters, generics, query, schema, views
+from pools.platform.rest.serializers import Representation, Serializer
 from pools.platform.rest.views import endpoints
 
+_MAC_SCHEMA = {"type": "string", "example": "02:03:04:05:06:07"}
+_IPS_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "maxItems": 2,
+    "items": {"type": "string", "example": "10.0.0.5/24"},
+}
+
+
+def _parse_name(value: object, path: str) -> str:
+    try:
+        return holders.parse_name(value, path)
+    except errors.InvalidInput as error:
+        if error.code != "k8s_name":
+            raise
+        # The name of the enhancement proposal, <vm>.<logical network name>, is often no valid object name.
+        message = f"{error.message}; leave the name out to get the name that ipam-extensions uses, with dots"
+        raise errors.InvalidInput.for_field(path, error.code, message, value) from error
+
+
+class ClaimStatusSerializer(Representation):
+    """The status of the object in the cluster."""
+
+    ips = fields.ListField(child=fields.TextField())
+    owner_pod = fields.TextField()
+    conditions = fields.ListField(child=entries.ConditionSerializer())
+
+
+class IPAMClaimSerializer(Serializer):
+    """The addresses of an interface of a VM on a network, requested and allocated."""
+
+    id = fields.IntegerField(read_only=True)
+    cluster = scoped.ClusterField()
+    namespace = fields.NamespaceField()
+    name = fields.TextField(_parse_name, required=False)
+    network = fields.TextField(
+        lambda value, _path: value, source="network.name",
+        help_text="The logical name of the network.",
+    )  # fmt: skip
+    interface = fields.TextField(partial(holders.parse_description, max_length=253), required=False)
+    mac = fields.TextField(macs.parse_mac, schema=_MAC_SCHEMA, required=False, allow_null=True)
+    ips_requested = fields.ParsedField(schema=_IPS_SCHEMA, required=False)
+    vm = fields.NameField(required=False)
+    vm_uid = fields.TextField(read_only=True)
+    status = ClaimStatusSerializer(source="*", read_only=True)
+    pods = fields.ListField(
+        child=fields.TextField(),
+        read_only=True,
+        help_text="The pods that run the VM now; status.owner_pod may be older.",
+    )
+    state = fields.ChoiceField(states.STATES, read_only=True)
+    next_step = fields.TextField(read_only=True)
+    finalizers = fields.ListField(child=fields.TextField(), read_only=True)
+    deleted_at = fields.TimeField(read_only=True, allow_null=True)
+    follows_cluster = fields.FlagField(read_only=True)
+    in_cluster = fields.FlagField(read_only=True)
+    given_back_at = fields.TimeField(source="gone_at", read_only=True, allow_null=True)
+    note = fields.DescriptionField(required=False)
+    duplicates = fields.ListField(child=entries.DuplicateSerializer(), read_only=True)
+    created_at = fields.TimeField(read_only=True)
+
+    # Read in the order of the fields: the cluster of the network, then the network of the addresses.
+    _cluster: Cluster | None = None
+    _network: Network | None = None
+
+    def validate_cluster(self, cluster: Cluster) -> Cluster:
+        self._cluster = cluster
+        return cluster
+
+    def validate_network(self, name: object) -> Network:
+        if not isinstance(name, str):
+            raise errors.InvalidInput.for_field("", "wrong_type", "must be a text", name)
+        rows = scoped.rows(self.context["request"], Network).select_related("cluster")
+        if self._cluster is not None and "\0" not in name:
+            self._network = rows.filter(cluster=self._cluster, name=name).first()
+        if self._network is None:
+            message = "the cluster has no such network"
+            raise errors.InvalidInput.for_field("", "unknown_network", message, name)
+        return self._network
+
+    def validate_ips_requested(self, ips: object) -> tuple[str, ...]:
+        if ips is None or self._network is None:
+            return ()
+        return ipamclaims.parse_ips(ips, self._network, field="")
+
+    def _report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+        super()._report_names(data, report)
+        if not self.partial and data.get("vm") is None and data.get("name") is None:
+            report.add("vm", "required", "name the VM")
+
+
+class IPAMClaimChangeSerializer(IPAMClaimSerializer):
+    """A change of a claim; null clears a request, and the fields that never change may be repeated."""
+
+    example = {"note": "For the migration"}
+
+    ips_requested = fields.ParsedField(schema=_IPS_SCHEMA, required=False, allow_null=True)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        if not isinstance(data, dict) or not data:
+            return super().run_validation(data)
+        claim: IPAMClaim = self.context["row"]
+        fixed = {
+            "cluster": claim.cluster.name,
+            "namespace": claim.namespace,
+            "name": claim.name,
+            "network": claim.network.name,
+            "vm": claim.vm,
+            "interface": claim.interface,
+        }
+        for name, current in fixed.items():
+            if name in data and data[name] != current:
+                raise errors.ImmutableInUse(f"The {name} of a claim cannot be changed.")
+        self._network = claim.network
+        changes = {name: value for name, value in data.items() if name not in fixed}
+        return self.validate(self.to_internal_value(changes))
+
+    def validate_mac(self, mac: str | None) -> str:
+        return mac or ""
+
+
+class ClaimReleaseSerializer(Serializer):
+    """Why the addresses of a claim are released."""
+
+    reason = fields.ReasonField()
+
+
+class VMManifestSerializer(Serializer):
+    """The VM of a manifest."""
+
+    vm = fields.NameField()
+    namespace = fields.NamespaceField()
+    mac = fields.TextField(macs.parse_mac, schema=_MAC_SCHEMA, required=False)
+
+
 _VIEW = ("claims.view_ipamclaim",)
-_EXAMPLE = OpenApiExample(
-    "the decentralized form of the enhancement proposal",
+_EXAMPLE = schema.example(
     {
         "cluster": "prod",
         "namespace": "blue",
@@ -40,7 +174,7 @@ _EXAMPLE = OpenApiExample(
         "mac": "02:03:04:05:06:07",
         "ips_requested": ["10.0.0.5/24"],
     },
-    request_only=True,
+    "the decentralized form of the enhancement proposal",
 )
 
 
@@ -64,13 +198,31 @@ class IPAMClaimFilter(scoped.ScopedFilterSet):
         return rows.filter(pk__in=index_entries.values("claim_id"))
 
 
-class _ClaimView(scoped.ScopedView):
+@extend_schema_view(create=extend_schema(examples=_EXAMPLE))
+class IPAMClaims(scoped.ScopedView, generics.ModelViewSet):
+    """IPAMClaims of the namespaces that are visible."""
+
+    # namespaces.require_request checks who may create, change or withdraw a claim; answers contain the claim.
+    needs = {"GET": _VIEW, "POST": _VIEW, "PATCH": _VIEW, "DELETE": _VIEW}
+    idempotent = ("POST",)
     queryset = IPAMClaim.objects.select_related("cluster", "network")
-    serializer_class: Any = IPAMClaimSerializer
+    serializer_class = IPAMClaimSerializer
+    change_serializer_class = IPAMClaimChangeSerializer
+    filterset_class = IPAMClaimFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
+    orderings = {
+        "id": ("id",),
+        "name": ("name", "id"),
+        "vm": ("vm", "id"),
+        "address": ("first_address", "id"),
+    }
     lookup_url_kwarg = "claim_id"
+    row_text = "An IPAMClaim."
 
     def get_queryset(self) -> QuerySet[Any]:
-        return states.with_state(super().get_queryset())
+        rows = states.with_state(super().get_queryset())
+        return rows if self.detail else rows.annotate(first_address=FirstAddress("ips"))
 
     def load(self, rows: list[Any]) -> None:
         by_claim = duplicates.of_claims(rows, scoped.request_scope(self.request))
@@ -83,111 +235,59 @@ class _ClaimView(scoped.ScopedView):
                 claim, codes.get(claim.pk, ()), claims_managed=claim.cluster_id in managed
             )
 
-    def get_claim(self) -> IPAMClaim:
-        """The row without its state. NotFound, also for a hidden one."""
-        rows = IPAMClaim.objects.select_related("cluster", "network")
-        return scoped.get_row(self.request, rows, self.kwargs["claim_id"])
-
-    def get_writable(self) -> IPAMClaim:
-        """The row, if the user may change it. NotFound, or NotAllowed for a visible one."""
-        claim = self.get_claim()
-        namespaces.require_request(self.request.user, claim.cluster_id, claim.namespace)
+    def get_object(self) -> IPAMClaim:
+        """The row, which the user may change unless the request only reads, or releases it. NotFound, NotAllowed."""
+        claim: IPAMClaim = super().get_object()
+        if self.action in {"partial_update", "destroy"}:
+            namespaces.require_request(self.request.user, claim.cluster_id, claim.namespace)
         return claim
 
-    def show(self, claim_id: int) -> dict[str, Any]:
-        claim = self.get_queryset().filter(pk=claim_id).first()
-        if claim is None:
-            raise errors.NotFound(self.absent)
-        return self.represent(claim)
+    def check_values(self, values: dict[str, Any], row: IPAMClaim | None = None) -> None:
+        if row is None:
+            cluster_id = values["network.name"].cluster_id
+            namespaces.require_request(self.request.user, cluster_id, values["namespace"])
 
-
-class IPAMClaims(_ClaimView, generics.ListView):
-    """IPAMClaims of the namespaces that are visible."""
-
-    # namespaces.require_request checks who may create a claim.
-    needs = {"GET": _VIEW, "POST": _VIEW}  # the response contains the written claim
-    idempotent = ("POST",)
-    filterset_class = IPAMClaimFilter
-    limited_by = ("cluster",)
-    limited_by_body = True
-    orderings = {
-        "id": ("id",),
-        "name": ("name", "id"),
-        "vm": ("vm", "id"),
-        "address": ("first_address", "id"),
-    }
-
-    def get_queryset(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset()
-        ordered: QuerySet[Any] = rows.annotate(first_address=FirstAddress("ips"))
-        return ordered
-
-    @extend_schema(responses={201: IPAMClaimSerializer}, examples=[_EXAMPLE])
-    def post(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> Any:
         """Create an IPAMClaim; a managed cluster gets it."""
-        values = self.read(request)
         values.pop("cluster")  # that of the network
         network, ips = values.pop("network.name"), values.pop("ips_requested", ())
         spec = ClaimSpec(network=network, ips=ips, **values)
-        namespaces.require_request(request.user, spec.network.cluster_id, spec.namespace)
-        author, scope = self.author(), namespaces.request_scope(request.user)
-        return self.once(
-            request,
-            lambda: self.show(ipamclaims.create(spec, author=author, scope=scope).pk),
-            status=201,
-        )
+        scope = namespaces.request_scope(self.request.user)
+        claim = ipamclaims.create(spec, author=self.author(), scope=scope)
+        return self.get_queryset().get(pk=claim.pk)
 
-
-class IPAMClaimView(_ClaimView, generics.DetailView):
-    """An IPAMClaim."""
-
-    needs = {"GET": _VIEW, "PATCH": _VIEW, "DELETE": _VIEW}
-
-    @extend_schema(request=IPAMClaimChangeSerializer)
-    def patch(self, request: Request, claim_id: int) -> Response:
+    def perform_update(self, claim: IPAMClaim, values: dict[str, Any]) -> Any:
         """Change the request of a claim without addresses, or its note."""
-        claim = self.get_writable()
-        values = self.read(request, IPAMClaimChangeSerializer, partial=True, claim=claim)
         changes = ipamclaims.ClaimChange(
             mac=values.get("mac"), ips=values.get("ips_requested"), note=values.get("note")
         )
-        author = self.author()
-        ipamclaims.change(
-            claim.pk, changes, author=author, scope=namespaces.request_scope(request.user)
-        )
-        return Response(self.show(claim_id))
+        scope = namespaces.request_scope(self.request.user)
+        ipamclaims.change(claim.pk, changes, author=self.author(), scope=scope)
+        return self.get_object()
 
-    def delete(self, request: Request, claim_id: int) -> Response:
+    def perform_destroy(self, claim: IPAMClaim) -> None:
         """Withdraw a claim that no cluster has."""
-        ipamclaims.delete(self.get_writable().pk, author=self.author())
-        return Response(status=204)
-
-
-class IPAMClaimManifest(_ClaimView):
-    needs = {"GET": _VIEW}
+        ipamclaims.delete(claim.pk, author=self.author())
 
     @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
-    def get(self, request: Request, claim_id: int) -> views.Answer:
+    @action(detail=True, url_name="ipamclaim-manifest")
+    def manifest(self, request: Request, claim_id: int) -> views.Answer:
         """An IPAMClaim as the Kubernetes object that it is or would be."""
         output_format = scoped.requested_format(request)
-        return scoped.manifest_answer(ipamclaims.manifest(self.get_claim()), output_format)
-
-
-class IPAMClaimRelease(_ClaimView):
-    needs = {"POST": ("claims.delete_ipamclaim",)}
-    idempotent = ("POST",)
+        return scoped.manifest_answer(ipamclaims.manifest(self.get_object()), output_format)
 
     @extend_schema(request=ClaimReleaseSerializer)
-    def post(self, request: Request, claim_id: int) -> Response:
+    @generics.post_action("claims.delete_ipamclaim", idempotent=True, url_name="ipamclaim-release")
+    def release(self, request: Request, claim_id: int) -> Response:
         """Release the addresses of a leaked claim, with a reason."""
-        claim = self.get_claim()
+        claim = self.get_object()
         author = self.author(self.read(request, ClaimReleaseSerializer)["reason"])
 
-        def release() -> dict[str, Any]:
+        def work() -> dict[str, Any]:
             ipamclaims.release(claim.pk, author=author)
-            return self.show(claim_id)
+            return self.represent(self.get_object())
 
-        return self.once(request, release)
+        return self.once(request, work)
 
 
 class VMManifest(generics.GenericView):
@@ -210,12 +310,6 @@ class VMManifest(generics.GenericView):
 
 
 urlpatterns = [
-    *endpoints("", ("ipamclaims/", IPAMClaims, "ipamclaims")),
-    *endpoints(
-        "ipamclaims/<int:claim_id>/",
-        ("", IPAMClaimView, "ipamclaim"),
-        ("manifest/", IPAMClaimManifest, "ipamclaim-manifest"),
-        ("release/", IPAMClaimRelease, "ipamclaim-release"),
-    ),
+    *generics.routes(("ipamclaims", IPAMClaims, "ipamclaims", "ipamclaim")),
     *endpoints("networks/<int:network_id>/", ("vm-manifest/", VMManifest, "vm-manifest")),
 ]

@@ -10,32 +10,25 @@ from typing import Any
 
 from django.db.models import Count
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from claims.access import namespaces
 from claims.api import entries, scoped
-from claims.api.entries_serializers import (
-    IPS_SCHEMA,
-    MAC_SCHEMA,
-    ConditionSerializer,
-    DuplicateCountsSerializer,
-)
+from claims.api.entries import ConditionSerializer, DuplicateCountsSerializer
 from claims.entries import entries as entry_services
 from claims.entries import ippools
 from claims.models import Entry, IPAMClaim, IPPool, Network
-from pools.api import pools
 from pools.core import errors
 from pools.platform.rest import fields, filters, generics, schema, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.platform.rest.views import endpoints
 
-_EXAMPLE = OpenApiExample(
-    "of a network",
-    {"cluster": "prod", "name": "prod-network", "network_name": "cluster_udn_prod"},
-    request_only=True,
+_EXAMPLE = schema.example(
+    {"cluster": "prod", "name": "prod-network", "network_name": "cluster_udn_prod"}, "of a network"
 )
 
 
@@ -88,7 +81,7 @@ class IPPoolChangeSerializer(IPPoolSerializer):
     def run_validation(self, data: Any = empty) -> Any:
         if not isinstance(data, dict) or not data:
             return super().run_validation(data)
-        ippool: IPPool = self.context["ippool"]
+        ippool: IPPool = self.context["row"]
         fixed = {"cluster": ippool.cluster.name, "network_name": ippool.network.name}
         for name, current in fixed.items():
             if data.get(name) not in (None, current):
@@ -100,8 +93,8 @@ class IPPoolChangeSerializer(IPPoolSerializer):
 class MACAddressesSerializer(Representation):
     """The addresses of a MAC address, and whether its entry or its claim has them."""
 
-    mac = fields.TextField(schema=MAC_SCHEMA)
-    ips = fields.ParsedField(schema=IPS_SCHEMA)
+    mac = fields.TextField(schema=entries.MAC_SCHEMA)
+    ips = fields.ParsedField(schema=entries.IPS_SCHEMA)
     source = fields.ChoiceField(("ippool", "ipamclaim"))
     vm = fields.TextField()
     namespace = fields.TextField()
@@ -112,10 +105,21 @@ class IPPoolFilter(scoped.ScopedFilterSet):
     network_name = filters.Filter(field_name="network__name", help_text="The logical name.")
 
 
-class _IPPoolView(scoped.ScopedView):
+@extend_schema_view(create=extend_schema(examples=_EXAMPLE))
+class IPPools(scoped.ScopedView, generics.ModelViewSet):
+    """IPPools of the networks that are visible."""
+
+    idempotent = ("POST",)
     queryset = IPPool.objects.select_related("cluster", "network")
-    serializer_class: Any = IPPoolSerializer
+    serializer_class = IPPoolSerializer
+    change_serializer_class = IPPoolChangeSerializer
+    filterset_class = IPPoolFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
+    orderings = {"id": ("id",), "name": ("name", "id")}
+    versioned = True
     lookup_url_kwarg = "ippool_id"
+    row_text = "An IPPool."
 
     def load(self, rows: list[Any]) -> None:
         """Read what is shown beside the columns; the fields about all namespaces only for who sees all."""
@@ -134,88 +138,38 @@ class _IPPoolView(scoped.ScopedView):
                 ippool.duplicates = {"mac": ippool.duplicate_macs, "ip": ippool.duplicate_ips}
                 ippool.shown_version = ippool.version
 
-    def get_ippool(self, ippool_id: int) -> IPPool:
-        """The row without what `load` reads. NotFound, also for a hidden one."""
-        return scoped.get_row(
-            self.request, IPPool.objects.select_related("cluster", "network"), ippool_id
-        )
-
-    def answer_by_id(self, ippool_id: int) -> Response:
-        shown = self.represent(self.get_ippool(ippool_id))
-        headers = {"ETag": f'"{shown["version"]}"'} if shown["version"] else {}
-        return Response(shown, headers=headers)
-
-
-class IPPools(_IPPoolView, generics.ListView):
-    """IPPools of the networks that are visible."""
-
-    idempotent = ("POST",)
-    filterset_class = IPPoolFilter
-    limited_by = ("cluster",)
-    limited_by_body = True
-    orderings = {"id": ("id",), "name": ("name", "id")}
-
-    @extend_schema(responses={201: IPPoolSerializer}, examples=[_EXAMPLE])
-    def post(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> Any:
         """Create an IPPool; a network has one."""
-        values, author = self.read(request), self.author()
+        cluster, network = values["cluster"], values["network.name"]
+        note, author = values.get("note", ""), self.author()
+        return ippools.create(cluster, values["name"], network, note=note, author=author)
 
-        def create() -> dict[str, Any]:
-            ippool = ippools.create(
-                values["cluster"],
-                values["name"],
-                values["network.name"],
-                note=values.get("note", ""),
-                author=author,
-            )
-            return self.represent(self.get_ippool(ippool.pk))
-
-        return self.once(request, create, status=201)
-
-
-class IPPoolView(_IPPoolView):
-    problem_statuses = (412,)
-
-    def get(self, request: Request, ippool_id: int) -> Response:
-        """An IPPool."""
-        return self.answer_by_id(ippool_id)
-
-    @extend_schema(request=IPPoolChangeSerializer, parameters=[schema.IF_MATCH])
-    def patch(self, request: Request, ippool_id: int) -> Response:
+    def perform_update(self, ippool: IPPool, values: dict[str, Any]) -> Any:
         """Change the name or the note of an IPPool."""
-        ippool = self.get_ippool(ippool_id)
-        values = self.read(request, IPPoolChangeSerializer, partial=True, ippool=ippool)
-        version = pools.version(request, ippool.version)
-        author = self.author()
         ippools.change(
-            ippool_id,
+            ippool.pk,
             name=values.get("name"),
             note=values.get("note"),
-            author=author,
-            version=version,
+            author=self.author(),
+            version=self.required_version(ippool),
         )
-        return self.answer_by_id(ippool_id)
+        return self.get_object()
 
-    @extend_schema(parameters=[schema.IF_MATCH])
-    def delete(self, request: Request, ippool_id: int) -> Response:
+    def perform_destroy(self, ippool: IPPool) -> None:
         """Delete an IPPool with its entries."""
-        ippool = self.get_ippool(ippool_id)
-        version = pools.version(request, ippool.version)
-        ippools.delete(ippool.pk, author=self.author(), version=version)
-        return Response(status=204)
-
-
-class IPPoolManifest(_IPPoolView):
-    needs = {"GET": ("claims.view_ippool", "claims.view_entry")}
+        ippools.delete(ippool.pk, author=self.author(), version=self.required_version(ippool))
 
     @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
-    def get(self, request: Request, ippool_id: int) -> views.Answer:
+    @action(
+        detail=True, url_name="ippool-manifest",
+        needs={"GET": ("claims.view_ippool", "claims.view_entry")},
+    )  # fmt: skip
+    def manifest(self, request: Request, ippool_id: int) -> views.Answer:
         """An IPPool as a Kubernetes object."""
         output_format = scoped.requested_format(request)
-        ippool = self.get_ippool(ippool_id)
         everything = scoped.request_scope(request).everything
         rows = scoped.rows(request, Entry)
-        manifest = ippools.manifest(ippool, rows=rows, status=everything)
+        manifest = ippools.manifest(self.get_object(), rows=rows, status=everything)
         return scoped.manifest_answer(manifest, output_format)
 
 
@@ -265,13 +219,9 @@ def _addresses(
 
 
 urlpatterns = [
-    *endpoints("", ("ippools/", IPPools, "ippools")),
-    *endpoints(
-        "ippools/<int:ippool_id>/",
-        ("", IPPoolView, "ippool"),
-        ("manifest/", IPPoolManifest, "ippool-manifest"),
-        ("entries/", entries.Entries, "entries"),
-        ("entries/<int:entry_id>/", entries.EntryView, "entry"),
+    *generics.routes(
+        ("ippools", IPPools, "ippools", "ippool"),
+        ("ippools/<int:ippool_id>/entries", entries.Entries, "entries", "entry"),
     ),
     *endpoints(
         "networks/<int:network_id>/", ("addresses-for-mac/", AddressesForMAC, "addresses-for-mac")

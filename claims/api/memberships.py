@@ -9,24 +9,19 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
-from drf_spectacular.utils import OpenApiExample, extend_schema
-from rest_framework.request import Request
-from rest_framework.response import Response
+from drf_spectacular.utils import extend_schema, extend_schema_view
 
 from claims.access import cluster_owners, memberships, namespaces
 from claims.api import scoped
 from claims.models import AnyMembership, Membership
 from claims.models.cluster_owners import MembershipSource, Role
 from pools.core import errors, holders, object_reader
-from pools.platform.rest import fields, filters, generics
+from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Serializer
-from pools.platform.rest.views import endpoints
 
 _NAMES_LENGTH = {"min_length": 1, "max_length": memberships.MAX_NAMESPACES}
-_EXAMPLE = OpenApiExample(
-    "one user",
-    {"user": "vera", "cluster": "prod", "namespaces": ["shop"], "role": "vm-owner"},
-    request_only=True,
+_EXAMPLE = schema.example(
+    {"user": "vera", "cluster": "prod", "namespaces": ["shop"], "role": "vm-owner"}, "one user"
 )
 
 
@@ -108,10 +103,23 @@ class MembershipFilter(scoped.ScopedFilterSet):
     )
 
 
-class _MembershipView(generics.GenericView):
+@extend_schema_view(create=extend_schema(examples=_EXAMPLE))
+class Memberships(generics.ModelViewSet):
+    """Memberships: all for administrators, their own for other users."""
+
+    needs = {
+        "GET": (),
+        "POST": ("claims.add_membership",),
+        "PATCH": ("claims.change_membership",),
+        "DELETE": ("claims.delete_membership",),
+    }
+    idempotent = ("POST",)
     queryset = AnyMembership.objects.prefetch_related("cluster", "user", "group")
-    serializer_class: Any = MembershipSerializer
+    serializer_class = MembershipSerializer
+    change_serializer_class = MembershipChangeSerializer
+    filterset_class = MembershipFilter
     lookup_url_kwarg = "membership_id"
+    row_text = "A membership."
 
     def get_queryset(self) -> QuerySet[AnyMembership]:
         """Return all effective memberships, or those of the user without permission to view all."""
@@ -127,9 +135,8 @@ class _MembershipView(generics.GenericView):
         local, clusters = namespaces.of_user(user), cluster_owners.of_user(user)
         return rows.filter(Q(pk__in=local.values("pk")) | Q(pk__in=clusters.values("pk")))
 
-    def get_local(self) -> Membership:
+    def get_local(self, membership: AnyMembership) -> Membership:
         """Return a membership that was added here; raise ClusterDecides for one of a RoleBinding."""
-        membership = self.get_object()
         if membership.source == MembershipSource.CLUSTER:
             raise errors.ClusterDecides(
                 f"The cluster {membership.cluster} makes this VM owner by its RoleBinding"
@@ -137,60 +144,24 @@ class _MembershipView(generics.GenericView):
             )
         return Membership.objects.get(pk=membership.pk)
 
-    def represent_local(self, membership: Membership) -> dict[str, Any]:
-        return self.represent(AnyMembership.objects.get(pk=membership.pk))
-
-
-class Memberships(_MembershipView, generics.ListView):
-    """Memberships: all for administrators, their own for other users."""
-
-    needs = {"GET": (), "POST": ("claims.add_membership",)}
-    idempotent = ("POST",)
-    filterset_class = MembershipFilter
-
-    @extend_schema(responses={201: MembershipSerializer}, examples=[_EXAMPLE])
-    def post(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> AnyMembership:
         """Add a VM owner."""
-        values, author = self.read(request), self.author()
+        membership = memberships.create(
+            values["cluster.name"], values["namespaces"], author=self.author(),
+            user=values.get("user_name"), group=values.get("group_name", ""),
+        )  # fmt: skip
+        return AnyMembership.objects.get(pk=membership.pk)
 
-        def create() -> dict[str, Any]:
-            membership = memberships.create(
-                values["cluster.name"], values["namespaces"], author=author,
-                user=values.get("user_name"), group=values.get("group_name", ""),
-            )  # fmt: skip
-            return self.represent_local(membership)
-
-        return self.once(request, create, status=201)
-
-
-class MembershipView(_MembershipView, generics.DetailView):
-    """A membership."""
-
-    needs = {
-        "GET": (),
-        "PATCH": ("claims.change_membership",),
-        "DELETE": ("claims.delete_membership",),
-    }
-
-    @extend_schema(request=MembershipChangeSerializer)
-    def patch(self, request: Request, membership_id: int) -> Response:
+    def perform_update(self, row: AnyMembership, values: dict[str, Any]) -> AnyMembership:
         """Change the namespaces of a membership."""
-        values = self.read(request, MembershipChangeSerializer, partial=True)
-        membership = self.get_local()
+        membership = self.get_local(row)
         if "namespaces" in values:
             memberships.change(membership, values["namespaces"], author=self.author())
-        return Response(self.represent_local(membership))
+        return AnyMembership.objects.get(pk=membership.pk)
 
-    def delete(self, request: Request, membership_id: int) -> Response:
+    def perform_destroy(self, row: AnyMembership) -> None:
         """Revoke a membership."""
-        memberships.delete(self.get_local(), author=self.author())
-        return Response(status=204)
+        memberships.delete(self.get_local(row), author=self.author())
 
 
-urlpatterns = [
-    *endpoints(
-        "",
-        ("memberships/", Memberships, "memberships"),
-        ("memberships/<int:membership_id>/", MembershipView, "membership"),
-    ),
-]
+urlpatterns = generics.routes(("memberships", Memberships, "memberships", "membership"))

@@ -77,7 +77,7 @@ def knows_cluster(request: Request, cluster: Cluster) -> bool:
 class ScopedView(generics.GenericView):
     """An endpoint whose `queryset` is limited to the rows that the user may see.
 
-    A hidden row is answered like a missing one. Lists: `class Networks(ScopedView, generics.ListView)`.
+    A hidden row is answered like a missing one. Its view sets: `class Networks(ScopedView, generics.ModelViewSet)`.
     """
 
     def get_queryset(self) -> QuerySet[Any]:

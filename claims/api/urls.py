@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, URLResolver
 
 from claims.api import ipamclaims, ippools, memberships, networks, waves, webhooks, workloads
 from claims.api.imports import views as imports
 
 app_name = "claims-api"
-urlpatterns: list[URLPattern] = [
+urlpatterns: list[URLPattern | URLResolver] = [
     *imports.urlpatterns,
     *ipamclaims.urlpatterns,
     *ippools.urlpatterns,

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,7 +21,6 @@ from pools.core import errors
 from pools.models.imports import RowStatus
 from pools.platform.rest import fields, generics, query
 from pools.platform.rest.serializers import Representation, Serializer
-from pools.platform.rest.views import endpoints
 
 _ALL = namespaces.EVERY_NAMESPACE
 _VIEW = ("claims.view_wave", _ALL)
@@ -184,10 +184,22 @@ class WaveReadinessSerializer(Representation):
     vms = fields.ListField(child=WaveMachineSerializer(), source="machines")
 
 
-class _WaveView(generics.GenericView):
+class Waves(generics.ModelViewSet):
+    """Migration waves."""
+
+    needs = {
+        "GET": _VIEW,
+        "POST": ("claims.add_wave", _ALL),
+        "PATCH": _CHANGE,
+        "DELETE": ("claims.delete_wave", _ALL),
+    }
+    idempotent = ("POST",)
     queryset = Wave.objects.select_related("cluster")
-    serializer_class: Any = WaveSerializer
+    serializer_class = WaveSerializer
+    change_serializer_class = WaveChangeSerializer
+    filterset_class = scoped.ScopedFilterSet
     lookup_url_kwarg = "wave_id"
+    row_text = "A wave."
 
     def load(self, rows: list[Any]) -> None:
         counts = WaveVM.objects.filter(wave__in=rows).values_list("wave").annotate(Count("pk"))
@@ -195,47 +207,41 @@ class _WaveView(generics.GenericView):
         for wave in rows:
             wave.vm_count = count_by_wave.get(wave.pk, 0)
 
-
-class Waves(_WaveView, generics.ListView):
-    """Migration waves."""
-
-    needs = {"GET": _VIEW, "POST": ("claims.add_wave", _ALL)}
-    idempotent = ("POST",)
-    filterset_class = scoped.ScopedFilterSet
-
-    @extend_schema(responses={201: WaveSerializer})
-    def post(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> Wave:
         """Create a wave."""
-        values, author = self.read(request), self.author()
-        cluster = values.pop("cluster.name")
-        return self.create(lambda: waves.create(cluster, author=author, **values))
+        return waves.create(values.pop("cluster.name"), author=self.author(), **values)
 
-
-class WaveView(_WaveView, generics.DetailView):
-    """A wave."""
-
-    needs = {"GET": _VIEW, "PATCH": _CHANGE, "DELETE": ("claims.delete_wave", _ALL)}
-
-    @extend_schema(request=WaveChangeSerializer)
-    def patch(self, request: Request, wave_id: int) -> Response:
+    def perform_update(self, wave: Wave, values: dict[str, Any]) -> Wave:
         """Change the name, planned time or note of a wave."""
-        values = self.read(request, WaveChangeSerializer, partial=True)
-        wave = waves.change(wave_id, values, author=self.author())
-        return self.respond(wave)
+        return waves.change(wave.pk, values, author=self.author())
 
-    def delete(self, request: Request, wave_id: int) -> Response:
+    def perform_destroy(self, wave: Wave) -> None:
         """Delete a wave; its VMs are kept."""
-        waves.delete(wave_id, author=self.author())
-        return Response(status=204)
+        waves.delete(wave.pk, author=self.author())
+
+    @extend_schema(parameters=[_FORMAT], responses=WaveReadinessSerializer)
+    @action(detail=True, url_name="wave-readiness")
+    def readiness(self, request: Request, wave_id: int) -> Any:
+        """The readiness of a wave."""
+        output_format = self.parameters.parse("format", query.choice(*_FORMATS))
+        self.parameters.raise_problems()
+        report = readiness.wave_readiness(waves.get(wave_id))
+        if output_format == "csv":
+            headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
+            text = readiness.as_csv(report)
+            return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
+        self.load([report.wave])
+        return Response(WaveReadinessSerializer(report).data)
 
 
-class WaveVMs(generics.ListView):
+class WaveVMs(generics.ListViewSet):
     """The VMs of a wave."""
 
-    needs = {"GET": _VIEW, "POST": _CHANGE}
+    needs = {"GET": _VIEW, "POST": _CHANGE, "DELETE": _CHANGE}
     idempotent = ("POST",)
     queryset = WaveVM.objects.all()
     serializer_class = WaveVMSerializer
+    lookup_url_kwarg = "vm_id"
 
     def get_queryset(self) -> QuerySet[WaveVM]:
         rows: QuerySet[WaveVM] = super().get_queryset()
@@ -243,8 +249,8 @@ class WaveVMs(generics.ListView):
             return rows
         return rows.filter(wave=waves.get(self.kwargs["wave_id"]))
 
-    @extend_schema(request=WaveVMsSerializer, responses=WaveVMsAddedSerializer)
-    def post(self, request: Request, wave_id: int) -> Response:
+    @extend_schema(request=WaveVMsSerializer, responses={200: WaveVMsAddedSerializer})
+    def create(self, request: Request, wave_id: int) -> Response:
         """Add VMs to a wave, by name or all of an import."""
         wave = waves.get(wave_id)
         values, author = self.read(request, WaveVMsSerializer), self.author()
@@ -260,6 +266,10 @@ class WaveVMs(generics.ListView):
 
         return self.once(request, add)
 
+    def perform_destroy(self, row: WaveVM) -> None:
+        """Remove a VM from a wave."""
+        waves.remove(row.wave_id, [row.pk], author=self.author())
+
 
 def _get_import(request: Request, wave: Wave, import_id: int) -> Any:
     """Return an import of the wave's cluster that the user may see. Raises InvalidInput."""
@@ -270,45 +280,7 @@ def _get_import(request: Request, wave: Wave, import_id: int) -> Any:
     return vm_import
 
 
-class WaveVMView(generics.GenericView):
-    needs = {"DELETE": _CHANGE}
-    queryset = WaveVM.objects.all()
-    serializer_class = WaveVMSerializer
-
-    def delete(self, request: Request, wave_id: int, vm_id: int) -> Response:
-        """Remove a VM from a wave."""
-        if not waves.remove(wave_id, [vm_id], author=self.author()):
-            raise errors.NotFound("There is no such object.")
-        return Response(status=204)
-
-
-class WaveReadiness(_WaveView):
-    needs = {"GET": _VIEW}
-    serializer_class = WaveReadinessSerializer
-
-    def load(self, rows: list[Any]) -> None:
-        super().load([report.wave for report in rows])
-
-    @extend_schema(parameters=[_FORMAT])
-    def get(self, request: Request, wave_id: int) -> Any:
-        """The readiness of a wave."""
-        output_format = self.parameters.parse("format", query.choice(*_FORMATS))
-        self.parameters.raise_problems()
-        report = readiness.wave_readiness(waves.get(wave_id))
-        if output_format == "csv":
-            headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
-            text = readiness.as_csv(report)
-            return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
-        return self.respond(report)
-
-
-urlpatterns = [
-    *endpoints("", ("waves/", Waves, "waves")),
-    *endpoints(
-        "waves/<int:wave_id>/",
-        ("", WaveView, "wave"),
-        ("vms/", WaveVMs, "wave-vms"),
-        ("vms/<int:vm_id>/", WaveVMView, "wave-vm"),
-        ("readiness/", WaveReadiness, "wave-readiness"),
-    ),
-]
+urlpatterns = generics.routes(
+    ("waves", Waves, "waves", "wave"),
+    ("waves/<int:wave_id>/vms", WaveVMs, "wave-vms", "wave-vm"),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,7 +13,7 @@ from claims.models import Decision, NetworkSettings
 from claims.models.networks import Annotation
 from claims.workloads import vm_lookup
 from pools.api.clusters import clusters
-from pools.platform.rest import fields, filters, generics
+from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.platform.rest.views import endpoints
 from pools.webhooks import configuration
@@ -67,14 +67,10 @@ class Settings(generics.GenericView):
 
     def get(self, request: Request, cluster: str) -> Response:
         """The address delivery settings of a cluster."""
-        return self.respond(vm_lookup.settings_of_cluster(clusters.get(cluster)))
+        return self.respond(vm_lookup.settings_of_cluster(clusters.get(cluster).pk))
 
     @extend_schema(
-        examples=[
-            OpenApiExample(
-                "with kubevirt/ipam-extensions", {"annotation": "addresses"}, request_only=True
-            )
-        ]
+        examples=schema.example({"annotation": "addresses"}, "with kubevirt/ipam-extensions")
     )
     def patch(self, request: Request, cluster: str) -> Response:
         """Change the address delivery settings of a cluster."""
@@ -83,7 +79,7 @@ class Settings(generics.GenericView):
         return self.respond(row)
 
 
-class Decisions(scoped.ScopedView, generics.ListView):
+class Decisions(scoped.ScopedView, generics.ListViewSet):
     """Decisions of the admission webhook, the newest first."""
 
     queryset = Decision.objects.prefetch_related("cluster")
@@ -95,5 +91,5 @@ class Decisions(scoped.ScopedView, generics.ListView):
 
 urlpatterns = [
     *endpoints("clusters/<str:cluster>/", ("network-settings/", Settings, "network-settings")),
-    *endpoints("", ("decisions/", Decisions, "decisions")),
+    *generics.routes(("decisions", Decisions, "decisions", "decision")),
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,7 +18,6 @@ from claims.workloads import adoption, results
 from pools.core import errors, object_reader
 from pools.platform.rest import fields, filters, generics, query, views
 from pools.platform.rest.serializers import Representation, Serializer
-from pools.platform.rest.views import endpoints
 
 
 class WorkloadSerializer(Representation):
@@ -151,7 +151,7 @@ class WorkloadFilter(filters.FilterSet):
     result = filters.choice(*ComparisonResult.values)
 
 
-class Workloads(generics.ListView):
+class Workloads(generics.ListViewSet):
     """The registered and running workloads of a network."""
 
     needs = {"GET": ("claims.view_workload",)}
@@ -169,35 +169,30 @@ class Workloads(generics.ListView):
         rows = [vars(row) for row in super().paginate_queryset(queryset)]
         return results.render_rows(rows, scoped.request_scope(self.request))
 
-
-class WorkloadCounts(generics.GenericView):
-    needs = {"GET": ("claims.view_workload",)}
-    serializer_class = WorkloadCountsSerializer
-
-    def get(self, request: Request, network_id: int) -> Response:
+    @extend_schema(responses=WorkloadCountsSerializer)
+    @action(detail=False, url_name="network-workload-counts")
+    def counts(self, request: Request, network_id: int) -> Response:
         """The number of workloads of a network by result."""
         network = scoped.get_row(request, Network, network_id)
         self.parameters.raise_problems()
         counts = results.result_counts(network.pk, scoped.request_scope(request))
-        return self.respond(counts)
-
-
-class Adopt(scoped.ScopedView):
-    needs = {"POST": ("claims.view_workload", "claims.add_entry", "claims.change_entry")}
-    idempotent = ("POST",)
-    queryset = Network.objects.select_related("cluster")
-    serializer_class = AdoptionPlanSerializer
-    lookup_url_kwarg = "network_id"
+        return Response(WorkloadCountsSerializer(counts).data)
 
     @extend_schema(
         request=AdoptionSerializer,
+        responses=AdoptionPlanSerializer,
         parameters=[
             OpenApiParameter("dry_run", bool, description="Return the plan and change nothing.")
         ],
     )
-    def post(self, request: Request, network_id: int) -> Response:
+    @generics.post_action(
+        "claims.view_workload", "claims.add_entry", "claims.change_entry",
+        detail=False, idempotent=True, url_name="network-workloads-adopt",
+    )  # fmt: skip
+    def adopt(self, request: Request, network_id: int) -> Response:
         """Adopt running workloads as entries of the network's IPPool."""
-        network = self.get_object()
+        networks = Network.objects.select_related("cluster")
+        network = scoped.get_row(request, networks, network_id)
         dry_run = self.parameters.parse("dry_run", query.flag)
         self.parameters.raise_problems()
         values = self.read(request, AdoptionSerializer)
@@ -208,19 +203,15 @@ class Adopt(scoped.ScopedView):
             "scope": scoped.request_scope(request),
         }
         if dry_run:
-            return self.respond(adoption.plan(network, **criteria))
+            return Response(AdoptionPlanSerializer(adoption.plan(network, **criteria)).data)
         if not hasattr(network, "ippool"):
             views.require(request, "claims.add_ippool")
         return self.once(
-            request, lambda: self.represent(adoption.adopt(network, author=author, **criteria))
+            request,
+            lambda: AdoptionPlanSerializer(adoption.adopt(network, author=author, **criteria)).data,
         )
 
 
-urlpatterns = [
-    *endpoints(
-        "networks/<int:network_id>/",
-        ("workloads/", Workloads, "network-workloads"),
-        ("workloads/counts/", WorkloadCounts, "network-workload-counts"),
-        ("workloads/adopt/", Adopt, "network-workloads-adopt"),
-    ),
-]
+urlpatterns = generics.routes(
+    ("networks/<int:network_id>/workloads", Workloads, "network-workloads", "network-workload")
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,7 +12,7 @@ from pools.core import errors
 from pools.models import Alert, Cluster, Level, Silence
 from pools.platform.alerts import open_alerts, targets
 from pools.platform.alerts.open_alerts import AlertSerializer
-from pools.platform.rest import fields, filters, generics
+from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Serializer
 
 
@@ -46,42 +46,30 @@ class AcknowledgementSerializer(Serializer):
         return attrs
 
 
-class Alerts(generics.ListView):
+class Alerts(generics.ModelViewSet):
     """Alerts, open and ended ones."""
 
     queryset = Alert.objects.all()
     serializer_class = AlertSerializer
     filterset_class = AlertFilter
     ordering = "-id"
-
-
-class AlertView(generics.DetailView):
-    queryset = Alert.objects.all()
-    serializer_class = AlertSerializer
     lookup_url_kwarg = "alert_id"
-
-    def get(self, request: Request, alert_id: int) -> Response:
-        """An alert."""
-        return self.retrieve(request)
+    row_text = "An alert."
 
     @extend_schema(
         request=AcknowledgementSerializer,
-        responses=AlertSerializer,
-        examples=[
-            OpenApiExample(
-                "until Monday",
-                {
-                    "acknowledged": True,
-                    "acknowledged_until": "2026-12-07T08:00:00Z",
-                    "acknowledged_reason": "the new CIDR is ordered",
-                },
-                request_only=True,
-            )
-        ],
+        examples=schema.example(
+            {
+                "acknowledged": True,
+                "acknowledged_until": "2026-12-07T08:00:00Z",
+                "acknowledged_reason": "the new CIDR is ordered",
+            },
+            "until Monday",
+        ),
     )
-    def patch(self, request: Request, alert_id: int) -> Response:
+    def partial_update(self, request: Request, alert_id: int) -> Response:
         """Acknowledge an open alert, or withdraw its acknowledgement."""
-        values = self.read(request, AcknowledgementSerializer)
+        values = self.read(request, AcknowledgementSerializer)  # whole, not a part of it
         alert = self.get_object()
         if values["acknowledged"]:
             open_alerts.acknowledge(
@@ -114,39 +102,32 @@ class SilenceSerializer(Serializer):
     created_at = fields.TimeField(read_only=True)
 
 
-class _SilenceView(generics.GenericView):
+@extend_schema_view(
+    create=extend_schema(
+        examples=schema.example(
+            {"cluster": 1, "until": "2026-12-07T08:00:00Z", "reason": "it is moved"},
+            "one cluster until Monday",
+        )
+    )
+)
+class Silences(generics.ModelViewSet):
+    """Silences of alerts."""
+
     queryset = Silence.objects.all()
     serializer_class = SilenceSerializer
     lookup_url_kwarg = "silence_id"
+    row_text = "A silence."
 
-
-class Silences(_SilenceView, generics.ListView):
-    @extend_schema(
-        responses={201: SilenceSerializer},
-        examples=[
-            OpenApiExample(
-                "one cluster until Monday",
-                {"cluster": 1, "until": "2026-12-07T08:00:00Z", "reason": "it is moved"},
-                request_only=True,
-            )
-        ],
-    )
-    def post(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> Silence:
         """Silence alerts."""
-        values = self.read(request)
         cluster_id = values.pop("cluster_id", None)
-        return self.create(
-            lambda: open_alerts.create_silence(
-                code=values.pop("code", ""),
-                cluster=cluster_id and Cluster.objects.get(pk=cluster_id),
-                by=self.author().actor,
-                **values,
-            )
+        return open_alerts.create_silence(
+            code=values.pop("code", ""),
+            cluster=cluster_id and Cluster.objects.get(pk=cluster_id),
+            by=self.author().actor,
+            **values,
         )
 
-
-class SilenceView(_SilenceView, generics.DetailView):
-    def delete(self, request: Request, silence_id: int) -> Response:
+    def perform_destroy(self, silence: Silence) -> None:
         """End a silence."""
-        open_alerts.end_silence(self.get_object())
-        return Response(status=204)
+        open_alerts.end_silence(silence)

@@ -139,13 +139,6 @@ class BlockFilter(filters.FilterSet):
         return rows.filter(holder_kind=kind, holder_id=value)
 
 
-class _BlockView(generics.GenericView):
-    queryset = Block.objects.filter(state__in=LIVE)
-    serializer_class: Any = BlockSerializer
-    lookup_url_kwarg = "block_id"
-    absent = "There is no such block."
-
-
 # Of this state PostgreSQL knows nothing, so that it takes nearly all blocks for such, and reads the primary key, or the
 # index of addresses, in its order. While its statistics are old, or there are none, it would else read all blocks
 # in use and sort them: 1.4 s for a million.
@@ -154,8 +147,13 @@ _UNFILTERED = Block.objects.annotate(plain_state=Concat("state", Value(""))).exc
 )
 
 
-class Blocks(_BlockView, generics.ListView):
-    needs = {"GET": ("pools.view_block",)}
+class Blocks(generics.ModelViewSet):
+    needs = {"GET": ("pools.view_block",), "PATCH": ("pools.allocate",)}
+    queryset = Block.objects.filter(state__in=LIVE)
+    serializer_class = BlockSerializer
+    lookup_url_kwarg = "block_id"
+    absent = "There is no such block."
+    row_text = "A block that is held or cooling."
     filterset_class = BlockFilter
     limited_by = ("cluster", "pool")
     keys_only = True
@@ -166,7 +164,7 @@ class Blocks(_BlockView, generics.ListView):
         is_filtered = not BlockFilter.base_filters.keys().isdisjoint(self.request.query_params)
         return super().get_queryset() if is_filtered else _UNFILTERED.all()
 
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """Blocks that are held or cooling."""
         if (page := self._plain_page(request)) is not None:
             return Response(page)
@@ -204,30 +202,21 @@ class Blocks(_BlockView, generics.ListView):
             "results": blocks,
         }
 
-
-class BlockView(_BlockView):
-    needs = {"GET": ("pools.view_block",), "PATCH": ("pools.allocate",)}
-    serializer_class = BlockDetailsSerializer
-
-    def get(self, request: Request, block_id: int) -> Response:
-        """A block that is held or cooling."""
+    @extend_schema(responses=BlockDetailsSerializer)
+    def retrieve(self, request: Request, block_id: int) -> Response:
         return Response(_read_block(block_id))
 
-    @extend_schema(request=BlockChangeSerializer)
-    def patch(self, request: Request, block_id: int) -> Response:
+    @extend_schema(request=BlockChangeSerializer, responses=BlockDetailsSerializer)
+    def partial_update(self, request: Request, block_id: int) -> Response:
         """Set the DNS name of a held block of one address."""
         values = self.read(request, BlockChangeSerializer)
         holder = holders.Holder(**values["holder"]) if "holder" in values else None
-        dns.set_name(block_id, values["dns_name"], author=views.author(request), holder=holder)
+        dns.set_name(block_id, values["dns_name"], author=self.author(), holder=holder)
         return Response(_read_block(block_id))
 
-
-class Release(_BlockView):
-    needs = {"POST": ("pools.allocate",)}
-    idempotent = ("POST",)
-
-    @extend_schema(request=ReleaseSerializer, responses=BlockSerializer)
-    def post(self, request: Request, block_id: int) -> Response:
+    @extend_schema(request=ReleaseSerializer)
+    @generics.post_action("pools.allocate", idempotent=True)
+    def release(self, request: Request, block_id: int) -> Response:
         """Release a block; its holder is compared with that of the request.
 
         A release by force needs a reason and the permission `pools.force_release`.
@@ -238,9 +227,9 @@ class Release(_BlockView):
         holder = None if is_forced else holders.Holder(**values["holder"])
         if is_forced:
             views.require(request, "pools.force_release")
-        author = views.author(request, values["reason"])
+        author = self.author(values["reason"])
 
-        def release() -> Any:
+        def work() -> Any:
             result = allocation.release(
                 block_id, holder, author=author, org=values["org"], force=is_forced
             )
@@ -248,24 +237,20 @@ class Release(_BlockView):
                 tasks.nudge(result.block["pool_id"])
             return result.block
 
-        return self.once(request, release)
+        return self.once(request, work)
 
-
-class EndCooldown(_BlockView):
-    needs = {"POST": ("pools.force_release",)}
-    idempotent = ("POST",)
-
-    @extend_schema(request=EndCooldownSerializer, responses=BlockSerializer)
-    def post(self, request: Request, block_id: int) -> Response:
+    @extend_schema(request=EndCooldownSerializer)
+    @generics.post_action("pools.force_release", idempotent=True, url_path="end-cooldown")
+    def end_cooldown(self, request: Request, block_id: int) -> Response:
         """End the cooldown of a block before its time."""
-        author = views.author(request, self.read(request, EndCooldownSerializer)["reason"])
+        author = self.author(self.read(request, EndCooldownSerializer)["reason"])
 
-        def end_cooldown() -> Any:
+        def work() -> Any:
             block = allocation.skip_cooldown(block_id, author=author)
             tasks.nudge(block["pool_id"])
             return block
 
-        return self.once(request, end_cooldown)
+        return self.once(request, work)
 
 
 # PostgreSQL writes the rows as JSON: for a page of 100, the ORM's conversions of addresses and times take
@@ -281,7 +266,7 @@ def _read_block(block_id: int) -> dict[str, Any]:
     """Return a block with its details. Raises NotFound."""
     row = database.call(_BLOCK, {"block": block_id})
     if not row:
-        raise errors.NotFound(_BlockView.absent)
+        raise errors.NotFound(Blocks.absent)
     details = orjson.loads(row)
     answer = dict(block_fields.named_block_answer(details.pop("row")))
     return answer | {name: value for name, value in details.items() if value}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
-from rest_framework.request import Request
-from rest_framework.response import Response
+from drf_spectacular.utils import extend_schema, extend_schema_view
 
 from pools.core import custom_fields as core
 from pools.models import CustomField, CustomFieldType
@@ -14,8 +12,7 @@ from pools.platform.attributes import custom_fields, values
 from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Serializer
 
-_EXAMPLE = OpenApiExample(
-    "a choice",
+_EXAMPLE = schema.example(
     {
         "name": "environment",
         "label": "Environment",
@@ -23,7 +20,7 @@ _EXAMPLE = OpenApiExample(
         "choices": ["production", "test"],
         "object_types": ["cluster", "pool"],
     },
-    request_only=True,
+    "a choice",
 )
 
 
@@ -55,38 +52,30 @@ class CustomFieldFilter(filters.FilterSet):
     )
 
 
-class _CustomFieldView(generics.GenericView):
-    queryset = CustomField.objects.all()
-    serializer_class: Any = CustomFieldSerializer
-    lookup_url_kwarg = "custom_field_id"
-    absent = "There is no such custom field."
-
-
-class CustomFields(_CustomFieldView, generics.ListView):
+@extend_schema_view(
+    create=extend_schema(examples=_EXAMPLE),
+    partial_update=extend_schema(examples=schema.example({"label": "Rack"})),
+)
+class CustomFields(generics.ModelViewSet):
     """Custom fields."""
 
     idempotent = ("POST",)
+    queryset = CustomField.objects.all()
+    serializer_class = CustomFieldSerializer
     filterset_class = CustomFieldFilter
     orderings = {"id": ("id",), "name": ("name",)}
+    lookup_url_kwarg = "custom_field_id"
+    absent = "There is no such custom field."
+    row_text = "A custom field."
 
-    @extend_schema(responses={201: CustomFieldSerializer}, examples=[_EXAMPLE])
-    def post(self, request: Request) -> Response:
+    def perform_create(self, definition: dict[str, Any]) -> CustomField:
         """Define a custom field."""
-        definition = self.read(request)
-        return self.create(lambda: custom_fields.create(definition, author=self.author()))
+        return custom_fields.create(definition, author=self.author())
 
-
-class CustomFieldView(_CustomFieldView, generics.DetailView):
-    """A custom field."""
-
-    @extend_schema(examples=schema.example({"label": "Rack"}))
-    def patch(self, request: Request, custom_field_id: int) -> Response:
+    def perform_update(self, row: CustomField, changes: dict[str, Any]) -> CustomField:
         """Change a custom field; a new name is that of the stored values, too."""
-        row = self.get_object()
-        changes = self.read(request, partial=True)
-        return self.respond(custom_fields.change(row, changes, author=self.author()))
+        return custom_fields.change(row, changes, author=self.author())
 
-    def delete(self, request: Request, custom_field_id: int) -> Response:
+    def perform_destroy(self, row: CustomField) -> None:
         """Delete a custom field that no object has a value of."""
-        custom_fields.delete(self.get_object(), author=self.author())
-        return Response(status=204)
+        custom_fields.delete(row, author=self.author())

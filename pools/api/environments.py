@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
-from rest_framework.request import Request
-from rest_framework.response import Response
+from drf_spectacular.utils import extend_schema, extend_schema_view
 
 from pools.api import lookups
 from pools.models import Environment
-from pools.platform.rest import fields, filters, generics
+from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import environments
 
 _STATUSES = ("ok", "degraded")
-_EXAMPLE = OpenApiExample(
-    "before its first allocation",
+_EXAMPLE = schema.example(
     {"cluster": "prod", "org": "acme", "env": "shop", "description": "Web shop"},
-    request_only=True,
+    "before its first allocation",
 )
 
 
@@ -61,43 +58,29 @@ class EnvironmentFilter(filters.FilterSet):
     )
 
 
-class _EnvironmentView(generics.GenericView):
-    queryset = Environment.objects.prefetch_related("cluster")
-    serializer_class: Any = EnvironmentSerializer
-    lookup_url_kwarg = "environment_id"
-
-
-class Environments(_EnvironmentView, generics.ListView):
+@extend_schema_view(create=extend_schema(examples=_EXAMPLE))
+class Environments(generics.ModelViewSet):
     """Environments, and which of them lack addresses."""
 
     idempotent = ("POST",)
+    queryset = Environment.objects.prefetch_related("cluster")
+    serializer_class = EnvironmentSerializer
+    create_serializer_class = EnvironmentCreateSerializer
+    change_serializer_class = EnvironmentChangeSerializer
     filterset_class = EnvironmentFilter
     limited_by = ("cluster",)
     limited_by_body = True
+    lookup_url_kwarg = "environment_id"
+    row_text = "An environment."
 
-    @extend_schema(
-        request=EnvironmentCreateSerializer,
-        responses={201: EnvironmentSerializer},
-        examples=[_EXAMPLE],
-    )
-    def post(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> Environment:
         """Declare an environment before its first allocation."""
-        values, author = self.read(request, EnvironmentCreateSerializer), self.author()
-        return self.create(lambda: environments.declare(author=author, **values))
+        return environments.declare(author=self.author(), **values)
 
-
-class EnvironmentView(_EnvironmentView, generics.DetailView):
-    """An environment."""
-
-    @extend_schema(request=EnvironmentChangeSerializer)
-    def patch(self, request: Request, environment_id: int) -> Response:
+    def perform_update(self, row: Environment, values: dict[str, Any]) -> Environment:
         """Change the description of an environment."""
-        environments.get_environment(environment_id)
-        values = self.read(request, EnvironmentChangeSerializer, partial=True)
-        author = self.author()
-        return self.respond(environments.change(environment_id, author=author, **values))
+        return environments.change(row.pk, author=self.author(), **values)
 
-    def delete(self, request: Request, environment_id: int) -> Response:
+    def perform_destroy(self, row: Environment) -> None:
         """Remove an environment that holds no block and has no pending request."""
-        environments.remove(environment_id, author=self.author())
-        return Response(status=204)
+        environments.remove(row.pk, author=self.author())

@@ -6,23 +6,20 @@ from typing import Any
 
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiExample, extend_schema
-from rest_framework.request import Request
-from rest_framework.response import Response
+from drf_spectacular.utils import extend_schema, extend_schema_view
 
 from pools.api import lookups
 from pools.core import errors
 from pools.models import JournalEntry, JournalKind
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics, schema, views
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import journal
 
 _TYPES = tuple(subject.name for subject in journal.SUBJECTS)
 _MOST_ID = (1 << 63) - 1
-_EXAMPLE = OpenApiExample(
-    "about a pool",
+_EXAMPLE = schema.example(
     {"object_type": "pool", "object_id": 1, "kind": "warning", "text": "Ask Ann before changes."},
-    request_only=True,
+    "about a pool",
 )
 
 
@@ -69,12 +66,18 @@ class JournalFilter(filters.FilterSet):
         return rows.filter(content_type=ContentType.objects.get_for_model(model))
 
 
-class _JournalView(generics.GenericView):
-    """Notes about the objects that the user may see."""
+@extend_schema_view(create=extend_schema(examples=_EXAMPLE))
+class Journal(generics.ModelViewSet):
+    """Notes about clusters, pools and networks."""
 
+    needs = {"GET": (), "POST": (), "DELETE": ()}
+    idempotent = ("POST",)
     queryset = JournalEntry.objects.select_related("content_type")
-    serializer_class: Any = JournalEntrySerializer
+    serializer_class = JournalEntrySerializer
+    create_serializer_class = JournalEntryCreateSerializer
+    filterset_class = JournalFilter
     lookup_url_kwarg = "note_id"
+    row_text = "A note."
 
     def get_queryset(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset()
@@ -87,41 +90,20 @@ class _JournalView(generics.GenericView):
             )
         return journal.visible_entries(user).select_related("content_type", "cluster")
 
-
-class Journal(_JournalView, generics.ListView):
-    """Notes about clusters, pools and networks."""
-
-    needs = {"GET": (), "POST": ()}
-    idempotent = ("POST",)
-    filterset_class = JournalFilter
-
-    @extend_schema(
-        request=JournalEntryCreateSerializer,
-        responses={201: JournalEntrySerializer},
-        examples=[_EXAMPLE],
-    )
-    def post(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> JournalEntry:
         """Add a note; requires the permission to change the object."""
-        values = self.read(request, JournalEntryCreateSerializer)
+        return journal.add(**values, user=self.request.user, author=self.author())
+
+    def check_values(self, values: dict[str, Any], row: Any = None) -> None:
         name, object_id = values.pop("object_type"), values.pop("object_id")
         subject = journal.find_subject(name)
-        views.require(request, subject.permission("change"))
-        row = subject.rows(request.user).filter(pk=object_id).first()
-        if row is None:
+        views.require(self.request, subject.permission("change"))
+        values["row"] = subject.rows(self.request.user).filter(pk=object_id).first()
+        if values["row"] is None:
             raise errors.InvalidInput.for_field(
                 "object_id", f"unknown_{name}", f"there is no such {name}", object_id
             )
-        user, author = request.user, self.author()
-        return self.create(lambda: journal.add(row, **values, user=user, author=author))
 
-
-class JournalEntryView(_JournalView, generics.DetailView):
-    """A note."""
-
-    needs = {"GET": (), "DELETE": ()}
-
-    def delete(self, request: Request, note_id: int) -> Response:
+    def perform_destroy(self, entry: JournalEntry) -> None:
         """Delete a note: an own one, or with the permission to delete all."""
-        entry = self.get_object()
-        journal.delete(entry, user=request.user, author=self.author())
-        return Response(status=204)
+        journal.delete(entry, user=self.request.user, author=self.author())

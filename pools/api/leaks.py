@@ -129,7 +129,7 @@ class LeakFilter(filters.FilterSet):
     )
 
 
-class Leaks(generics.ListView):
+class Leaks(generics.ListViewSet):
     """Leaked blocks, which nobody refers to any more."""
 
     queryset = Leak.objects.all()
@@ -143,11 +143,25 @@ class Leaks(generics.ListView):
     def load(self, rows: list[Any]) -> None:
         rows[:] = reports.load_blocks(rows)
 
+    @extend_schema(request=ReclaimAllSerializer, responses=ReclaimResultListSerializer)
+    @generics.post_action(
+        "pools.reclaim", detail=False, idempotent=True, url_path="reclaim", url_name="reclaim-all"
+    )
+    def reclaim_all(self, request: Request) -> Response:
+        """Reclaim leaked blocks, with a result for each of them."""
+        values = self.read(request, ReclaimAllSerializer)
+        author = self.author(values["reason"])
+
+        def work() -> Any:
+            results = reclaim.reclaim_all(values["blocks"], author=author)
+            return ReclaimResultListSerializer({"results": list(results)}).data
+
+        return self.once(request, work)
+
 
 class Reclaim(generics.GenericView):
     needs = {"POST": ("pools.reclaim",)}
     idempotent = ("POST",)
-    queryset = Leak.objects.all()
     serializer_class = ReclaimSerializer
 
     @extend_schema(responses=BlockSerializer)
@@ -157,25 +171,6 @@ class Reclaim(generics.GenericView):
         author = self.author(values["reason"])
         target = _target(block_id, values)
         return self.once(request, lambda: reclaim.reclaim(target, author=author).block)
-
-
-class ReclaimAll(generics.GenericView):
-    needs = {"POST": ("pools.reclaim",)}
-    idempotent = ("POST",)
-    queryset = Leak.objects.all()
-    serializer_class = ReclaimAllSerializer
-
-    @extend_schema(responses=ReclaimResultListSerializer)
-    def post(self, request: Request) -> Response:
-        """Reclaim leaked blocks, with a result for each of them."""
-        values = self.read(request)
-        author = self.author(values["reason"])
-
-        def reclaim_all() -> Any:
-            results = reclaim.reclaim_all(values["blocks"], author=author)
-            return ReclaimResultListSerializer({"results": list(results)}).data
-
-        return self.once(request, reclaim_all)
 
 
 def _target(block_id: int, values: dict[str, Any]) -> reclaim.ReclaimTarget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -102,21 +103,25 @@ class MigrationStepSerializer(Serializer):
     reason = fields.ReasonField(required=False, default="")
 
 
-class _MigrationView(generics.GenericView):
-    serializer_class: Any = MigrationSerializer
+class Migrations(generics.ViewSet):
+    queryset = CIDRMigration.objects.all()
+    pagination_class = None
+    needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
+    idempotent = ("POST",)
+    serializer_class = MigrationSerializer
+    lookup_url_kwarg = "migration_id"
+    row_text = "A migration, and the holders that still have blocks."
 
     def read_dry_run(self) -> bool:
         dry_run = self.parameters.parse("dry_run", query.flag)
         self.parameters.raise_problems()
         return bool(dry_run)
 
-
-class Migrations(_MigrationView):
-    needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
-    idempotent = ("POST",)
-
-    @extend_schema(operation_id="pools_migrations_list", responses=MigrationListSerializer)
-    def get(self, request: Request, pool_id: int) -> Response:
+    @extend_schema(
+        operation_id="pools_migrations_list",
+        responses=forced_singular_serializer(MigrationListSerializer),
+    )
+    def list(self, request: Request, pool_id: int) -> Response:
         """The newest migrations of a pool, without their holders."""
         rows = CIDRMigration.objects.filter(pool=get_pool(pool_id)).select_related(
             "pool__cluster", "pool_cidr__pool__cluster"
@@ -129,7 +134,7 @@ class Migrations(_MigrationView):
         responses={200: MigrationForecastSerializer, 201: MigrationSerializer},
         parameters=[_DRY_RUN],
     )
-    def post(self, request: Request, pool_id: int) -> Response:
+    def create(self, request: Request, pool_id: int) -> Response:
         """Start the migration of a CIDR; nothing is reserved yet."""
         dry_run = self.read_dry_run()
         pool = get_pool(pool_id)
@@ -141,21 +146,15 @@ class Migrations(_MigrationView):
         if dry_run:
             migration_forecast = forecast.forecast_migration(plan, author=author)
             return self.respond(migration_forecast, MigrationForecastSerializer)
-        return self.create(lambda: _document(migrations.start_migration(plan, author=author)))
+        return self.once(
+            request,
+            lambda: self.represent(_document(migrations.start_migration(plan, author=author))),
+            status=201,
+        )
 
-
-class MigrationView(_MigrationView):
-    needs = {"GET": ("pools.view_pool",)}
-
-    def get(self, request: Request, pool_id: int, migration_id: int) -> Response:
-        """A migration, and the holders that still have blocks."""
+    def retrieve(self, request: Request, pool_id: int, migration_id: int) -> Response:
         migration = migrations.get_migration(migration_id, pool_id=pool_id)
         return self.respond(_document(migration))
-
-
-class MigrationSteps(_MigrationView):
-    needs = {"POST": ("pools.change_pool",)}
-    idempotent = ("POST",)
 
     @extend_schema(
         request=MigrationStepSerializer,
@@ -164,7 +163,8 @@ class MigrationSteps(_MigrationView):
         ),
         parameters=[_DRY_RUN],
     )
-    def post(self, request: Request, pool_id: int, migration_id: int) -> Response:
+    @generics.post_action("pools.change_pool", idempotent=True, url_name="migration-steps")
+    def steps(self, request: Request, pool_id: int, migration_id: int) -> Response:
         """Do a step of a migration; `reserve` and `widen` have a dry run."""
         dry_run = self.read_dry_run()
         values = self.read(request, MigrationStepSerializer)

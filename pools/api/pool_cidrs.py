@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.helpers import forced_singular_serializer
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+    extend_schema_view,
+)
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -162,23 +168,31 @@ class PoolCIDRListSerializer(Representation):
     results = fields.ListField(child=PoolCIDRSerializer())
 
 
-class _PoolCIDRView(generics.GenericView):
+_CHANGE = ("pools.change_pool",)
+
+
+@extend_schema_view(create=extend_schema(parameters=[OVERLAPS]))
+class PoolCIDRs(generics.ModelViewSet):
+    needs = {"GET": ("pools.view_pool",), "POST": _CHANGE, "PATCH": _CHANGE, "DELETE": _CHANGE}
+    idempotent = ("POST",)
     queryset = PoolCIDR.objects.prefetch_related("reserved_ranges")
-    serializer_class: Any = PoolCIDRSerializer
+    pagination_class = None
+    serializer_class = PoolCIDRSerializer
+    create_serializer_class = NewCIDRSerializer
+    change_serializer_class = PoolCIDRChangeSerializer
+    filterset_class = PoolCIDRFilter
     lookup_url_kwarg = "cidr_id"
     absent = "The pool has no such CIDR."
+    row_text = "A CIDR of a pool."
 
     def get_queryset(self) -> Any:
         return super().get_queryset().filter(pool_id=self.kwargs["pool_id"])
 
-
-class PoolCIDRs(_PoolCIDRView):
-    needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
-    idempotent = ("POST",)
-    filterset_class = PoolCIDRFilter
-
-    @extend_schema(operation_id="pools_cidrs_list", responses=PoolCIDRListSerializer)
-    def get(self, request: Request, pool_id: int) -> Response:
+    @extend_schema(
+        operation_id="pools_cidrs_list",
+        responses=forced_singular_serializer(PoolCIDRListSerializer),
+    )
+    def list(self, request: Request, pool_id: int) -> Response:
         """The CIDRs of a pool, with their ids."""
         if not Pool.objects.filter(pk=pool_id).exists():
             raise errors.NotFound("There is no such pool.")
@@ -186,39 +200,21 @@ class PoolCIDRs(_PoolCIDRView):
         self.parameters.raise_problems()
         return Response({"results": self.get_serializer(rows, many=True).data})
 
-    @extend_schema(
-        request=NewCIDRSerializer,
-        responses={201: PoolCIDRSerializer},
-        parameters=[OVERLAPS],
-    )
-    def post(self, request: Request, pool_id: int) -> Response:
+    def check_values(self, values: Any, row: PoolCIDR | None = None) -> None:
+        if row is None:
+            for pool in Pool.objects.select_related("cluster").filter(pk=self.kwargs["pool_id"]):
+                warn_of_overlaps(self, [values[0].cidr], owners.owner_of_pool(pool))
+
+    def perform_create(self, values: Any) -> PoolCIDR:
         """Add a CIDR to a pool."""
-        entry, attribute_values = self.read(request, NewCIDRSerializer)
-        author = self.author()
-        for pool in Pool.objects.select_related("cluster").filter(pk=pool_id):
-            warn_of_overlaps(self, [entry.cidr], owners.owner_of_pool(pool))
-        return self.create(
-            lambda: pools.add_cidr(pool_id, entry, author=author, attributes=attribute_values)
+        entry, attributes = values
+        return pools.add_cidr(
+            self.kwargs["pool_id"], entry, author=self.author(), attributes=attributes
         )
 
-
-class PoolCIDRView(_PoolCIDRView):
-    needs = {
-        "GET": ("pools.view_pool",),
-        "PATCH": ("pools.change_pool",),
-        "DELETE": ("pools.change_pool",),
-    }
-
-    def get(self, request: Request, pool_id: int, cidr_id: int) -> Response:
-        """A CIDR of a pool."""
-        return self.respond(self.get_object())
-
-    @extend_schema(request=PoolCIDRChangeSerializer)
-    def patch(self, request: Request, pool_id: int, cidr_id: int) -> Response:
+    def perform_update(self, row: PoolCIDR, values: dict[str, Any]) -> PoolCIDR:
         """Change the tags, the owner or the custom fields of a CIDR."""
-        cidr = self.get_object()
-        changes = self.read(request, PoolCIDRChangeSerializer, partial=True)
-        return self.respond(pools.change_cidr(cidr.pk, changes, author=self.author()))
+        return pools.change_cidr(row.pk, values, author=self.author())
 
     @extend_schema(
         responses={
@@ -226,21 +222,14 @@ class PoolCIDRView(_PoolCIDRView):
             204: OpenApiResponse(description="The CIDR is removed."),
         }
     )
-    def delete(self, request: Request, pool_id: int, cidr_id: int) -> Response:
+    def destroy(self, _request: Request, **_path: Any) -> Response:
         """Remove an unused CIDR; 202 while the object of the cluster still has it."""
-        cidr = self.get_object()
-        pending = pools.remove_cidr(cidr.pk, author=self.author())
-        if pending is None:
-            return Response(status=204)
-        return self.respond(pending, status=202)
-
-
-class ReservedRanges(_PoolCIDRView):
-    needs = {"POST": ("pools.change_pool",)}
-    idempotent = ("POST",)
+        pending = pools.remove_cidr(self.get_object().pk, author=self.author())
+        return self.respond(pending, status=202) if pending else Response(status=204)
 
     @extend_schema(request=ReservedRangeSerializer, responses={201: ReservedRangeSerializer})
-    def post(self, request: Request, pool_id: int, cidr_id: int) -> Response:
+    @generics.post_action(*_CHANGE, idempotent=True, url_path="reserved-ranges")
+    def reserved_ranges(self, request: Request, pool_id: int, cidr_id: int) -> Response:
         """Reserve a range of a CIDR."""
         values = self.read(request, ReservedRangeSerializer)
         cidr, author = self.get_object(), self.author()
@@ -252,8 +241,8 @@ class ReservedRanges(_PoolCIDRView):
         return self.once(request, reserve, status=201)
 
 
-class ReservedRangeView(generics.GenericView):
-    needs = {"DELETE": ("pools.change_pool",)}
+class ReservedRanges(generics.ViewSet):
+    needs = {"DELETE": _CHANGE}
     queryset = ReservedRange.objects.all()
     serializer_class = ReservedRangeSerializer
     lookup_url_kwarg = "range_id"
@@ -262,7 +251,6 @@ class ReservedRangeView(generics.GenericView):
     def get_queryset(self) -> Any:
         return super().get_queryset().filter(pool_id=self.kwargs["pool_id"])
 
-    def delete(self, request: Request, pool_id: int, range_id: int) -> Response:
+    def perform_destroy(self, row: ReservedRange) -> None:
         """Remove a reserved range."""
-        pools.unreserve(self.get_object().pk, author=self.author())
-        return Response(status=204)
+        pools.unreserve(row.pk, author=self.author())

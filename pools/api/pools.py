@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.fields import empty
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from pools.api import lookups, pool_cidrs
 from pools.cilium import pool_sync
@@ -21,14 +18,8 @@ from pools.register import overlaps as owners
 from pools.register import pool_cidrs as register_cidrs
 from pools.register import pools, usage
 
-# RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. What
-# repeats is possessive: a text that is none costs time in proportion to its length.
-_ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*+"'
-_TAG = re.compile(_ENTITY_TAG)
-_TAGS = re.compile(rf"[ \t,]*+{_ENTITY_TAG}(?:[ \t]*+,[ \t]*+(?:{_ENTITY_TAG})?)*+[ \t]*")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
-_EXAMPLE = OpenApiExample(
-    "a Cilium pool with a reserved range",
+_EXAMPLE = schema.example(
     {
         "cluster": "prod",
         "name": "green-pool",
@@ -39,8 +30,9 @@ _EXAMPLE = OpenApiExample(
             "cidrs": [{"cidr": "10.20.0.0/16", "reserved_ranges": ["10.20.0.0-10.20.0.99"]}],
         },
     },
-    request_only=True,
+    "a Cilium pool with a reserved range",
 )
+_OVERLAPS = [pool_cidrs.OVERLAPS]
 
 
 class UsageSerializer(Representation):
@@ -99,7 +91,7 @@ class PoolChangeSerializer(PoolSerializer):
     example = {"description": "Pods of production", "cooldown_seconds": 3600}
 
     def run_validation(self, data: Any = empty) -> Any:
-        pool: Pool = self.context["pool"]
+        pool: Pool = self.context["row"]
         if isinstance(data, dict) and data:
             _refuse_fixed(data, pool)
             data = {name: value for name, value in data.items() if name not in _FIXED}
@@ -129,74 +121,58 @@ class PoolFilter(attributes.AttributeFilterSet):
     cidr = filters.cidr(field_name="cidrs__cidr", help_text="The pool with exactly this CIDR.")
 
 
-class _PoolView(generics.GenericView):
-    queryset = Pool.objects.select_related("cluster")
-    serializer_class: Any = PoolSerializer
-    lookup_url_kwarg = "pool_id"
-    absent = "There is no such pool."
+@extend_schema_view(
+    create=extend_schema(examples=_EXAMPLE, parameters=_OVERLAPS),
+    partial_update=extend_schema(parameters=_OVERLAPS),
+)
+class Pools(generics.ModelViewSet):
+    """Pools."""
 
-    def load(self, rows: list[Any]) -> None:
-        load(rows)
-
-    def answer(self, pool: Pool) -> Response:
-        """The answer with a pool that `get_object` has loaded."""
-        return Response(self.get_serializer(pool).data, headers={"ETag": f'"{pool.version}"'})
-
-
-class Pools(_PoolView, generics.ListView):
     idempotent = ("POST",)
+    queryset = Pool.objects.select_related("cluster")
+    serializer_class = PoolSerializer
+    change_serializer_class = PoolChangeSerializer
     filterset_class = PoolFilter
     limited_by = ("cluster",)
     limited_by_body = True
     orderings = {"id": ("id",), "name": ("name", "id")}
+    versioned = True
+    lookup_url_kwarg = "pool_id"
+    absent = "There is no such pool."
+    row_text = "A pool."
 
-    @extend_schema(
-        responses={201: PoolSerializer}, examples=[_EXAMPLE], parameters=[pool_cidrs.OVERLAPS]
-    )
-    def post(self, request: Request) -> Response:
-        """Create a pool."""
-        attributes, values = split(self.read(request), new=True)
-        values |= {"cluster": values.pop("cluster.name"), "families": _pop_families(values)}
-        cidrs = [entry.cidr for family in values["families"].values() for entry in family.cidrs]
-        owner = owners.owner_of_new_pool(values["cluster"], values["category"])
+    def load(self, rows: list[Any]) -> None:
+        load(rows)
+
+    def check_values(self, values: dict[str, Any], row: Pool | None = None) -> None:
+        families = values["families"] = _pop_families(values)
+        cidrs = [entry.cidr for family in families.values() for entry in family.cidrs]
+        if row is None:
+            owner = owners.owner_of_new_pool(values["cluster.name"], values["category"])
+        else:
+            owner = owners.owner_of_pool(row)
+            cidrs = sorted({*cidrs}.difference(row.cidrs.values_list("cidr", flat=True)), key=str)
         pool_cidrs.warn_of_overlaps(self, cidrs, owner)
 
-        def create() -> Pool:
-            return pools.create(author=self.author(), attributes=attributes, **values)
+    def perform_create(self, values: dict[str, Any]) -> Pool:
+        """Create a pool."""
+        attributes, values = split(values, new=True)
+        values["cluster"] = values.pop("cluster.name")
+        pool = pools.create(author=self.author(), attributes=attributes, **values)
+        return get_pool(pool.pk)
 
-        return self.create(lambda: get_pool(create().pk))
-
-
-class PoolView(_PoolView):
-    problem_statuses = (412,)
-
-    def get(self, request: Request, pool_id: int) -> Response:
-        """A pool."""
-        return self.answer(self.get_object())
-
-    @extend_schema(request=PoolChangeSerializer, parameters=[schema.IF_MATCH, pool_cidrs.OVERLAPS])
-    def patch(self, request: Request, pool_id: int) -> Response:
+    def perform_update(self, row: Pool, values: dict[str, Any]) -> Pool:
         """Change a pool; a family replaces the whole family."""
-        pool = self.get_object()
-        values = self.read(request, PoolChangeSerializer, partial=True, pool=pool)
         attribute_values, values = split(values)
-        families = _pop_families(values) or None
-        change = pools.PoolChange(families=families, attributes=attribute_values or None, **values)
-        present = set(pool.cidrs.values_list("cidr", flat=True))
-        cidrs = {entry.cidr for family in (families or {}).values() for entry in family.cidrs}
-        pool_cidrs.warn_of_overlaps(
-            self, sorted(cidrs - present, key=str), owners.owner_of_pool(pool)
-        )
-        required = version(request, pool.version)
-        pools.change(pool_id, change, author=self.author(), version=required)
-        return self.answer(self.get_object())
+        values["families"] = values["families"] or None
+        change = pools.PoolChange(attributes=attribute_values or None, **values)
+        required = self.required_version(row)
+        pools.change(row.pk, change, author=self.author(), version=required)
+        return get_pool(row.pk)
 
-    @extend_schema(parameters=[schema.IF_MATCH])
-    def delete(self, request: Request, pool_id: int) -> Response:
+    def perform_destroy(self, row: Pool) -> None:
         """Delete an unused pool."""
-        required = version(request, self.get_object().version)
-        pools.delete(pool_id, author=self.author(), version=required)
-        return Response(status=204)
+        pools.delete(row.pk, author=self.author(), version=self.required_version(row))
 
 
 def get_pool(pool_id: int) -> Pool:
@@ -205,27 +181,6 @@ def get_pool(pool_id: int) -> Pool:
     if pool is None:
         raise errors.NotFound("There is no such pool.")
     return pool
-
-
-def version(request: Request, present: int) -> int | None:
-    """Return the version that If-Match requires; None without the header or for `*`.
-
-    RFC 9110, 13.1.1. If the header lists several versions, the `present` one has to be among them.
-    Weak tags and tags that are no version match nothing. Raises InvalidInput, VersionMismatch.
-    """
-    header = request.META.get("HTTP_IF_MATCH")
-    if header is None or header.strip() == "*":
-        return None
-    if not _TAGS.fullmatch(header):
-        message = 'If-Match is a list of ETags such as "3", "4", or *.'
-        raise errors.InvalidInput.for_field("If-Match", "if_match", message, header)
-    tags = [tag.strip('"') for tag in _TAG.findall(header) if not tag.startswith("W/")]
-    numbers = [int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= 18]
-    if len(numbers) == 1:
-        return numbers[0]
-    if present not in numbers:
-        raise errors.VersionMismatch
-    return present
 
 
 def load(rows: list[Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from pools.api import lookups
 from pools.core import errors, holders, object_reader
 from pools.models import ReferenceFeed
-from pools.platform.rest import fields, filters, generics, parsing
+from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.leaks import references
 from pools.register.leaks.references import MOST_HOLDERS, ReferencedHolder
@@ -20,13 +20,12 @@ from pools.register.leaks.references import MOST_HOLDERS, ReferencedHolder
 LARGEST = 32 * 1024 * 1024  # bytes: 200,000 holders with Kubernetes names and uids
 _SEQUENCES = 1 << 63
 _SHOWN = 100  # problems in one response
-_EXAMPLE = OpenApiExample(
-    "all instances of a cluster",
+_EXAMPLE = schema.example(
     {
         "cluster": "prod", "holder_kind": "instance", "sequence": 1, "complete": True,
         "holders": [{"id": "i-1", "uid": "7d2f8a54-6a0b-4a3c-9d5c-6c1a4b6f2f10"}],
     },
-    request_only=True,
+    "all instances of a cluster",
 )  # fmt: skip
 
 
@@ -158,7 +157,7 @@ class ReferenceFeedFilter(filters.FilterSet):
     holder_kind = filters.Filter()
 
 
-class References(generics.ListView):
+class References(generics.ListViewSet):
     """Feeds of inventory reports, and how current they are."""
 
     needs = {"GET": ("pools.view_referencefeed",), "POST": ("pools.report_references",)}
@@ -170,9 +169,9 @@ class References(generics.ListView):
     @extend_schema(
         request=ReferenceReportSerializer,
         responses={200: ReferenceReportResultSerializer},
-        examples=[_EXAMPLE],
+        examples=_EXAMPLE,
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Report the holders that still use blocks."""
         report = self.read(request, ReferenceReportSerializer)
         return Response(references.ingest_report(report, author=self.author()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -109,26 +109,27 @@ class DeliveryFilter(filters.FilterSet):
     event = filters.choice(*DeliveryEvent.values)
 
 
-class _TargetView(generics.GenericView):
+_CHANGE = "pools.change_webhooktarget"
+
+
+@extend_schema_view(partial_update=extend_schema(examples=schema.example({"enabled": False})))
+class WebhookTargets(generics.ModelViewSet):
+    """Receivers of alerts and events."""
+
     queryset = WebhookTarget.objects.all()
-    serializer_class: Any = WebhookTargetSerializer
-    lookup_url_kwarg = "target_id"
-
-
-class WebhookTargets(_TargetView, generics.ListView):
+    serializer_class = WebhookTargetSerializer
     filterset_class = WebhookTargetFilter
+    lookup_url_kwarg = "target_id"
+    row_text = "A receiver of alerts and events."
 
     @extend_schema(
         responses={201: WebhookSecretSerializer},
-        examples=[
-            OpenApiExample(
-                "all errors",
-                {"name": "on-call", "url": "https://alerts.example.org/cadastre", "codes": []},
-                request_only=True,
-            )
-        ],
+        examples=schema.example(
+            {"name": "on-call", "url": "https://alerts.example.org/cadastre", "codes": []},
+            "all errors",
+        ),
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Create a target; only this answer contains its secret, by which webhooks are signed.
 
         No answer is stored under an Idempotency-Key, because it contains the secret.
@@ -137,75 +138,50 @@ class WebhookTargets(_TargetView, generics.ListView):
         target, secret = targets.create(author=self.author(), **values)
         return Response(self.represent(target) | {"secret": secret}, status=201)
 
-
-class WebhookTargetView(_TargetView, generics.DetailView):
-    @extend_schema(examples=schema.example({"enabled": False}))
-    def patch(self, request: Request, target_id: int) -> Response:
+    def perform_update(self, target: WebhookTarget, values: dict[str, Any]) -> WebhookTarget:
         """Change a target."""
-        values = self.read(request, partial=True)
-        return self.respond(targets.change(self.get_object(), values, author=self.author()))
+        return targets.change(target, values, author=self.author())
 
-    def delete(self, request: Request, target_id: int) -> Response:
+    def perform_destroy(self, target: WebhookTarget) -> None:
         """Delete a target and its pending messages."""
-        targets.delete(self.get_object(), author=self.author())
-        return Response(status=204)
+        targets.delete(target, author=self.author())
 
-
-class _Action(_TargetView):
-    """A POST to the URL of a target that is no new target."""
-
-    needs = {"POST": ("pools.change_webhooktarget",)}
-
-
-class Rotation(_Action):
     @extend_schema(request=None, responses=WebhookSecretSerializer)
-    def post(self, request: Request, target_id: int) -> Response:
+    @generics.post_action(_CHANGE, url_name="webhook-target-rotate")
+    def rotate(self, request: Request, target_id: int) -> Response:
         """Replace the secret of a target; only this answer contains it."""
         target = self.get_object()
         secret = targets.rotate(target, author=self.author())
         return Response(self.represent(target) | {"secret": secret})
 
-
-class Test(_Action):
     @extend_schema(request=None, responses={202: DeliverySerializer})
-    def post(self, request: Request, target_id: int) -> Response:
+    @generics.post_action(_CHANGE, url_name="webhook-target-test")
+    def test(self, request: Request, target_id: int) -> Response:
         """Send a test message."""
         delivery = outbox.write_test(self.get_object())
         return Response(DeliverySerializer(delivery).data, status=202)
 
 
-class Deliveries(generics.ListView):
+class Deliveries(generics.ListViewSet):
     """Messages to a target, the newest first."""
 
     queryset = Delivery.objects.defer("body")
     serializer_class = DeliverySerializer
     filterset_class = DeliveryFilter
     ordering = "-id"
-
-    def get_queryset(self) -> QuerySet[Delivery]:
-        return super().get_queryset().filter(target=_get_target(self.kwargs["target_id"]))
-
-
-class SendAgain(generics.GenericView):
-    needs = {"POST": ("pools.change_webhooktarget",)}
-    queryset = Delivery.objects.all()
-    serializer_class = DeliverySerializer
     lookup_url_kwarg = "delivery_id"
 
+    def get_queryset(self) -> QuerySet[Delivery]:
+        target_id = self.kwargs["target_id"]
+        if not WebhookTarget.objects.filter(pk=target_id).exists():
+            raise errors.NotFound(self.absent)
+        return super().get_queryset().filter(target=target_id)
+
     @extend_schema(request=None, responses={202: DeliverySerializer})
-    def post(self, request: Request, target_id: int, delivery_id: int) -> Response:
+    @generics.post_action(_CHANGE, url_name="webhook-delivery-send")
+    def send(self, request: Request, target_id: int, delivery_id: int) -> Response:
         """Send a message again after Cadastre gave it up."""
         delivery = self.get_object()
         outbox.send_again(delivery)
         delivery.refresh_from_db()
         return self.respond(delivery, status=202)
-
-    def get_queryset(self) -> QuerySet[Delivery]:
-        return super().get_queryset().filter(target=self.kwargs["target_id"])
-
-
-def _get_target(target_id: int) -> WebhookTarget:
-    target = WebhookTarget.objects.filter(pk=target_id).first()
-    if target is None:
-        raise errors.NotFound("There is no such object.")
-    return target

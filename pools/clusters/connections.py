@@ -22,6 +22,7 @@ from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import connecting, leases
 from pools.core import errors
 from pools.core.kubernetes import connection_status
+from pools.core.observed import uses
 from pools.models import (
     Cluster,
     Connection,
@@ -251,7 +252,7 @@ def replace(
         with events.recorded_by(author):
             database.require_version(rows.get(pk=connection.pk), version)
             rows.filter(pk=connection.pk).update(**values)
-            events.record_credentials_replaced(connection.pk, author=author)
+            events.record_connection_event(connection.pk, "credentials_replaced", author=author)
 
     _in_transaction(write)
     return get_connection(connection.cluster)
@@ -312,7 +313,8 @@ def disconnect(connection: Connection, *, author: events.Author) -> None:
         connection.delete()
         for model in (ObservedObject, Finding, Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
-        ObservedCIDR.objects.filter(space__cluster=connection.cluster_id).delete()
+        observed = ObservedCIDR.objects.filter(space__cluster=connection.cluster_id)
+        observed.exclude(kind=uses.VM_NETWORK).delete()
         for observer in DISCONNECT_OBSERVERS:
             observer(connection.cluster, author)
 

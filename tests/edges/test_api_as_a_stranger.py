@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from pools.api.allocations import AllocationRequestSerializer
 from pools.api.blocks import BlockSerializer
 from pools.api.clusters.clusters import ClusterSerializer
 from pools.api.environments import EnvironmentSerializer
 from pools.api.pools import PoolSerializer
-from pools.api.requests import AllocationRequestSerializer
 from pools.models import Cluster, Pool
 from pools.platform.history.representation import EventSerializer
 from pools.register.demo import demo

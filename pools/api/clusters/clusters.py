@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,14 +12,12 @@ from pools.api import lookups, pool_cidrs
 from pools.core import addresses, errors, holders
 from pools.models import Cluster
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics, query, views
+from pools.platform.rest import attributes, fields, filters, generics, query, schema, views
 from pools.platform.rest.serializers import Representation
 from pools.register import clusters
 from pools.register import overlaps as owners
 
-_EXAMPLE = OpenApiExample(
-    "with its pools", {"name": "prod", "cluster_prefix": "2001:db8:10::/48"}, request_only=True
-)
+_EXAMPLE = schema.example({"name": "prod", "cluster_prefix": "2001:db8:10::/48"}, "with its pools")
 
 
 def _parse_prefix(value: object, field: str) -> Any:
@@ -85,52 +83,39 @@ class ClusterFilter(attributes.AttributeFilterSet):
     name = filters.Filter(help_text="The exact name.")
 
 
-class Clusters(generics.ListView):
+@extend_schema_view(create=extend_schema(examples=_EXAMPLE, parameters=[pool_cidrs.OVERLAPS]))
+class Clusters(generics.ModelViewSet):
+    """Clusters."""
+
     idempotent = ("POST",)
     queryset = Cluster.objects.all()
     serializer_class = ClusterSerializer
+    create_serializer_class = ClusterCreateSerializer
+    change_serializer_class = ClusterChangeSerializer
     filterset_class = ClusterFilter
     orderings = {"id": ("id",), "name": ("name",)}
+    lookup_url_kwarg = "cluster"
+    lookup_value_converter = "str"  # its name or id
+    row_text = "A cluster."
 
-    @extend_schema(
-        request=ClusterCreateSerializer,
-        responses={201: ClusterSerializer},
-        examples=[_EXAMPLE],
-        parameters=[pool_cidrs.OVERLAPS],
-    )
-    def post(self, request: Request) -> Response:
-        """Register a cluster."""
-        attribute_values, values = split(self.read(request, ClusterCreateSerializer), new=True)
+    def get_object(self) -> Cluster:
+        return get(self.kwargs["cluster"])
+
+    def check_values(self, values: dict[str, Any], row: Cluster | None = None) -> None:
         prefix = values.get("cluster_prefix")
-        pool_cidrs.warn_of_overlaps(self, filter(None, [prefix]), owners.owner_of_prefix(None))
-        return self.create(
-            lambda: clusters.create(author=self.author(), attributes=attribute_values, **values)
-        )
-
-
-class ClusterView(generics.GenericView):
-    needs = {
-        "GET": ("pools.view_cluster",),
-        "PATCH": ("pools.change_cluster",),
-        "DELETE": ("pools.delete_cluster",),
-    }
-    serializer_class = ClusterSerializer
-
-    def get(self, request: Request, cluster: str) -> Response:
-        """A cluster."""
-        return self.respond(get(cluster))
-
-    @extend_schema(request=ClusterChangeSerializer)
-    def patch(self, request: Request, cluster: str) -> Response:
-        """Change the description, the attributes, the network settings of instances, or a missing prefix."""
-        row = get(cluster)
-        changes = self.read(request, ClusterChangeSerializer, partial=True)
-        if "cluster_prefix" in changes:
-            views.require(request, "pools.add_pool")
-        prefix = changes.get("cluster_prefix")
-        new = [prefix] if prefix and prefix != row.cluster_prefix else []
+        if row is not None and "cluster_prefix" in values:
+            views.require(self.request, "pools.add_pool")
+        new = [prefix] if prefix and not (row and prefix == row.cluster_prefix) else []
         pool_cidrs.warn_of_overlaps(self, new, owners.owner_of_prefix(row))
-        return self.respond(clusters.change(row, changes, author=self.author()))
+
+    def perform_create(self, values: dict[str, Any]) -> Cluster:
+        """Register a cluster."""
+        attribute_values, values = split(values, new=True)
+        return clusters.create(author=self.author(), attributes=attribute_values, **values)
+
+    def perform_update(self, row: Cluster, changes: dict[str, Any]) -> Cluster:
+        """Change the description, the attributes, the network settings of instances, or a missing prefix."""
+        return clusters.change(row, changes, author=self.author())
 
     @extend_schema(
         parameters=[
@@ -142,7 +127,7 @@ class ClusterView(generics.GenericView):
             OpenApiParameter("reason", str),
         ]
     )
-    def delete(self, request: Request, cluster: str) -> Response:
+    def destroy(self, request: Request, cluster: str) -> Response:
         """Remove a cluster; its history stays."""
         force = bool(self.parameters.parse("force", query.flag))
         reason = self.parameters.parse("reason", holders.parse_reason) or ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,14 +17,13 @@ from pools.clusters.reconcile import registry
 from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Connection, ManagedResource, Mode, SyncRun
-from pools.platform.rest import fields, generics, parsing, token_scopes, views
+from pools.platform.rest import fields, generics, parsing, schema, token_scopes, views
 from pools.platform.rest.serializers import Representation, Serializer
 
 _LATEST = 10  # sync runs in a response
-_EXAMPLE = OpenApiExample(
-    "observed, not contacted now",
+_EXAMPLE = schema.example(
     {"kubeconfig": "apiVersion: v1\nkind: Config\n…", "context": "prod", "offline": True},
-    request_only=True,
+    "observed, not contacted now",
 )
 
 
@@ -211,7 +210,7 @@ class ConnectionView(generics.GenericView):
     @extend_schema(
         request=ConnectionStoreSerializer,
         responses={200: StoredConnectionSerializer, 201: StoredConnectionSerializer},
-        examples=[_EXAMPLE],
+        examples=_EXAMPLE,
     )
     def put(self, request: Request, cluster: str) -> Response:
         """Connect a cluster, or replace its credentials."""

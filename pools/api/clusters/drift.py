@@ -1,11 +1,12 @@
-"""clusters/{}/drift/{id}/{decision}/ and clusters/{}/nodes/: decisions on drift, blocks of nodes."""
+"""clusters/{}/drift/ and clusters/{}/nodes/: differences and decisions on them, blocks of nodes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,12 +19,33 @@ from pools.models import Drift, ObservedObject
 from pools.platform.rest import fields, filters, generics, views
 from pools.platform.rest.serializers import Representation, Serializer
 
+ANY = {"nullable": True, "description": "Any JSON value; null if the field is absent."}
+
+
+class DriftSerializer(Representation):
+    """A field of an object that differs between the cluster and the register."""
+
+    id = fields.IntegerField()
+    kind = fields.TextField()
+    namespace = fields.TextField()
+    name = fields.TextField()
+    path = fields.TextField()
+    desired = fields.ParsedField(schema=ANY)
+    observed = fields.ParsedField(schema=ANY)
+    managers = fields.ListField(child=fields.TextField())
+    since = fields.TimeField()
+    conflict = fields.TextField()
+    conflict_code = fields.TextField()
+    ignored_by = fields.TextField(source="ignored_by.username", allow_null=True)
+    ignored_at = fields.TimeField(allow_null=True)
+    ignored_reason = fields.TextField()
+
 
 class DriftDecisionSerializer(Representation):
     """The differences that remain; `pool_id` of a pool that was adopted."""
 
     pool_id = fields.IntegerField(allow_null=True)
-    differences = fields.ListField(child=observed.DriftSerializer())
+    differences = fields.ListField(child=DriftSerializer())
 
 
 class DriftIgnoreSerializer(Serializer):
@@ -34,8 +56,8 @@ class OwnedFieldSerializer(Representation):
     """A field that other field managers own, as it is and as the register has it."""
 
     path = fields.TextField()
-    desired = fields.ParsedField(schema=observed.ANY)
-    observed = fields.ParsedField(schema=observed.ANY)
+    desired = fields.ParsedField(schema=ANY)
+    observed = fields.ParsedField(schema=ANY)
     managers = fields.ListField(child=fields.TextField())
 
 
@@ -56,15 +78,56 @@ class TakeoverSerializer(Serializer):
     reason = fields.ReasonField()
 
 
-class DriftDecision(generics.GenericView):
-    """`apply` and `adopt` apply to the whole object, `ignore` and `unignore` to the one field."""
+class DriftFilter(filters.FilterSet):
+    kind = filters.Filter()
+    namespace = filters.Filter()
+    name = filters.Filter()
+    ignored = filters.flag(field_name="ignored_at", lookup_expr="isnull", exclude=True)
+    conflict = filters.condition(~Q(conflict=""), help_text="Fields that were not written.")
 
-    needs = {"POST": ("pools.change_drift",)}
-    serializer_class = DriftDecisionSerializer
+
+_CHANGE = ("pools.change_drift",)
+
+
+class Drifts(observed.ClusterRows):
+    """Fields that differ between a cluster and the register."""
+
+    queryset = Drift.objects.prefetch_related("ignored_by")
+    serializer_class = DriftSerializer
+    filterset_class = DriftFilter
+    lookup_url_kwarg = "drift_id"
+
+    @extend_schema(responses=TakeoverPreviewSerializer)
+    @action(
+        detail=True, url_name="drift-ownership",
+        needs={"GET": _CHANGE, "POST": _CHANGE}, problem_statuses=(409, 502),
+    )  # fmt: skip
+    def ownership(self, request: Request, cluster: str, drift_id: int) -> Response:
+        """The fields that a take-over would write, and their managers."""
+        cluster_object = _cluster_object(cluster, drift_id)
+        preview = drift.preview(cluster_object, author=self.author())
+        return self.respond(preview, TakeoverPreviewSerializer)
+
+    @extend_schema(request=TakeoverSerializer, responses=TakeoverPreviewSerializer)
+    @ownership.mapping.post
+    def take_over(self, request: Request, cluster: str, drift_id: int) -> Response:
+        """Take exactly the fields of a preview over from their managers.
+
+        If the object or its managers have changed since, nothing is written: object_changed.
+        """
+        cluster_object = _cluster_object(cluster, drift_id)
+        for permission in drift.adopt_permissions(cluster_object.kind):
+            views.require(request, permission)
+        values = self.read(request, TakeoverSerializer)
+        author = self.author(values["reason"])
+        preview = drift.take_over(cluster_object, token=values["token"], author=author)
+        return self.respond(preview, TakeoverPreviewSerializer)
 
     @extend_schema(request=DriftIgnoreSerializer, responses=DriftDecisionSerializer)
-    def post(self, request: Request, cluster: str, drift_id: int, decision: str) -> Response:
+    @generics.post_action(*_CHANGE, url_path="<str:decision>", url_name="drift-decision")
+    def resolve(self, request: Request, cluster: str, drift_id: int, decision: str) -> Response:
         """Resolve a difference: apply, adopt, ignore or unignore."""
+        # `apply` and `adopt` apply to the whole object, `ignore` and `unignore` to the one field.
         rows = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
         row = rows.select_related("cluster").first()
         if row is None or decision not in {"apply", "adopt", "ignore", "unignore"}:
@@ -87,35 +150,9 @@ class DriftDecision(generics.GenericView):
             remaining = [drift.unignore(row, author=self.author())]
         differences = Drift.objects.filter(pk__in=[difference.pk for difference in remaining])
         differences = differences.prefetch_related("ignored_by").order_by("path")
-        return self.respond({"pool_id": pool_id, "differences": differences})
-
-
-class Ownership(generics.GenericView):
-    """Fields of an object that other field managers own, and the takeover of these fields."""
-
-    needs = {"GET": ("pools.change_drift",), "POST": ("pools.change_drift",)}
-    problem_statuses = (409, 502)
-    serializer_class = TakeoverPreviewSerializer
-
-    def get(self, request: Request, cluster: str, drift_id: int) -> Response:
-        """The fields that a take-over would write, and their managers."""
-        cluster_object = _cluster_object(cluster, drift_id)
-        preview = drift.preview(cluster_object, author=self.author())
-        return self.respond(preview)
-
-    @extend_schema(request=TakeoverSerializer)
-    def post(self, request: Request, cluster: str, drift_id: int) -> Response:
-        """Take exactly the fields of a preview over from their managers.
-
-        If the object or its managers have changed since, nothing is written: object_changed.
-        """
-        cluster_object = _cluster_object(cluster, drift_id)
-        for permission in drift.adopt_permissions(cluster_object.kind):
-            views.require(request, permission)
-        values = self.read(request, TakeoverSerializer)
-        author = self.author(values["reason"])
-        preview = drift.take_over(cluster_object, token=values["token"], author=author)
-        return self.respond(preview)
+        return self.respond(
+            {"pool_id": pool_id, "differences": differences}, DriftDecisionSerializer
+        )
 
 
 def _cluster_object(cluster: str, drift_id: int) -> drift.ClusterObject:
@@ -179,7 +216,7 @@ class NodeFilter(filters.FilterSet):
     name = filters.Filter(help_text="The exact name.")
 
 
-class Nodes(generics.ListView):
+class Nodes(generics.ListViewSet):
     """What the nodes of a cluster request and have."""
 
     queryset = ObservedObject.objects.filter(kind=ciliumnode.KIND).only("name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,7 +22,7 @@ from pools.api.clusters.guides_serializers import (
 from pools.cilium import configuration, pod_choice, pod_cidrs
 from pools.core import addresses
 from pools.core.cilium import pod_pool, podippool
-from pools.platform.rest import generics, query, views
+from pools.platform.rest import generics, query, schema, views
 from pools.register import manifests as pool_manifests
 from pools.register import overlaps
 
@@ -43,19 +43,16 @@ class PoolForPod(generics.GenericView):
 
     @extend_schema(
         request=PodDescriptionSerializer,
-        examples=[
-            OpenApiExample(
-                "a label of the pod",
-                {
-                    "pod": {"name": "web-0", "labels": {"app": "web"}},
-                    "namespace": {
-                        "name": "shop",
-                        "annotations": {"ipam.cilium.io/ip-pool": "green-pool"},
-                    },
+        examples=schema.example(
+            {
+                "pod": {"name": "web-0", "labels": {"app": "web"}},
+                "namespace": {
+                    "name": "shop",
+                    "annotations": {"ipam.cilium.io/ip-pool": "green-pool"},
                 },
-                request_only=True,
-            )
-        ],
+            },
+            "a label of the pod",
+        ),
     )
     def post(self, request: Request, cluster: str) -> Response:
         """The pool of each family that a pod gets its addresses from, and why."""
@@ -78,17 +75,14 @@ class NodeDemand(generics.GenericView):
 
     @extend_schema(
         request=NodeDemandSerializer,
-        examples=[
-            OpenApiExample(
-                "twelve pods, and one that waits",
-                {
-                    "in_use": {"default": 12},
-                    "pending": {"default": {"ipv4": 1}},
-                    "pre_allocation": "default=8,other=4",
-                },
-                request_only=True,
-            )
-        ],
+        examples=schema.example(
+            {
+                "in_use": {"default": 12},
+                "pending": {"default": {"ipv4": 1}},
+                "pre_allocation": "default=8,other=4",
+            },
+            "twelve pods, and one that waits",
+        ),
     )
     def post(self, request: Request, cluster: str) -> Response:
         """What a node will request, and which blocks it would get."""

@@ -1,4 +1,4 @@
-"""clusters/{}/runs/, objects/, findings/, drift/: sync runs, and what they observed and planned.
+"""clusters/{}/runs/, objects/, findings/: sync runs, and what they observed.
 
 Beside it: observed-cidrs/: the addresses that objects of clusters use besides pools; read-only.
 """
@@ -12,11 +12,9 @@ from django.db.models import Q, QuerySet
 from pools.api import lookups
 from pools.api.clusters import clusters
 from pools.core.observed.uses import Role
-from pools.models import Drift, Finding, ObservedCIDR, ObservedObject, Severity, SyncRun, Trigger
+from pools.models import Finding, ObservedCIDR, ObservedObject, Severity, SyncRun, Trigger
 from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation
-
-ANY = {"nullable": True, "description": "Any JSON value; null if the field is absent."}
 
 
 class ObservedErrorSerializer(Representation):
@@ -75,25 +73,6 @@ class FindingSerializer(Representation):
     since = fields.TimeField()
 
 
-class DriftSerializer(Representation):
-    """A field of an object that differs between the cluster and the register."""
-
-    id = fields.IntegerField()
-    kind = fields.TextField()
-    namespace = fields.TextField()
-    name = fields.TextField()
-    path = fields.TextField()
-    desired = fields.ParsedField(schema=ANY)
-    observed = fields.ParsedField(schema=ANY)
-    managers = fields.ListField(child=fields.TextField())
-    since = fields.TimeField()
-    conflict = fields.TextField()
-    conflict_code = fields.TextField()
-    ignored_by = fields.TextField(source="ignored_by.username", allow_null=True)
-    ignored_at = fields.TimeField(allow_null=True)
-    ignored_reason = fields.TextField()
-
-
 class RunFilter(filters.FilterSet):
     trigger = filters.choice(*Trigger.values)
     succeeded = filters.flag()
@@ -112,16 +91,8 @@ class FindingFilter(filters.FilterSet):
     severity = filters.choice(*Severity.values)
 
 
-class DriftFilter(filters.FilterSet):
-    kind = filters.Filter()
-    namespace = filters.Filter()
-    name = filters.Filter()
-    ignored = filters.flag(field_name="ignored_at", lookup_expr="isnull", exclude=True)
-    conflict = filters.condition(~Q(conflict=""), help_text="Fields that were not written.")
-
-
-class _ClusterView(generics.GenericView):
-    """An endpoint of rows of the cluster in the path."""
+class ClusterRows(generics.ListViewSet):
+    """Rows of the cluster in the path."""
 
     def get_queryset(self) -> QuerySet[Any]:
         cluster = clusters.get(self.kwargs["cluster"])
@@ -129,7 +100,7 @@ class _ClusterView(generics.GenericView):
         return rows.filter(cluster=cluster)
 
 
-class Runs(_ClusterView, generics.ListView):
+class Runs(ClusterRows):
     """Sync runs of a cluster, the newest first."""
 
     queryset = SyncRun.objects.all()
@@ -138,37 +109,29 @@ class Runs(_ClusterView, generics.ListView):
     ordering = "-id"
 
 
-class Objects(_ClusterView, generics.ListView):
+class Objects(ClusterRows, generics.ModelViewSet):
     """Objects that were observed in a cluster."""
 
-    queryset = ObservedObject.objects.defer("manifest", "cidrs")  # they may be large
-    serializer_class = ObservedObjectSerializer
+    queryset = ObservedObject.objects.all()
     filterset_class = ObservedObjectFilter
     orderings = {"id": ("id",), "name": ("kind", "namespace", "name", "id")}
-
-
-class ObjectView(_ClusterView, generics.DetailView):
-    """An object as last observed."""
-
-    queryset = ObservedObject.objects.all()
-    serializer_class = ObservedManifestSerializer
     lookup_url_kwarg = "object_id"
+    row_text = "An object as last observed."
+
+    def get_queryset(self) -> QuerySet[Any]:
+        rows = super().get_queryset()
+        return rows if self.detail else rows.defer("manifest", "cidrs")  # they may be large
+
+    def get_serializer_class(self) -> Any:
+        return ObservedManifestSerializer if self.detail else ObservedObjectSerializer
 
 
-class Findings(_ClusterView, generics.ListView):
+class Findings(ClusterRows):
     """Findings of the sync runs of a cluster."""
 
     queryset = Finding.objects.all()
     serializer_class = FindingSerializer
     filterset_class = FindingFilter
-
-
-class Drifts(_ClusterView, generics.ListView):
-    """Fields that differ between a cluster and the register."""
-
-    queryset = Drift.objects.prefetch_related("ignored_by")
-    serializer_class = DriftSerializer
-    filterset_class = DriftFilter
 
 
 _ROLES = tuple(role.value for role in Role)
@@ -210,19 +173,13 @@ class ObservedCIDRFilter(filters.FilterSet):
     )
 
 
-class _ObservedCIDRView(generics.GenericView):
-    queryset = ObservedCIDR.objects.select_related("space__cluster")
-    serializer_class: Any = ObservedCIDRSerializer
-    lookup_url_kwarg = "observed_cidr_id"
-    absent = "There is no such observed CIDR."
-
-
-class ObservedCIDRs(_ObservedCIDRView, generics.ListView):
+class ObservedCIDRs(generics.ModelViewSet):
     """CIDRs that objects of clusters use: Services, nodes, load balancers, egress, secondary networks."""
 
+    queryset = ObservedCIDR.objects.select_related("space__cluster")
+    serializer_class = ObservedCIDRSerializer
     filterset_class = ObservedCIDRFilter
     orderings = {"id": ("id",), "cidr": ("cidr", "id")}
-
-
-class ObservedCIDRView(_ObservedCIDRView, generics.DetailView):
-    """A CIDR that an object of a cluster uses."""
+    lookup_url_kwarg = "observed_cidr_id"
+    absent = "There is no such observed CIDR."
+    row_text = "A CIDR that an object of a cluster uses."

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,8 +19,6 @@ from pools.models import NetBoxSource, RegisterImport
 from pools.platform.rest import fields, generics, parsing, schema, views
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import drafts, exports, sources
-
-_VIEW = ("pools.view_netboxsource",)
 
 
 def _parse_token(value: object, path: str) -> str:
@@ -62,66 +60,6 @@ class NetBoxSourceSerializer(Serializer):
     created_at = fields.TimeField(read_only=True)
 
 
-class _SourceView(generics.GenericView):
-    queryset = NetBoxSource.objects.select_related("cluster")
-    serializer_class: Any = NetBoxSourceSerializer
-    lookup_field = "pk"
-    lookup_url_kwarg = "netbox_source_id"
-    absent = "There is no such NetBox source."
-
-
-class NetBoxSources(_SourceView, generics.ListView):
-    """NetBox sources."""
-
-    needs = {"GET": _VIEW, "POST": ("pools.add_netboxsource",)}
-    orderings = {"name": ("name",)}
-    ordering = "name"
-
-    @extend_schema(
-        responses={201: NetBoxSourceSerializer},
-        examples=schema.example(
-            {
-                "name": "dc",
-                "url": "https://netbox.example.org",
-                "token": "0123456789",
-                "cluster": "prod",
-                "every_minutes": 60,
-            }
-        ),
-    )
-    def post(self, request: Request) -> Response:
-        """Create a NetBox source; with `every_minutes` it is a mirror, one way."""
-        self.parameters.raise_problems()
-        values = dict(self.read(request))
-        token = values.pop("token")
-        made = sources.create(values, token=token, author=views.author(request))
-        return Response(self.represent(made), status=201)
-
-
-class NetBoxSourceView(_SourceView, generics.DetailView):
-    """A NetBox source."""
-
-    needs = {
-        "GET": _VIEW,
-        "PATCH": ("pools.change_netboxsource",),
-        "DELETE": ("pools.delete_netboxsource",),
-    }
-
-    @extend_schema(examples=schema.example({"every_minutes": 60}))
-    def patch(self, request: Request, netbox_source_id: int) -> Response:
-        """Change a NetBox source; another URL needs the token again."""
-        pk = self.get_object().pk
-        values = dict(self.read(request, partial=True))
-        token = values.pop("token", None)
-        changed = sources.change(pk, values, token=token, author=views.author(request))
-        return Response(self.represent(changed))
-
-    def delete(self, request: Request, netbox_source_id: int) -> Response:
-        """Delete a NetBox source; what it brought stays in the register."""
-        sources.delete(self.get_object().pk, author=views.author(request))
-        return Response(status=204)
-
-
 class NetBoxImportSerializer(Serializer):
     """An import of a NetBox: a draft, or with `mirror` a run of the mirror."""
 
@@ -130,19 +68,59 @@ class NetBoxImportSerializer(Serializer):
     mirror = kinds.FormFlagField(required=False)
 
 
-class NetBoxImports(_SourceView):
-    needs = {"POST": ("pools.add_registerimport",)}
+@extend_schema_view(
+    create=extend_schema(
+        examples=schema.example(
+            {
+                "name": "dc",
+                "url": "https://netbox.example.org",
+                "token": "0123456789",
+                "cluster": "prod",
+                "every_minutes": 60,
+            }
+        )
+    ),
+    partial_update=extend_schema(examples=schema.example({"every_minutes": 60})),
+)
+class NetBoxSources(generics.ModelViewSet):
+    """NetBox sources."""
+
+    queryset = NetBoxSource.objects.select_related("cluster")
+    serializer_class = NetBoxSourceSerializer
+    lookup_url_kwarg = "netbox_source_id"
+    absent = "There is no such NetBox source."
+    row_text = "A NetBox source."
+    orderings = {"name": ("name",)}
+    ordering = "name"
+
+    def create(self, request: Request) -> Response:
+        """Create a NetBox source; with `every_minutes` it is a mirror, one way."""
+        self.parameters.raise_problems()
+        values = dict(self.read(request))
+        token = values.pop("token")
+        source = sources.create(values, token=token, author=self.author())
+        return self.respond(source, status=201)
+
+    def perform_update(self, row: NetBoxSource, values: dict[str, Any]) -> NetBoxSource:
+        """Change a NetBox source; another URL needs the token again."""
+        token = values.pop("token", None)
+        return sources.change(row.pk, values, token=token, author=self.author())
+
+    def perform_destroy(self, row: NetBoxSource) -> None:
+        """Delete a NetBox source; what it brought stays in the register."""
+        sources.delete(row.pk, author=self.author())
 
     @extend_schema(
         request=NetBoxImportSerializer,
         responses={202: register.RegisterImportSerializer},
     )
-    def post(self, request: Request, netbox_source_id: int) -> Response:
+    @generics.post_action("pools.add_registerimport", url_path="imports", url_name="netbox-imports")
+    def start_import(self, request: Request, netbox_source_id: int) -> Response:
         """Read a NetBox by a worker, as a draft or as a run of the mirror."""
         pk = self.get_object().pk
         values = self.read(request, NetBoxImportSerializer)
         queued = sources.start(
-            pk, mirror=values.get("mirror", False), author=views.author(request), user=request.user
+            pk, mirror=values.get("mirror", False), author=self.author(), user=request.user
         )
         tasks.notify_import_worker(queued.pk)
         shown = self.represent(queued, register.RegisterImportSerializer)

@@ -315,7 +315,7 @@ class ImportRowView(_RowView, generics.DetailView):
         pk = self.import_of_path.pk
         values = self.read(request, self.kind.row_change_serializer, partial=True)
         self.kind.change_row(pk, number, values, **self.actor())
-        return self.retrieve(request)
+        return self.respond(self.get_object())
 
 
 # --- actions --------------------------------------------------------------------------------------

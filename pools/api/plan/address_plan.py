@@ -1,56 +1,20 @@
-"""address-plan/: the tree of CIDRs; what is free in a network container, and the next free prefix of it."""
+"""address-plan/: the tree of CIDRs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups, pool_cidrs
-from pools.api import pools as pools_api
+from pools.api import lookups
 from pools.api.plan import containers as containers_api
-from pools.core import addresses, errors, object_reader
-from pools.models import ATTRIBUTES, AddressSpace, Category, Container
-from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, generics, query, views
+from pools.core import addresses, object_reader
+from pools.models import AddressSpace
+from pools.platform.rest import fields, generics, query
 from pools.platform.rest.serializers import Representation
-from pools.register import overlaps as owners
-from pools.register.plan import free_space, next_prefix, tree
-
-_ORDERS = tuple(order.value for order in free_space.Order)
-_PURPOSES = ("container", "pool", "cluster_prefix")
-_FIELDS_OF_PURPOSE = {
-    "container": ({"name", "description", *ATTRIBUTES}, set()),
-    "pool": (
-        {
-            "cluster",
-            "name",
-            "category",
-            "mask_size",
-            "cooldown_seconds",
-            "description",
-            *ATTRIBUTES,
-        },
-        {"cluster", "name", "category", "mask_size"},
-    ),
-    "cluster_prefix": ({"cluster"}, {"cluster"}),
-}
-_RIGHTS = {"pool": "pools.add_pool", "cluster_prefix": "pools.change_cluster"}
-_EXAMPLE = OpenApiExample(
-    "a pool",
-    {
-        "prefix_length": 20,
-        "purpose": "pool",
-        "cluster": "prod",
-        "name": "green-pool",
-        "category": "pod",
-        "mask_size": 24,
-    },
-    request_only=True,
-)
+from pools.register.plan import free_space, tree
 
 
 class PlanObjectSerializer(Representation):
@@ -170,138 +134,6 @@ def _check_place(
         report.add("behind", "out_of_range", "is of the other family", behind)
     elif behind and parent and behind not in parent:
         report.add("behind", "out_of_range", f"must be in {parent}", behind)
-
-
-class FreePrefixesSerializer(Representation):
-    results = fields.ListField(child=fields.CIDRField())
-
-
-class AvailablePrefixes(containers_api.ContainerView):
-    needs = {"GET": ("pools.view_container",)}
-
-    @extend_schema(
-        responses=FreePrefixesSerializer,
-        parameters=[
-            OpenApiParameter("prefix_length", int, required=True),
-            OpenApiParameter("limit", int, description="At most 100, which is the default."),
-            OpenApiParameter("order", str, enum=_ORDERS),
-        ],
-    )
-    def get(self, request: Request, container_id: int) -> Response:
-        """The free prefixes of a length in a network container."""
-        container = self.get_object()
-        length = self.parameters.parse("prefix_length", query.integer(1, 128))
-        limit = self.parameters.parse("limit", query.integer(1, free_space.MOST))
-        order = self.parameters.parse("order", query.choice(*_ORDERS))
-        problems = self.parameters.report.problems
-        if length is None and not any(problem.field == "prefix_length" for problem in problems):
-            self.parameters.report.add("prefix_length", "required", "is required")
-        self.parameters.raise_problems()
-        prefixes = free_space.find_prefixes(
-            container.cidr,
-            length or 0,
-            free_space.scope_of(container),
-            order=free_space.Order(order or "first_fit"),
-            limit=limit or free_space.MOST,
-        )
-        return Response({"results": [str(prefix) for prefix in prefixes]})
-
-
-class NextPrefixSerializer(attributes.AttributedSerializer):
-    """What is created in the next free prefix; the fields beside depend on the purpose."""
-
-    prefix_length = fields.IntegerField(min_value=1, max_value=128)
-    purpose = fields.ChoiceField(_PURPOSES)
-    name = fields.TextField(required=False)
-    description = fields.DescriptionField(required=False)
-    cluster = fields.TextField(lookups.cluster_by_name, required=False)
-    category = fields.ChoiceField(Category.values, required=False)
-    mask_size = fields.IntegerField(min_value=1, max_value=128, required=False)
-    cooldown_seconds = fields.CooldownField(required=False)
-
-    def validate(self, attrs: dict[str, Any]) -> Any:
-        allowed, required = _FIELDS_OF_PURPOSE[attrs["purpose"]]
-        problems = [
-            errors.FieldProblem(name, "unknown_field", f"not for {attrs['purpose']}")
-            for name in attrs.keys() - allowed - {"prefix_length", "purpose"}
-        ]
-        problems += [
-            errors.FieldProblem(name, "required", "is required")
-            for name in sorted(required - attrs.keys())
-        ]
-        if problems:
-            raise errors.InvalidInput.all(problems)
-        return attrs
-
-
-class CreatedPrefixSerializer(Representation):
-    """What was created: its prefix, and the id of the container, the pool or the cluster."""
-
-    purpose = fields.ChoiceField(_PURPOSES)
-    cidr = fields.CIDRField()
-    id = fields.IntegerField()
-
-
-class NextPrefix(containers_api.ContainerView):
-    needs = {"POST": ("pools.add_container",)}
-    idempotent = ("POST",)
-
-    @extend_schema(
-        request=NextPrefixSerializer,
-        responses={201: CreatedPrefixSerializer},
-        examples=[_EXAMPLE],
-        parameters=[pool_cidrs.OVERLAPS],
-    )
-    def post(self, request: Request, container_id: int) -> Response:
-        """Create a container, a pool or the prefix of a cluster in the next free prefix, atomically."""
-        pool_cidrs.overlaps_are_refused(self)
-        values = self.read(request, NextPrefixSerializer)
-        container = self.get_object()
-        length, purpose = values.pop("prefix_length"), values.pop("purpose")
-        if purpose in _RIGHTS:
-            views.require(request, _RIGHTS[purpose])
-        if purpose == "pool":
-            _check_pool(container, length, values)
-        author = self.author()
-
-        def create() -> dict[str, Any]:
-            with transaction.atomic():  # an overlap that is refused undoes it
-                created, owner = _create(container, purpose, length, values, author)
-                if owner is not None:
-                    pool_cidrs.warn_of_overlaps(self, [created["cidr"]], owner)
-            return {"purpose": purpose, **created}
-
-        return self.once(request, create, status=201)
-
-
-def _check_pool(container: Container, length: int, values: dict[str, Any]) -> None:
-    """Check the name and the mask size under their own names. Raises InvalidInput."""
-    report = object_reader.ProblemReport()
-    with report.collect():
-        free_space.check_length(container.cidr, length)
-        if not length <= values["mask_size"] <= container.cidr.max_prefixlen:
-            message = f"the mask size must be {length} to {container.cidr.max_prefixlen}"
-            report.add("mask_size", "mask_size", message, values["mask_size"])
-    with report.collect("name"):
-        pools_api.PoolSerializer().fields["name"].run_validation(values["name"])
-    report.raise_any()
-
-
-def _create(
-    container: Container, purpose: str, length: int, values: dict[str, Any], author: Any
-) -> tuple[dict[str, Any], owners.NetworkOwner | None]:
-    """Return what was created, and the owner of its addresses; a container has none."""
-    if purpose == "cluster_prefix":
-        cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
-        created = {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
-        return created, owners.owner_of_prefix(cluster)
-    attribute_values, others = split(values, new=True)
-    others |= {"author": author, "attributes": attribute_values}
-    if purpose == "container":
-        row = next_prefix.create_container(container.pk, length, **others)
-        return {"cidr": str(row.cidr), "id": row.pk}, None
-    pool = next_prefix.create_pool(container.pk, length, **others)
-    return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}, owners.owner_of_pool(pool)
 
 
 def _represent(row: tree.PlanRow) -> dict[str, Any]:

@@ -1,26 +1,59 @@
-"""containers/: network containers of the address plan; ETag and If-Match."""
+"""containers/: network containers of the address plan, what is free in one, and the next free prefix of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from django.db import transaction
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import pool_cidrs
+from pools.api import lookups, pool_cidrs
 from pools.api import pools as pools_api
-from pools.core import errors
-from pools.models import AddressSpace, Container
+from pools.core import errors, object_reader
+from pools.models import ATTRIBUTES, AddressSpace, Category, Container
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics, parsing, schema
+from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema, views
+from pools.platform.rest.serializers import Representation
 from pools.register import overlaps as owners
-from pools.register.plan import containers
+from pools.register.plan import containers, free_space, next_prefix
 
-_EXAMPLE = OpenApiExample(
-    "of the fleet",
+_EXAMPLE = schema.example(
     {"cidr": "10.0.0.0/8", "name": "Data centres", "description": "Everything behind the VPN"},
-    request_only=True,
+    "of the fleet",
+)
+_OVERLAPS = [pool_cidrs.OVERLAPS]
+_ORDERS = tuple(order.value for order in free_space.Order)
+_PURPOSES = ("container", "pool", "cluster_prefix")
+_FIELDS_OF_PURPOSE = {
+    "container": ({"name", "description", *ATTRIBUTES}, set()),
+    "pool": (
+        {
+            "cluster",
+            "name",
+            "category",
+            "mask_size",
+            "cooldown_seconds",
+            "description",
+            *ATTRIBUTES,
+        },
+        {"cluster", "name", "category", "mask_size"},
+    ),
+    "cluster_prefix": ({"cluster"}, {"cluster"}),
+}
+_RIGHTS = {"pool": "pools.add_pool", "cluster_prefix": "pools.change_cluster"}
+_NEXT_EXAMPLE = schema.example(
+    {
+        "prefix_length": 20,
+        "purpose": "pool",
+        "cluster": "prod",
+        "name": "green-pool",
+        "category": "pod",
+        "mask_size": 24,
+    },
+    "a pool",
 )
 
 
@@ -64,73 +97,171 @@ class ContainerFilter(attributes.AttributeFilterSet):
         return "fleet" if value == "fleet" else parse_space(value, name)
 
 
-class ContainerView(generics.GenericView):
-    """The parts that the endpoints of containers share."""
-
-    queryset = Container.objects.select_related("space__cluster")
-    serializer_class: Any = ContainerSerializer
-    lookup_url_kwarg = "container_id"
-    absent = "There is no such network container."
-
-    def respond(self, row: Any, serializer_class: Any = None, **options: Any) -> Response:
-        headers = {"ETag": f'"{row.version}"'}
-        return super().respond(row, serializer_class, headers=headers, **options)
+class FreePrefixesSerializer(Representation):
+    results = fields.ListField(child=fields.CIDRField())
 
 
-class Containers(ContainerView, generics.ListView):
+class NextPrefixSerializer(attributes.AttributedSerializer):
+    """What is created in the next free prefix; the fields beside depend on the purpose."""
+
+    prefix_length = fields.IntegerField(min_value=1, max_value=128)
+    purpose = fields.ChoiceField(_PURPOSES)
+    name = fields.TextField(required=False)
+    description = fields.DescriptionField(required=False)
+    cluster = fields.TextField(lookups.cluster_by_name, required=False)
+    category = fields.ChoiceField(Category.values, required=False)
+    mask_size = fields.IntegerField(min_value=1, max_value=128, required=False)
+    cooldown_seconds = fields.CooldownField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        allowed, required = _FIELDS_OF_PURPOSE[attrs["purpose"]]
+        problems = [
+            errors.FieldProblem(name, "unknown_field", f"not for {attrs['purpose']}")
+            for name in attrs.keys() - allowed - {"prefix_length", "purpose"}
+        ]
+        problems += [
+            errors.FieldProblem(name, "required", "is required")
+            for name in sorted(required - attrs.keys())
+        ]
+        if problems:
+            raise errors.InvalidInput.all(problems)
+        return attrs
+
+
+class CreatedPrefixSerializer(Representation):
+    """What was created: its prefix, and the id of the container, the pool or the cluster."""
+
+    purpose = fields.ChoiceField(_PURPOSES)
+    cidr = fields.CIDRField()
+    id = fields.IntegerField()
+
+
+@extend_schema_view(
+    create=extend_schema(examples=_EXAMPLE, parameters=_OVERLAPS),
+    partial_update=extend_schema(
+        examples=schema.example({"name": "Data centres"}), parameters=_OVERLAPS
+    ),
+)
+class Containers(generics.ModelViewSet):
     """Network containers."""
 
     idempotent = ("POST",)
+    queryset = Container.objects.select_related("space__cluster")
+    serializer_class = ContainerSerializer
     filterset_class = ContainerFilter
     orderings = {"id": ("id",), "cidr": ("cidr", "id")}
+    versioned = True
+    lookup_url_kwarg = "container_id"
+    absent = "There is no such network container."
+    row_text = "A network container."
 
-    @extend_schema(
-        responses={201: ContainerSerializer}, examples=[_EXAMPLE], parameters=[pool_cidrs.OVERLAPS]
-    )
-    def post(self, request: Request) -> Response:
+    def check_values(self, values: dict[str, Any], row: Container | None = None) -> None:
+        """Warn of CIDRs of other address spaces; all CIDRs are in that of the fleet."""
+        space, cidrs = values.get("space"), [values.get("cidr")]
+        if row is not None:
+            if values.pop("space", row.space) != row.space:
+                message = "The address space of a network container never changes."
+                raise errors.ImmutableInUse(message)
+            space, cidrs = row.space, [cidr for cidr in cidrs if cidr not in (None, row.cidr)]
+        owner = owners.owner_of_container(space) if space else owners.owner_of_prefix(None)
+        pool_cidrs.warn_of_overlaps(self, cidrs if space else [], owner)
+
+    def perform_create(self, values: dict[str, Any]) -> Container:
         """Create a network container."""
-        attribute_values, values = split(self.read(request), new=True)
-        _warn_of_overlaps(self, values.get("space"), [values["cidr"]])
-        return self.create(
-            lambda: containers.create(author=self.author(), attributes=attribute_values, **values)
-        )
+        attribute_values, values = split(values, new=True)
+        return containers.create(author=self.author(), attributes=attribute_values, **values)
 
+    def perform_update(self, row: Container, values: dict[str, Any]) -> Container:
+        """Change the CIDR, the name, the description or the attributes; the address space never changes."""
+        required = self.required_version(row)
+        return containers.change(row.pk, values, author=self.author(), version=required)
 
-class ContainerDetail(ContainerView):
-    """A network container."""
-
-    problem_statuses = (412,)
-
-    def get(self, request: Request, container_id: int) -> Response:
-        """A network container."""
-        return self.respond(self.get_object())
+    def perform_destroy(self, row: Container) -> None:
+        """Delete a network container; what is inside stays."""
+        containers.delete(row.pk, author=self.author(), version=self.required_version(row))
 
     @extend_schema(
-        parameters=[schema.IF_MATCH, pool_cidrs.OVERLAPS],
-        examples=schema.example({"name": "Data centres"}),
+        responses=FreePrefixesSerializer,
+        parameters=[
+            OpenApiParameter("prefix_length", int, required=True),
+            OpenApiParameter("limit", int, description="At most 100, which is the default."),
+            OpenApiParameter("order", str, enum=_ORDERS),
+        ],
     )
-    def patch(self, request: Request, container_id: int) -> Response:
-        """Change the CIDR, the name, the description or the attributes; the address space never changes."""
+    @action(detail=True, url_path="available-prefixes", needs={"GET": ("pools.view_container",)})
+    def available_prefixes(self, request: Request, container_id: int) -> Response:
+        """The free prefixes of a length in a network container."""
         container = self.get_object()
-        values = self.read(request, partial=True)
-        if values.pop("space", container.space) != container.space:
-            raise errors.ImmutableInUse("The address space of a network container never changes.")
-        cidr = values.get("cidr", container.cidr)
-        _warn_of_overlaps(self, container.space, [cidr] if cidr != container.cidr else [])
-        required = pools_api.version(request, container.version)
-        return self.respond(
-            containers.change(container_id, values, author=self.author(), version=required)
+        length = self.parameters.parse("prefix_length", query.integer(1, 128))
+        limit = self.parameters.parse("limit", query.integer(1, free_space.MOST))
+        order = self.parameters.parse("order", query.choice(*_ORDERS))
+        problems = self.parameters.report.problems
+        if length is None and not any(problem.field == "prefix_length" for problem in problems):
+            self.parameters.report.add("prefix_length", "required", "is required")
+        self.parameters.raise_problems()
+        prefixes = free_space.find_prefixes(
+            container.cidr,
+            length or 0,
+            free_space.scope_of(container),
+            order=free_space.Order(order or "first_fit"),
+            limit=limit or free_space.MOST,
         )
+        return Response({"results": [str(prefix) for prefix in prefixes]})
 
-    @extend_schema(parameters=[schema.IF_MATCH])
-    def delete(self, request: Request, container_id: int) -> Response:
-        """Delete a network container; what is inside stays."""
-        required = pools_api.version(request, self.get_object().version)
-        containers.delete(container_id, author=self.author(), version=required)
-        return Response(status=204)
+    @extend_schema(
+        request=NextPrefixSerializer,
+        responses={201: CreatedPrefixSerializer},
+        examples=_NEXT_EXAMPLE,
+        parameters=_OVERLAPS,
+    )
+    @generics.post_action("pools.add_container", idempotent=True, url_path="next-prefix")
+    def next_prefix(self, request: Request, container_id: int) -> Response:
+        """Create a container, a pool or the prefix of a cluster in the next free prefix, atomically."""
+        pool_cidrs.overlaps_are_refused(self)
+        values = self.read(request, NextPrefixSerializer)
+        container = self.get_object()
+        length, purpose = values.pop("prefix_length"), values.pop("purpose")
+        if purpose in _RIGHTS:
+            views.require(request, _RIGHTS[purpose])
+        if purpose == "pool":
+            _check_pool(container, length, values)
+        author = self.author()
+
+        def work() -> dict[str, Any]:
+            with transaction.atomic():  # an overlap that is refused undoes it
+                created, owner = _create(container, purpose, length, values, author)
+                if owner is not None:
+                    pool_cidrs.warn_of_overlaps(self, [created["cidr"]], owner)
+            return {"purpose": purpose, **created}
+
+        return self.once(request, work, status=201)
 
 
-def _warn_of_overlaps(view: ContainerView, space: AddressSpace | None, cidrs: list[Any]) -> None:
-    """Warn of CIDRs of other address spaces; all CIDRs are in that of the fleet."""
-    owner = owners.owner_of_container(space) if space else owners.owner_of_prefix(None)
-    pool_cidrs.warn_of_overlaps(view, cidrs if space else [], owner)
+def _check_pool(container: Container, length: int, values: dict[str, Any]) -> None:
+    """Check the name and the mask size under their own names. Raises InvalidInput."""
+    report = object_reader.ProblemReport()
+    with report.collect():
+        free_space.check_length(container.cidr, length)
+        if not length <= values["mask_size"] <= container.cidr.max_prefixlen:
+            message = f"the mask size must be {length} to {container.cidr.max_prefixlen}"
+            report.add("mask_size", "mask_size", message, values["mask_size"])
+    with report.collect("name"):
+        pools_api.PoolSerializer().fields["name"].run_validation(values["name"])
+    report.raise_any()
+
+
+def _create(
+    container: Container, purpose: str, length: int, values: dict[str, Any], author: Any
+) -> tuple[dict[str, Any], owners.NetworkOwner | None]:
+    """Return what was created, and the owner of its addresses; a container has none."""
+    if purpose == "cluster_prefix":
+        cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
+        created = {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
+        return created, owners.owner_of_prefix(cluster)
+    attribute_values, others = split(values, new=True)
+    others |= {"author": author, "attributes": attribute_values}
+    if purpose == "container":
+        row = next_prefix.create_container(container.pk, length, **others)
+        return {"cidr": str(row.cidr), "id": row.pk}, None
+    pool = next_prefix.create_pool(container.pk, length, **others)
+    return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}, owners.owner_of_pool(pool)

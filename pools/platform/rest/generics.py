@@ -1,12 +1,14 @@
-"""DRF's generic views with our strict parts: one description of an object reads, answers, filters and documents it."""
+"""DRF's views and view sets with our strict parts: one description of an object reads, answers, filters and documents it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, ClassVar, TypeVar, cast
 
-from rest_framework import generics, metadata, mixins, serializers
+from django.urls import URLPattern, URLResolver
+from rest_framework import decorators, generics, metadata, mixins, routers, serializers, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,6 +16,12 @@ from pools.core import errors
 from pools.platform import events, idempotency
 from pools.platform.rest import filters, keyset, parsing, query, views
 
+# RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. What
+# repeats is possessive: a text that is none costs time in proportion to its length.
+_ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*+"'
+_TAG = re.compile(_ENTITY_TAG)
+_TAGS = re.compile(rf"[ \t,]*+{_ENTITY_TAG}(?:[ \t]*+,[ \t]*+(?:{_ENTITY_TAG})?)*+[ \t]*")
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 _VERBS = {"GET": "view", "POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
 
 
@@ -36,12 +44,15 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
     """
 
     metadata_class = Metadata
-    pagination_class = keyset.KeysetPagination
+    pagination_class: type[keyset.KeysetPagination] | None = keyset.KeysetPagination
     filter_backends = (filters.FilterBackend,)
     filterset_class: type[filters.FilterSet] | None = None
     orderings: Mapping[str, Sequence[str]] = {"id": ("id",)}
     ordering = "id"
     keys_only = False  # pages have only `pk` and the ordering's columns; the view reads the rest
+    versioned = (
+        False  # answers have the row's `version` as ETag, and changes compare If-Match with it
+    )
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -50,7 +61,7 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
             cls.needs = ModelPermissions(
                 (method, (f"{meta.app_label}.{verb}_{meta.model_name}",))
                 for method, verb in _VERBS.items()
-                if hasattr(cls, method.lower())
+                if issubclass(cls, ViewSet) or hasattr(cls, method.lower())
             )
 
     @cached_property
@@ -69,7 +80,6 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
         row = self.get_queryset().filter(**{self.lookup_field: value}).first()
         if row is None:
             raise errors.NotFound(self.absent)
-        self.load([row])
         return row
 
     def paginate_queryset(self, queryset: Any) -> Any:
@@ -110,11 +120,31 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
 
     def respond(self, row: Any, serializer_class: Any = None, **options: Any) -> Response:
         """The answer with a row that was read or changed; `options` are those of Response."""
-        return Response(self.represent(row, serializer_class), **options)
+        answer = self.represent(row, serializer_class)
+        if self.versioned and answer["version"]:
+            options["headers"] = {"ETag": f'"{answer["version"]}"'}
+        return Response(answer, **options)
 
-    def create(self, work: Callable[[], Any]) -> Response:
-        """Answer 201 with the row that `work` creates; under the same Idempotency-Key once more the same."""
-        return self.once(self.request, lambda: self.represent(work()), status=201)
+    def required_version(self, row: Any) -> int | None:
+        """Return the version that If-Match requires; None without the header or for `*`.
+
+        RFC 9110, 13.1.1. If the header lists several versions, the row's has to be among them.
+        Weak tags and tags that are no version match nothing. Raises InvalidInput, VersionMismatch.
+        """
+        header = self.request.META.get("HTTP_IF_MATCH")
+        if header is None or header.strip() == "*":
+            return None
+        if not _TAGS.fullmatch(header):
+            message = 'If-Match is a list of ETags such as "3", "4", or *.'
+            raise errors.InvalidInput.for_field("If-Match", "if_match", message, header)
+        tags = [tag.strip('"') for tag in _TAG.findall(header) if not tag.startswith("W/")]
+        numbers = [int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= 18]
+        if len(numbers) == 1:
+            return numbers[0]
+        if row.version not in numbers:
+            raise errors.VersionMismatch
+        present: int = row.version
+        return present
 
     def once(self, request: Request, work: Callable[[], Any], *, status: int = 200) -> Response:
         """Answer with what `work` returns, or once more with what was answered under the same Idempotency-Key."""
@@ -129,6 +159,123 @@ def answered_names(serializer: type[Any]) -> list[str]:
     return [name for name, field in fields.items() if not field.write_only]
 
 
+class ViewSet(viewsets.ViewSetMixin, GenericView):
+    """The endpoints of one kind of object, below one path; a base adds the list and the single object.
+
+    `perform_create`, `perform_update` and `perform_destroy` are the services that change it, and their docstrings
+    the summaries of the endpoints: without one of them there is no such endpoint. What else can be done with
+    an object is an `@action`, which states its permissions in `needs`.
+    """
+
+    lookup_value_converter = "int"
+    create_serializer_class: Any = None  # of bodies, unless they are those of `serializer_class`
+    change_serializer_class: Any = None
+    row_text = "One object."  # the summary of the endpoint that answers one
+    perform_create: ClassVar[Callable[..., Any]]
+    perform_update: ClassVar[Callable[..., Any]]
+    perform_destroy: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def as_view(cls, actions: Any = None, **options: Any) -> Any:
+        """The view of one path. What limits the list of a class, and makes its POST idempotent, is for the list alone."""
+        needs = options.get("needs", cls.needs)
+        if not {"list", "create"} & {*actions.values()}:
+            options = {**_NOT_OF_LISTS, **options}
+        methods = [method.upper() for method in actions]
+        options["needs"] = {method: needs[method] for method in methods if method in needs}
+        return super().as_view(actions, **options)
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        values = self.read(request, self.create_serializer_class)
+        self.check_values(values)
+        return self.once(request, lambda: self.represent(self.perform_create(values)), status=201)
+
+    def partial_update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        row = self.get_object()
+        values = self.read(request, self.change_serializer_class, partial=True, row=row)
+        self.check_values(values, row)
+        return self.respond(self.perform_update(row, values))
+
+    def destroy(self, _request: Request, *args: Any, **kwargs: Any) -> Response:
+        self.perform_destroy(self.get_object())
+        return Response(status=204)
+
+    def check_values(self, values: Any, row: Any = None) -> None:
+        """Check what a body says beside its serializer, before an answer is stored under an Idempotency-Key."""
+
+
+_ROW_METHODS = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+_NOT_OF_LISTS = {
+    "limited_by": (),
+    "limited_by_body": False,
+    "idempotent": (),
+    "problem_statuses": (),
+}
+
+
+def post_action(
+    *needs: str, idempotent: bool = False, **options: Any
+) -> Callable[[Endpoint], Endpoint]:
+    """An `@action` by POST, for whom these permissions are needed; `options` are those of DRF's decorator."""
+    methods = ("POST",) if idempotent else ()
+    options = {"detail": True, "needs": {"POST": needs}, "idempotent": methods, **options}
+    decorate: Any = decorators.action(["post"], **options)
+    return cast("Callable[[Endpoint], Endpoint]", decorate)
+
+
+class ListViewSet(mixins.ListModelMixin, ViewSet):
+    """A list in pages."""
+
+
+class ModelViewSet(ListViewSet):
+    """A list in pages, and each of its objects."""
+
+    def retrieve(self, _request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.respond(self.get_object())
+
+
+HOOKS = {
+    "create": "perform_create",
+    "partial_update": "perform_update",
+    "destroy": "perform_destroy",
+}
+
+
+class Router(routers.SimpleRouter):
+    """DRF's router with our names of URLs: those of the list and of the single object, and those that actions say."""
+
+    def __init__(self, list_name: str, name: str) -> None:
+        super().__init__(use_regex_path=False)
+        of_list, of_row = {"get": "list", "post": "create", "put": "replace"}, _ROW_METHODS
+        self.routes = [
+            routers.Route("{prefix}/", of_list, list_name, detail=False, initkwargs={}),
+            routers.DynamicRoute("{prefix}/{url_path}/", "{url_name}", detail=False, initkwargs={}),
+            routers.Route("{prefix}/{lookup}/", of_row, name, detail=True, initkwargs={}),
+            routers.DynamicRoute(
+                "{prefix}/{lookup}/{url_path}/", "{url_name}", detail=True, initkwargs={}
+            ),
+        ]
+
+    def get_method_map(self, viewset: Any, method_map: Any) -> dict[str, str]:
+        actions: dict[str, str] = super().get_method_map(viewset, method_map)
+        return {
+            method: action
+            for method, action in actions.items()
+            if hasattr(viewset, HOOKS.get(action, action))
+            or getattr(viewset, action) is not getattr(ViewSet, action, None)
+        }
+
+
+def routes(*objects: tuple[str, type[ViewSet], str, str]) -> list[URLPattern | URLResolver]:
+    """Return the URL patterns of view sets: path, view set, name of the list's URL, name of the single object's."""
+    patterns: list[URLPattern | URLResolver] = []
+    for prefix, viewset, list_name, name in objects:
+        router = Router(list_name, name)
+        router.register(prefix, viewset, name)
+        patterns += router.urls
+    return patterns
+
+
 class ListView(mixins.ListModelMixin, GenericView):
     """A list in pages."""
 
@@ -136,8 +283,8 @@ class ListView(mixins.ListModelMixin, GenericView):
         return self.list(request, *args, **kwargs)
 
 
-class DetailView(mixins.RetrieveModelMixin, GenericView):
+class DetailView(GenericView):
     """One object."""
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return self.retrieve(request, *args, **kwargs)
+        return self.respond(self.get_object())

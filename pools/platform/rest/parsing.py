@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from rest_framework import exceptions, parsers
 from rest_framework.request import Request
 
-from pools.core import errors, holders, object_reader
+from pools.core import errors, holders
 from pools.platform import documents
 
 JSON = "application/json"
@@ -101,20 +101,6 @@ def document(request: Request, *, limit: int = documents.LARGEST) -> Any:
             request.META.get("CONTENT_TYPE", ""), f"Send the body as {JSON}."
         )
     return documents.load_json(text, limit=limit) if text else {}
-
-
-def fields(request: Request, *names: str) -> object_reader.Fields:
-    """Return the JSON object of the body; unknown fields are reported, and `report.raise_any` raises.
-
-    An empty body or `{}` is object_expected (rule `empty-body-is-refused`).
-    """
-    data = document(request)
-    if not data:
-        message = f"an object with at least one of {', '.join(names)} is expected"
-        raise errors.InvalidInput.for_field("", "object_expected", message)
-    body_fields = object_reader.Fields(data, "", object_reader.ProblemReport())
-    body_fields.allow_only(*names)
-    return body_fields
 
 
 def integer(value: object, field: str, *, least: int, most: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from django.urls import reverse
@@ -10,7 +11,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent, force_instance
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
-from pools.platform.rest import attributes
+from pools.platform.rest import attributes, generics
 from pools.platform.rest.serializers import is_optional
 
 PROBLEM_TYPE = "application/problem+json"
@@ -36,6 +37,7 @@ _PROBLEM = {
         "errors": {"type": "array", "items": _FIELD_PROBLEM},
     },
 }
+_BODIES = {"create": "create_serializer_class", "partial_update": "change_serializer_class"}
 _ALWAYS = (400, 401, 403, 503)
 _OF_BODIES = (409, 411, 413, 415)
 _DESCRIPTIONS = {
@@ -55,17 +57,27 @@ _DESCRIPTIONS = {
 
 
 def _filters_attributes(view: Any) -> bool:
-    filterset = getattr(view, "filterset_class", None)
+    filterset = None if getattr(view, "detail", False) else getattr(view, "filterset_class", None)
     return filterset is not None and issubclass(filterset, attributes.AttributeFilterSet)
 
 
-def example(body: Any) -> list[OpenApiExample]:
+def _compares_versions(view: Any) -> bool:
+    action = getattr(view, "action", None)
+    return getattr(view, "versioned", False) and action in {"retrieve", "partial_update", "destroy"}
+
+
+def example(body: Any, name: str = "example") -> list[OpenApiExample]:
     """Return the example of a request, for an operation whose body another one answers, too."""
-    return [OpenApiExample("example", body, request_only=True)]
+    return [OpenApiExample(name, body, request_only=True)]
 
 
 class Schema(AutoSchema):
     """An operation: the first line of the method's docstring is its summary, the rest its description."""
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        """A list without pages is answered as one object with `results`."""
+        pages = getattr(self.view, "pagination_class", None)
+        return pages is not None and bool(super()._is_list_view(serializer))
 
     def get_summary(self) -> str | None:
         return self._documentation()[0]
@@ -74,7 +86,12 @@ class Schema(AutoSchema):
         return self._documentation()[1]
 
     def _documentation(self) -> tuple[str, str]:
-        text = super().get_description() or ""
+        action = getattr(self.view, "action", "")
+        hook = getattr(self.view, generics.HOOKS.get(action, ""), None)
+        if action == "retrieve":
+            text = getattr(self.view, "row_text", "")
+        else:
+            text = inspect.getdoc(hook) if hook else super().get_description() or ""
         first, _, rest = text.partition("\n")
         return first.rstrip("."), rest.strip()
 
@@ -82,6 +99,8 @@ class Schema(AutoSchema):
         parameters = [*super().get_override_parameters()]
         if self.method in getattr(self.view, "idempotent", ()):
             parameters.append(IDEMPOTENCY_KEY)
+        if _compares_versions(self.view) and self.method != "GET":
+            parameters.append(IF_MATCH)
         if self.method == "GET" and _filters_attributes(self.view):
             parameters.append(attributes.CUSTOM_FIELD_FILTERS)
         return parameters
@@ -106,6 +125,11 @@ class Schema(AutoSchema):
             schema["required"] = [name for name in schema["required"] if name not in optional]
         return schema
 
+    def get_request_serializer(self) -> Any:
+        """The serializer that reads the body of a create or a change."""
+        attribute = _BODIES.get(getattr(self.view, "action", ""), "")
+        return getattr(self.view, attribute, None) or super().get_request_serializer()
+
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         responses: dict[str, Any] = super()._get_response_bodies(direction)
         problem = self._component("Problem", ResolvedComponent.SCHEMA, _PROBLEM)
@@ -128,6 +152,8 @@ class Schema(AutoSchema):
         statuses = {*_ALWAYS, *getattr(self.view, "problem_statuses", ())}
         if "{" in self.path:
             statuses.add(404)
+        if _compares_versions(self.view):
+            statuses.add(412)
         if self.method in {"POST", "PUT", "PATCH"}:
             statuses |= {*_OF_BODIES}
         if self.method == "DELETE":

@@ -70,6 +70,10 @@ class View(views.APIView):
     posts_a_question = False  # POST changes nothing
     limited_by: tuple[str, ...] = ()  # filters of a list: cluster, pool
     limited_by_body = False  # POST is about the cluster that the body names
+    idempotent: tuple[str, ...] = ()  # methods that heed an Idempotency-Key
+    problem_statuses: tuple[
+        int, ...
+    ] = ()  # for the OpenAPI document, beside those of all endpoints
     largest_body = documents.LARGEST  # bytes
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from claims.api.networks_serializers import NetworkSerializer
+from claims.api.networks import NetworkSerializer
 from claims.models import NAD, Membership, Network
 from claims.networks import networks
 from claims.networks import networks as network_names
