@@ -16,7 +16,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent import futures
 from typing import Any
 
@@ -24,7 +24,7 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.http import HttpRequest, HttpResponseBase
 
-from ipam_site.http import problems
+from ipam_site.http import middleware, problems
 
 LONG = 3.0  # seconds after which a request counts as long
 _PATIENCE = 5.0  # seconds in which the server has to answer the ping
@@ -38,15 +38,12 @@ _started_in = 0  # id of the process that has started the thread
 _starting = threading.Lock()
 
 
-class DatabaseWatchMiddleware:
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
+class DatabaseWatchMiddleware(middleware.Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if is_refusing():
             return problems.unavailable(request)
         with watched():
-            return self._get_response(request)
+            return self.get_response(request)
 
 
 @contextlib.contextmanager

@@ -52,7 +52,6 @@ from pools.platform.history import search as history_search
 from pools.platform.imports import lifecycle
 from pools.platform.imports.lifecycle import Imports
 from pools.platform.metrics import registry as metric_registry
-from pools.platform.metrics import totals
 from pools.register import checks as register_checks
 from pools.register import event_filters, journal, searched
 from pools.register import metrics as register_metrics
@@ -183,7 +182,7 @@ ADDRESS_SPACE = Extension(
         observed_metrics.values,
         register_metrics.operating_values,
         register_metrics.condition_values,
-        totals.values,
+        metric_registry.totals,
     ),
     searched=searched.COLUMNS,
     find_tables={

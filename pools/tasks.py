@@ -19,7 +19,6 @@ from pools.platform.conditions import evaluation
 from pools.platform.imports import lifecycle
 from pools.platform.imports import worker as import_worker
 from pools.platform.metrics import registry as metrics_registry
-from pools.platform.metrics import totals
 from pools.register import dns, retention, usage
 from pools.register.allocator import requests
 from pools.register.conditions import register as register_conditions
@@ -79,7 +78,7 @@ def tick() -> bool:
 
 @shared_task
 def tidy_measures() -> int:
-    return totals.tidy()
+    return metrics_registry.tidy_totals()
 
 
 @shared_task

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from django.db.models import F
 
 from claims.access import namespaces
-from claims.address_index import block_sync, conflicts, duplicates
-from claims.core.networks import static_vms
+from claims.address_index import block_sync, duplicates
+from claims.core.networks import kept_addresses, static_vms
 from claims.core.vm_import import resolving
 from claims.models import NAD, Entry, IPAMClaim, Network, VMImport, VMRow, Workload
 from claims.models.imports import ImportTarget
@@ -285,7 +285,7 @@ class _Validation:
                 users.append(self._user(other))
             elif duplicate.kind == duplicates.MAC:
                 yield f"{other.type}_mac", f"{value} is the MAC address of {name}."
-            elif other.type == conflicts.RESERVED_RANGE:
+            elif other.type == kept_addresses.RESERVED_RANGE:
                 shown = f" ({name})" if everything else ""
                 yield other.type, f"{value} is in a reserved range{shown}."
             else:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pools import sql
 
-_NAMES = ("memberships", "contradictions", "launchers", "workload_comparison", "vm_rows")
+_NAMES = (
+    "memberships", "contradictions", "launchers", "workload_comparison", "vm_rows", "plan_addresses"
+)  # fmt: skip
 
 
 def after_tables() -> str:

@@ -22,6 +22,7 @@ from django.db import connection
 from django.db.migrations import loader
 
 from ipam_site import broker, database_watch, pooler
+from ipam_site.http import middleware
 
 # A probe is answered within this time, even if a server hangs. Connecting has a lower limit.
 _SECONDS = 3.0
@@ -36,16 +37,13 @@ class Readiness(TypedDict):
     checks: dict[str, str]
 
 
-class HealthMiddleware:
-    def __init__(self, get_response: Callable[[http.HttpRequest], http.HttpResponseBase]) -> None:
-        self._get_response = get_response
-
+class HealthMiddleware(middleware.Middleware):
     def __call__(self, request: http.HttpRequest) -> http.HttpResponseBase:
         if request.path_info == "/healthz":
             return _answer({"status": "ok", "checks": {}})
         if request.path_info == "/readyz":
             return _answer(readiness())
-        return self._get_response(request)
+        return self.get_response(request)
 
 
 def _answer(readiness: Readiness) -> http.JsonResponse:

@@ -11,7 +11,7 @@ import gzip
 import hmac
 import math
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from django import http
 from django.conf import settings
@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from rest_framework import exceptions
 
 import ipam_site
+from ipam_site.http import middleware
 from pools.platform.metrics import registry
 from pools.platform.rest import authentication, token_scopes
 
@@ -31,17 +32,14 @@ _OPEN_METRICS = "application/openmetrics-text"
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-class MetricsMiddleware:
-    def __init__(self, get_response: Callable[[http.HttpRequest], http.HttpResponseBase]) -> None:
-        self._get_response = get_response
-
+class MetricsMiddleware(middleware.Middleware):
     def __call__(self, request: http.HttpRequest) -> http.HttpResponseBase:
         if request.path_info != PATH:
-            return self._get_response(request)
+            return self.get_response(request)
         if "HTTP_AUTHORIZATION" in request.META:
             return _by_header(request)
         if settings.SESSION_COOKIE_NAME in request.COOKIES:
-            return self._get_response(request)
+            return self.get_response(request)
         return _error(401)
 
 

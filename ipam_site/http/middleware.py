@@ -30,70 +30,65 @@ _PAGE_METHODS = ("GET", "HEAD", "POST")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
 
 
-class RequestIdMiddleware:
+class Middleware:
+    """Answers a request in `__call__`, with `get_response` or without it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+
+class RequestIdMiddleware(Middleware):
     """Set `request.META[problems.REQUEST_ID]` for views, events and errors, and X-Request-Id.
 
     It runs before Django's own middlewares, so that their errors and redirects are problem
     documents below /api/, too.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         client_id = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = client_id if _SAFE.fullmatch(client_id) else uuid.uuid4().hex
         request.META[problems.REQUEST_ID] = request_id
-        response = self._get_response(request)
+        response = self.get_response(request)
         if request.path_info.startswith(problems.API):
             response = problems.replace_page(request, response)
         response.headers[HEADER] = request_id
         return response
 
 
-class APILanguageMiddleware:
+class APILanguageMiddleware(Middleware):
     """Answer below /api/ in English: programs read it, and LANGUAGE_CODE is for the pages."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(problems.API):
-            return self._get_response(request)
+            return self.get_response(request)
         with translation.override("en"):
-            return self._get_response(request)
+            return self.get_response(request)
 
 
-class AdminMethodsMiddleware:
+class AdminMethodsMiddleware(Middleware):
     """Refuse other methods than GET, HEAD and POST: Django's admin would treat them like GET."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if request.path_info.startswith(ADMIN) and request.method not in _PAGE_METHODS:
             return HttpResponseNotAllowed(_PAGE_METHODS)
-        return self._get_response(request)
+        return self.get_response(request)
 
 
-class TimeZoneMiddleware:
+class TimeZoneMiddleware(Middleware):
     """Activate the time zone of pages: the one that the user has chosen, else that of the browser, else UTC.
 
     `frame.js` stores the browser's in a cookie. REST, exports and metrics are in UTC whatever is active.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(ADMIN):
-            return self._get_response(request)
+            return self.get_response(request)
         chosen = ""
         if settings.SESSION_COOKIE_NAME in request.COOKIES:
             chosen = getattr(getattr(request.user, "preferences", None), "time_zone", "")
         name = chosen or request.COOKIES.get(TIME_ZONE_COOKIE, "")
         with timezone.override(ZoneInfo(name) if name in time_zones() else None):
-            return self._get_response(request)
+            return self.get_response(request)
 
 
 class PageCompressionMiddleware(GZipMiddleware):

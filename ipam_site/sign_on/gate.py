@@ -6,7 +6,7 @@ And how long a passkey has to sign what the session remembers: once, for five mi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from allauth.mfa.webauthn.internal.auth import STATE_SESSION_KEY
@@ -19,12 +19,12 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ipam_site.http.middleware import ADMIN
+from ipam_site.http import middleware
 from pools.platform import events, second_factor
 from pools.platform.admin import pages
 
 BACKEND = "ipam_site.backends.Accounts"
-PAGES = f"{ADMIN}second-factor/"
+PAGES = f"{middleware.ADMIN}second-factor/"
 _SHOWN = "second_factor"  # in the session: ids of app, passkeys or recovery codes that were shown
 _CHALLENGED_AT = "passkey_challenged_at"  # in the session
 _CHALLENGE_SECONDS = 300  # as long as browsers wait for a passkey by default
@@ -35,19 +35,16 @@ def record_shown(request: HttpRequest, ids: Sequence[int]) -> None:
     request.session[_SHOWN] = list(ids)
 
 
-class ChallengeMiddleware:
+class ChallengeMiddleware(middleware.Middleware):
     """Let the challenge of a session be answered once, right or wrong, and in time."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(PAGES):
-            return self._get_response(request)
+            return self.get_response(request)
         challenge = request.session.get(STATE_SESSION_KEY)
         if time.time() - request.session.get(_CHALLENGED_AT, 0) > _CHALLENGE_SECONDS:
             request.session.pop(STATE_SESSION_KEY, None)
-        response = self._get_response(request)
+        response = self.get_response(request)
         if request.session.get(STATE_SESSION_KEY) != challenge:
             request.session[_CHALLENGED_AT] = time.time()
         elif "credential" in request.POST:
@@ -55,16 +52,13 @@ class ChallengeMiddleware:
         return response
 
 
-class SecondFactorMiddleware:
+class SecondFactorMiddleware(middleware.Middleware):
     """End sessions that rest on another second factor than their user has, and lead to the enrolment who must have one."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         # A request without a session, as with a token, does not ask for one: answers would vary by cookie.
         if settings.SESSION_COOKIE_NAME not in request.COOKIES:
-            return self._get_response(request)
+            return self.get_response(request)
         user: Any = request.user
         is_managed = request.path_info.startswith(PAGES) and user.is_authenticated
         if is_managed and not second_factor.is_possible(user):
@@ -76,7 +70,7 @@ class SecondFactorMiddleware:
                 return self._manage(request)
             elif not user.authenticator_ids and second_factor.is_required(user):
                 return self._lead_to_enrolment(request)
-        return self._get_response(request)
+        return self.get_response(request)
 
     def process_template_response(self, request: HttpRequest, response: Any) -> Any:
         """Remove the object of a page: the frame of the admin would link to the list of its model, which has none."""
@@ -88,9 +82,9 @@ class SecondFactorMiddleware:
         """Answer a page of the second factor; after a change this session rests on what the user has now."""
         user: Any = request.user
         if request.method != "POST":
-            return self._get_response(request)
+            return self.get_response(request)
         with events.recorded_by(pages.author(request)):
-            response = self._get_response(request)
+            response = self.get_response(request)
         ids = second_factor.shown_by(user)
         if set(ids) != set(user.authenticator_ids) and request.user == user:
             record_shown(request, ids)
@@ -99,8 +93,8 @@ class SecondFactorMiddleware:
 
     def _lead_to_enrolment(self, request: HttpRequest) -> HttpResponseBase:
         if request.path in {reverse("admin:logout"), reverse("admin:jsi18n")}:
-            return self._get_response(request)
-        if request.path_info.startswith(ADMIN):
+            return self.get_response(request)
+        if request.path_info.startswith(middleware.ADMIN):
             return redirect("mfa_index")
         raise PermissionDenied(gettext("Enrol a second factor first."))
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Max, Min, Q, prefetch_related_objects
 
 from pools.core import addresses, blocks
 from pools.core.cilium import podippool
 from pools.models import (
-    BlockState,
     Category,
     CIDRMigration,
     Connection,
@@ -23,10 +24,13 @@ from pools.models import (
     PoolCIDR,
 )
 from pools.models.pools import MigrationOutcome
+from pools.platform import database
 from pools.register import pool_cidrs
 from pools.register.allocator import window
+from pools.sql import statements
 
 MOST_HOLDERS = 200  # listed for one migration
+_COUNT_BLOCKS = statements.read("pools/blocks_in_spans")
 
 
 class MigrationStatus(enum.Enum):
@@ -111,27 +115,15 @@ def migration_progress(
     migration: CIDRMigration, *, holder_limit: int = MOST_HOLDERS
 ) -> MigrationProgress:
     """Return the progress with at most `holder_limit` holders, those with the most blocks first."""
-    if migration.outcome:
-        added = _was_added(migration)
-        return MigrationProgress(MigrationStatus(migration.outcome), migration.in_use, added=added)
-    cidr = migration.pool_cidr
-    if cidr is None:  # the CIDR was removed outside of the migration
-        return MigrationProgress(
-            MigrationStatus.REMOVED, migration.in_use, added=_was_added(migration)
-        )
-    rows = blocks_in_use(cidr, span_of(migration))
-    counts = dict(rows.order_by().values_list("state").annotate(number=Count("id")))
-    held, cooling = counts.get(BlockState.HELD, 0), counts.get(BlockState.COOLING, 0)
+    progress, cidr = drains([migration])[migration.pk], migration.pool_cidr
+    if migration.outcome or cidr is None:
+        return replace(progress, added=_was_added(migration))
     added = migration.to is not None and is_replacement_added(migration)
     adding = migration.to is not None and not added and _new_cidr(migration).exists()
-    status = _derive_status(cidr, span_of(migration), held + cooling)
     by_cluster = follows_cluster(migration.pool)
-    return MigrationProgress(
-        status,
-        total=max(migration.in_use, held + cooling),
-        held=held,
-        cooling=cooling,
-        holders=_draining_holders(rows, holder_limit) if holder_limit else (),
+    return replace(
+        progress,
+        holders=_draining_holders(blocks_in_use(cidr, span_of(migration)), holder_limit),
         added=added,
         adding=adding,
         orphaned=cidr.orphaned_at is not None,
@@ -139,17 +131,61 @@ def migration_progress(
         unwritten=has_unwritten_changes(migration.pool),
         steps=(MigrationStep.ABORT,)
         if by_cluster
-        else _possible_steps(migration, status, added=added, adding=adding),
+        else _possible_steps(migration, progress.status, added=added, adding=adding),
     )
+
+
+def drains(migrations: Sequence[CIDRMigration]) -> dict[int, MigrationProgress]:
+    """Return the status and the numbers of blocks of each migration by id, with two queries for all of them."""
+    draining = {row.pk: row for row in migrations if row.pool_cidr and not row.outcome}
+    prefetch_related_objects([*draining.values()], "pool_cidr__reserved_ranges")
+    counts = _count_blocks([*draining.values()])
+    progress = {}
+    for row in migrations:
+        if row.pk not in draining or row.pool_cidr is None:
+            # Without an outcome the CIDR was removed outside of the migration.
+            status = MigrationStatus(row.outcome or MigrationOutcome.REMOVED)
+            progress[row.pk] = MigrationProgress(status, row.in_use)
+            continue
+        held, cooling = counts[row.pk]["held"], counts[row.pk]["cooling"]
+        in_use = held + cooling
+        status = _derive_status(row.pool_cidr, span_of(row), in_use)
+        total = max(row.in_use, in_use)
+        progress[row.pk] = MigrationProgress(status, total, held, cooling)
+    return progress
+
+
+def _count_blocks(migrations: Sequence[CIDRMigration]) -> dict[int, Counter[str]]:
+    """Return how many blocks in the range of each migration are `held` and `cooling`."""
+    counts: dict[int, Counter[str]] = {row.pk: Counter(held=0, cooling=0) for row in migrations}
+    spans = [
+        (row.pk, row.pool_cidr.space_id, first, last)
+        for row in migrations
+        if row.pool_cidr
+        for first, last in _touched_blocks(row.pool_cidr, span_of(row))
+    ]
+    values = {
+        "spaces": [space for _, space, _, _ in spans],
+        "firsts": [first for _, _, first, _ in spans],
+        "lasts": [last for _, _, _, last in spans],
+    }
+    for number, held, cooling in database.rows(_COUNT_BLOCKS, values, prepare=False):
+        counts[spans[number - 1][0]].update(held=held, cooling=cooling)
+    return counts
+
+
+def _touched_blocks(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[tuple[str, str]]:
+    """Yield the first and the last of the blocks that a range touches."""
+    grid = window.layout(cidr)
+    for part in grid.withheld([span]):
+        yield str(grid.block_at(part.first)), str(grid.block_at(part.last))
 
 
 def blocks_in_use(cidr: PoolCIDR, span: addresses.AddressRange) -> Any:
     """Return the held and cooling blocks that a range of a CIDR touches, in address order."""
-    grid = window.layout(cidr)
     condition = Q(pk=None)
-    for part in grid.withheld([span]):
-        first, last = grid.block_at(part.first), grid.block_at(part.last)
-        condition |= Q(cidr__gte=str(first), cidr__lte=str(last))
+    for first, last in _touched_blocks(cidr, span):
+        condition |= Q(cidr__gte=first, cidr__lte=last)
     return pool_cidrs.blocks_in_use(cidr).filter(condition)
 
 

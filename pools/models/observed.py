@@ -210,7 +210,8 @@ class ObservedCIDR(models.Model):
     """A CIDR that an object of a cluster uses; a range is several rows.
 
     The rows of an object are replaced when it changes, and removed when it is known to be deleted. They are
-    read from the cluster only, and nobody changes them here.
+    read from the cluster only, and nobody changes them here. Those of VM networks without a pool are the addresses
+    of their entries, claims and workloads, written by triggers (claims/sql/plan_addresses.sql).
     """
 
     # The cluster's own address space. No separate index: others begin with this column.

@@ -111,13 +111,11 @@ def record_allocation_failure(
         )
 
 
-def record_credentials_replaced(connection_id: int, *, author: Author) -> None:
-    """Record that the credentials of a connection were replaced; the event contains no credential."""
-    record_connection_event(connection_id, "credentials_replaced", author=author)
-
-
 def record_connection_event(connection_id: int | None, label: str, *, author: Author) -> None:
-    """Record an event of a connection, or of all if None, for an action that changes no row of it."""
+    """Record an event of a connection, or of all if None, for an action that changes no row of it.
+
+    It contains no credential.
+    """
     columns = "cluster_id, server, mode, managed_resources, paused, in_cluster, identity"
     with connection.cursor() as cursor:
         cursor.execute(

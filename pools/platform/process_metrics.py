@@ -30,37 +30,11 @@ log = logging.getLogger(__name__)
 Labels = tuple[tuple[str, str], ...]
 Key = tuple[str, Labels]
 
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 # Upper bounds of a histogram's buckets in seconds; other observed names are summaries.
 BUCKETS: Mapping[str, tuple[float, ...]] = {
-    "ipam_allocation_duration_seconds": (
-        0.001,
-        0.0025,
-        0.005,
-        0.01,
-        0.025,
-        0.05,
-        0.1,
-        0.25,
-        0.5,
-        1,
-        2.5,
-        5,
-    ),
-    "ipam_webhook_duration_seconds": (
-        0.001,
-        0.0025,
-        0.005,
-        0.01,
-        0.025,
-        0.05,
-        0.1,
-        0.25,
-        0.5,
-        1,
-        2.5,
-        5,
-        10,
-    ),
+    "ipam_allocation_duration_seconds": _SECONDS,
+    "ipam_webhook_duration_seconds": (*_SECONDS, 10),
 }
 MOST_SERIES = 20_000  # that a process keeps while the database is unavailable
 _LONGEST_LABEL = 253

@@ -196,7 +196,7 @@ def fingerprint() -> tuple[object, ...]:
 
 _FINGERPRINT = """
     SELECT (SELECT (count(*), sum(id), max(id))::text FROM pools_poolcidr),
-        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr),
+        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr WHERE kind <> 'VM network'),
         (SELECT string_agg(id || ' ' || cluster_prefix, ',' ORDER BY id) FROM pools_cluster)
 """
 
@@ -221,7 +221,8 @@ def _clashes_of_cluster(
 # Only the cluster's own address space has clashes. A row that comes or goes changes a count, a sum or a highest id.
 _FINGERPRINT_OF_CLUSTER = """
     SELECT (SELECT (count(*), sum(id), max(id))::text FROM pools_poolcidr WHERE space_id = s.id),
-        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr WHERE space_id = s.id),
+        (SELECT (count(*), sum(id), max(id))::text FROM pools_observedcidr
+            WHERE space_id = s.id AND kind <> 'VM network'),
         k.cluster_prefix::text
     FROM pools_cluster k LEFT JOIN pools_addressspace s ON s.cluster_id = k.id AND s.name = ''
     WHERE k.id = %(cluster)s
@@ -381,7 +382,11 @@ _NETWORKS_OF_OBJECTS = """
     FROM pools_observedcidr c JOIN pools_addressspace s ON s.id = c.space_id
     JOIN pools_cluster k ON k.id = s.cluster_id
 """
-_ALL_NETWORKS = f"{_NETWORKS_OF_POOLS} UNION ALL {_PREFIXES} UNION ALL {_NETWORKS_OF_OBJECTS}"
+# Single addresses of VM networks, perhaps 100,000, are named beside a CIDR that is typed, and compared with no other.
+_ALL_NETWORKS = f"""
+    {_NETWORKS_OF_POOLS} UNION ALL {_PREFIXES}
+    UNION ALL {_NETWORKS_OF_OBJECTS} WHERE c.kind <> '{uses.VM_NETWORK}'
+"""
 _OVERLAPPING = f"""
     ({_NETWORKS_OF_POOLS} WHERE p.cidr && %(network)s AND o.id IS DISTINCT FROM %(pool)s
         AND coalesce(%(cluster)s, k.id) = k.id ORDER BY p.cidr LIMIT %(most)s)

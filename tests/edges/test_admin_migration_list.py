@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import strip_tags
 
@@ -64,6 +66,21 @@ def test_filters_and_search(draining: CIDRMigration) -> None:
         assert name in row, query
         assert len([other for other in ("green", "blue", "red") if other in row]) == 1, query
     assert _shown(o="4").index("blue") < _shown(o="4").index("green") < _shown(o="4").index("red")
+
+
+def test_the_statements_do_not_grow_with_the_migrations(draining: CIDRMigration) -> None:
+    def statements(**query: Any) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            _shown(**query)
+        return len(captured)
+
+    numbers = statements(), statements(state="draining")
+    for number in range(3):
+        pool = factories.pool(f"10.5{number}.0.0/28")
+        factories.take(pool)
+        _start(pool, MigrationStep.RESERVE)
+    assert (statements(), statements(state="draining")) == numbers
+    assert _shown().count("0 of 1 blocks released") == 3
 
 
 def test_a_row_leads_to_its_page(draining: CIDRMigration) -> None:

@@ -15,7 +15,7 @@ from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.models import Connection, Measure
 from pools.platform import process_metrics
-from pools.platform.metrics import totals
+from pools.platform.metrics import registry
 from pools.register import clusters
 from pools.register.allocator import requests
 from tests import factories
@@ -110,9 +110,9 @@ def test_series_of_a_cluster_go_with_it(connection: Connection) -> None:
     assert f'"{cluster.name}"' in scrape()
     clusters.remove(cluster, author=factories.BY)
     assert f'"{cluster.name}"' not in scrape()
-    assert totals.tidy() > 0
+    assert registry.tidy_totals() > 0
     assert not Measure.objects.filter(labels__contains=cluster.name).exists()
-    assert totals.tidy() == 0
+    assert registry.tidy_totals() == 0
 
 
 def scrape() -> str:

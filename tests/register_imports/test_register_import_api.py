@@ -6,7 +6,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from pools.models import Block, Pool
-from tests import factories, people
+from tests import people
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -75,25 +75,3 @@ def test_bad_input_has_a_code() -> None:
     ):
         answer = api("POST", "imports/", {"kind": "register", **body})
         assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, code)
-
-
-def test_the_pages() -> None:
-    cluster = factories.cluster()
-    browser = people.browser()
-    values = {
-        "text": PREFIXES.decode(),
-        "kind": "register",
-        "where": f"cluster-{cluster.pk}",
-        "holder_kind": "host",
-        "cooldown": "1d",
-    }
-    answer = browser.post("/admin/pools/import/add/", values)
-    assert answer.status_code == 302, answer.content
-    page = browser.get(answer["Location"])
-    assert b"10.80.0.0/24" in page.content
-    assert b"host bits" in page.content.lower()
-    browser.post(answer["Location"], {"action": "commit", "skip_bad": "true"})
-    assert Pool.objects.filter(name="10.80.0.0-24").exists()
-    assert browser.get(f"{answer['Location']}?ask=undo").status_code == 200
-    browser.post(answer["Location"], {"action": "undo"})
-    assert not Pool.objects.filter(name="10.80.0.0-24").exists()

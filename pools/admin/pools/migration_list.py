@@ -28,11 +28,8 @@ def _by_state(
     open_rows = CIDRMigration.objects.filter(ended_at=None).select_related(
         "pool", "pool_cidr__pool"
     )
-    matching = [
-        row.pk
-        for row in open_rows
-        if progress.migration_progress(row, holder_limit=0).status.value == state
-    ]
+    drains = progress.drains(list(open_rows))
+    matching = [key for key, drain in drains.items() if drain.status.value == state]
     return rows.filter(pk__in=matching) | rows.filter(outcome=state)
 
 
@@ -99,8 +96,9 @@ class MigrationAdmin(lists.ListAdmin[CIDRMigration]):
     )
 
     def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
+        drains = progress.drains(rows)
         for row in rows:
-            row.shown_progress = progress.migration_progress(row, holder_limit=0)
+            row.shown_progress = drains[row.pk]
 
     def has_view_permission(self, request: HttpRequest, obj: CIDRMigration | None = None) -> bool:
         return request.user.has_perm("pools.view_pool")

@@ -133,6 +133,7 @@ _NODE, _GATEWAY = "Node", "CiliumEgressGatewayPolicy"
 _NODES = (_NODE, "CiliumNode")
 _PREFIX = "prefix"
 SERVICE = "Service"
+VM_NETWORK = "VM network"  # of the register; without a pool its addresses are used one by one
 CALICO_POOL, CALICO_RESERVATION = "IPPool.projectcalico.org", "IPReservation.projectcalico.org"
 # A Service has its address of a pool or of a node; several Services share one on different ports.
 _OF_SERVICES = {Role.LOAD_BALANCER, Role.NODE, "ipv4"}

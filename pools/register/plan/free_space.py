@@ -6,8 +6,9 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from pools.core import addresses, blocks, cidr_sets, errors
@@ -28,7 +29,12 @@ class Scope:
     fleet: bool
     space: AddressSpace | None = None  # None: the fleet
     most: int | None = None
-    everywhere: bool = False  # the spaces are all there are: thousands, which no filter has to name
+    everywhere: bool = False  # all spaces, thousands: `spaces` is empty, and no filter names them
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The parameters of statements: `spaces`, null for all of them, and `fleet`."""
+        return {"spaces": None if self.everywhere else list(self.spaces), "fleet": self.fleet}
 
     @property
     def rows(self) -> Q:
@@ -44,15 +50,14 @@ class Scope:
     def containers(self) -> Q:
         """The filter for containers of the scope."""
         if self.everywhere:
-            return Q() if self.fleet else Q(space__isnull=False)
+            return Q()
         condition = Q(space__in=self.spaces)
         return condition | Q(space=None) if self.fleet else condition
 
 
 def fleet_scope() -> Scope:
     """Return the scope of the fleet: all address spaces, so that nothing that a VM network has is free."""
-    spaces = tuple(AddressSpace.objects.values_list("pk", flat=True))
-    return Scope(spaces, fleet=True, everywhere=True)
+    return Scope((), fleet=True, everywhere=True)
 
 
 def scope_of_space(space: AddressSpace | None) -> Scope:
@@ -96,7 +101,7 @@ def find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[cidr_sets.Gap
 
 
 def _find_gaps(parent: addresses.Network, scope: Scope) -> Iterator[cidr_sets.Gap]:
-    values = {"parent": str(parent), "spaces": list(scope.spaces), "fleet": scope.fleet}
+    values = {"parent": str(parent), **scope.values}
     for before, after, _ in database.rows(_FIND_GAPS, values, prepare=False):
         first = int(ip_address(before)) + 1 if before else int(parent.network_address)
         last = int(ip_address(after)) - 1 if after else int(parent.broadcast_address)
@@ -188,14 +193,15 @@ def _containers(space: AddressSpace | None) -> Iterator[tuple[addresses.Network,
         if space.name == AddressSpace.OWN and cluster.cluster_prefix is not None:
             yield cluster.cluster_prefix, f"{cluster}: {cluster.cluster_prefix}", own
     fleet = fleet_scope()
-    for container in containers.filter(space=None)[:MOST]:
-        around = str(container.cidr)
-        prefixes = Cluster.objects.filter(cluster_prefix__net_contains_or_equals=around)
-        planned = Container.objects.filter(cidr__net_contains_or_equals=around).exclude(space=None)
-        if space is not None:
-            prefixes, planned = prefixes.exclude(pk=space.cluster_id), planned.exclude(space=space)
-        if not prefixes.exists() and not planned.exists():
-            yield container.cidr, container.name or around, fleet
+    prefixes = Cluster.objects.filter(cluster_prefix__net_contains_or_equals=OuterRef("cidr"))
+    planned = Container.objects.filter(cidr__net_contains_or_equals=OuterRef("cidr"))
+    planned = planned.exclude(space=None)
+    if space is not None:
+        prefixes, planned = prefixes.exclude(pk=space.cluster_id), planned.exclude(space=space)
+    rows = containers.filter(space=None).annotate(planned=Exists(prefixes) | Exists(planned))
+    for container in rows[:MOST]:
+        if not container.planned:
+            yield container.cidr, container.name or str(container.cidr), fleet
 
 
 def next_free_block(pool: Pool, family: int | None = None) -> addresses.Network | None:

@@ -211,7 +211,9 @@ def find_names(scope: Scope, text: str) -> list[PlanRow]:
 def _narrow(scope: Scope, level_filter: LevelFilter) -> Scope:
     if level_filter.cluster is None:
         return scope
-    own = AddressSpace.objects.filter(cluster=level_filter.cluster, pk__in=scope.spaces)
+    own = AddressSpace.objects.filter(cluster=level_filter.cluster)
+    if not scope.everywhere:
+        own = own.filter(pk__in=scope.spaces)
     return replace(scope, spaces=tuple(own.values_list("pk", flat=True)), everywhere=False)
 
 
@@ -236,15 +238,14 @@ def _find_networks(
         "group_lengths": [_GROUP_LENGTHS[4], _GROUP_LENGTHS[6]] if group_addresses else None,
     }
 
-    def find(spaces: Iterable[int], *, fleet: bool) -> dict[addresses.Network, bool]:
-        chosen = {**values, "spaces": list(spaces), "fleet": fleet}
-        rows = database.rows(_FIND_LEVEL, chosen, prepare=False)
+    def find(searched: Scope) -> dict[addresses.Network, bool]:
+        rows = database.rows(_FIND_LEVEL, values | searched.values, prepare=False)
         return {ip_network(text): grouped for text, grouped in rows}
 
     if not (narrowed and scope.fleet):
-        return find(scope.spaces, fleet=scope.fleet)
+        return find(scope)
     # Few of all CIDRs are in the spaces of one cluster: one lookup for both would read the others.
-    containers, own = find((), fleet=True), find(scope.spaces, fleet=False)
+    containers, own = find(replace(scope, spaces=())), find(replace(scope, fleet=False))
     outermost = _outermost([*containers], [*own], most)
     # A container inside a group of addresses is shown when the group is opened.
     return {network: own.get(network, False) for network in outermost}
@@ -389,17 +390,13 @@ def _measure(scope: Scope, rows: list[PlanRow]) -> None:
 def _count_addresses(scope: Scope, rows: list[PlanRow]) -> None:
     """Add what uses the single addresses that rows stand for."""
     by_cidr = {str(row.cidr): row for row in rows}
-    values = {"parents": list(by_cidr), "spaces": list(scope.spaces)}
+    values = {"parents": list(by_cidr), "spaces": scope.values["spaces"]}
     for text, *count in database.rows(_COUNT_ADDRESSES, values, prepare=False) if rows else ():
         by_cidr[text].address_counts.append(AddressCount(*count))
 
 
 def _coverage(scope: Scope, networks: list[addresses.Network]) -> dict[addresses.Network, float]:
     """Return the share of each network that the CIDRs inside it cover; those without any are left out."""
-    values = {
-        "parents": [str(network) for network in networks],
-        "spaces": list(scope.spaces),
-        "fleet": scope.fleet,
-    }
+    values = {"parents": [str(network) for network in networks], **scope.values}
     rows = database.rows(_MEASURE_COVERAGE, values, prepare=False)
     return {ip_network(text): share for text, share in rows if share is not None}

@@ -8,6 +8,6 @@ JOIN pools_observedcidr observed
   AND observed.cidr <= set_masklen(broadcast(parent.cidr), CASE family(parent.cidr) WHEN 4 THEN 32 ELSE 128 END)
 JOIN pools_addressspace space ON space.id = observed.space_id
 JOIN pools_cluster cluster ON cluster.id = space.cluster_id
-WHERE observed.space_id = ANY($2::bigint[])
+WHERE $2::bigint[] IS NULL OR observed.space_id = ANY($2::bigint[])
 GROUP BY parent.cidr, observed.role, cluster.name
 ORDER BY parent.cidr, observed.role, cluster.name

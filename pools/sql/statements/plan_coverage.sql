@@ -10,7 +10,7 @@ SELECT parent.cidr::text, (
       ORDER BY plan.cidr ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS behind
     FROM pools_plan plan
-    WHERE (plan.space_id = ANY($2::bigint[]) OR $3::boolean AND plan.space_id IS NULL)
+    WHERE ($2::bigint[] IS NULL OR plan.space_id = ANY($2::bigint[]) OR $3::boolean AND plan.space_id IS NULL)
       AND plan.cidr > parent.cidr AND plan.cidr <= set_masklen(broadcast(parent.cidr), last.length)
   ) AS entry
   WHERE entry.behind IS NULL OR entry.behind < entry.cidr

@@ -8,7 +8,7 @@ WITH entry AS (
   FROM pools_plan plan, LATERAL (
     SELECT CASE family($1::cidr) WHEN 4 THEN 32 ELSE 128 END AS length
   ) AS last
-  WHERE (plan.space_id = ANY($2::bigint[]) OR $3::boolean AND plan.space_id IS NULL)
+  WHERE ($2::bigint[] IS NULL OR plan.space_id = ANY($2::bigint[]) OR $3::boolean AND plan.space_id IS NULL)
     AND plan.cidr > $1::cidr AND plan.cidr <= set_masklen(broadcast($1::cidr), last.length)
 ), neighbours AS (
   SELECT cidr, max(through) OVER (

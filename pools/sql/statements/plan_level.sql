@@ -17,7 +17,7 @@ WITH RECURSIVE level (cidr, behind, number, grouped) AS (
   FROM level, LATERAL (
     SELECT plan.cidr, CASE family(plan.cidr) WHEN 4 THEN 32 ELSE 128 END AS length
     FROM pools_plan plan
-    WHERE (plan.space_id = ANY($1::bigint[]) OR $2::boolean AND plan.space_id IS NULL)
+    WHERE ($1::bigint[] IS NULL OR plan.space_id = ANY($1::bigint[]) OR $2::boolean AND plan.space_id IS NULL)
       AND plan.cidr > level.behind AND plan.cidr <= $4::inet
     ORDER BY plan.cidr LIMIT 1
   ) AS following, LATERAL (
@@ -28,7 +28,7 @@ WITH RECURSIVE level (cidr, behind, number, grouped) AS (
     SELECT count(*) >= 4 AND bool_and(masklen(inside.cidr) = following.length) AS grouped
     FROM (
       SELECT DISTINCT plan.cidr FROM pools_plan plan
-      WHERE (plan.space_id = ANY($1::bigint[]) OR $2::boolean AND plan.space_id IS NULL)
+      WHERE ($1::bigint[] IS NULL OR plan.space_id = ANY($1::bigint[]) OR $2::boolean AND plan.space_id IS NULL)
         AND plan.cidr >= around.cidr
         AND plan.cidr <= set_masklen(broadcast(around.cidr), following.length)
     ) AS inside
