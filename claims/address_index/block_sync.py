@@ -77,8 +77,7 @@ def lock_pools(networks: Sequence[Network]) -> list[Network]:
     """Take the locks of the networks' pools and of those of their segments; return `with_peers`."""
     members = with_peers(networks)
     pool_ids = {network.pool_id for network in (*networks, *members) if network.pool_id}
-    for pool_id in sorted(pool_ids):
-        window.lock(pool_id)
+    window.lock(*pool_ids)
     return members
 
 

@@ -49,8 +49,7 @@ def allocate(
     for request in demands:
         by_pool.setdefault((request.pool, request.family), []).append(request)
     pool_names = {name for name, _ in by_pool}
-    for pool_id in sorted(pool.id for pool in PodPools(cluster_id).get_by_names(pool_names)):
-        window.lock(pool_id)
+    window.lock(*(pool.id for pool in PodPools(cluster_id).get_by_names(pool_names)))
     pools = PodPools(cluster_id)
     misfit_spans = list(misfits)
     allocations: dict[BlockRequest, list[addresses.Network]] = {request: [] for request in demands}

@@ -52,8 +52,7 @@ def record(
         }
         - locked
     ):
-        for pool_id in sorted(touched):
-            window.lock(pool_id)
+        window.lock(*touched)
         locked |= touched
         now = PodPools(cluster_id)
         if now.version == pools.version:

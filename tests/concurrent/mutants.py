@@ -106,7 +106,7 @@ class NoLock(doors.Service):
     def connect(self) -> None:
         from pools.register.allocator import window
 
-        window.lock = lambda _pool_id: None
+        window.lock = lambda *_pool_ids: None
         super().connect()
 
 

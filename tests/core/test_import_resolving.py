@@ -80,11 +80,6 @@ def test_why_a_row_is_refused(row: VMInterface, plan: Plan, codes: list[str]) ->
     assert (result.usable, [code for code, _ in result.reasons]) == (False, codes)
 
 
-def test_a_row_without_an_address_may_be_completed() -> None:
-    result = resolve(VMInterface(1, "web", MAC, ()), TO, ENTRY)
-    assert (result.usable, [code for code, _ in result.reasons]) == (True, ["no_address"])
-
-
 @pytest.mark.parametrize(
     ("name", "moved", "vm_name"),
     [
@@ -98,12 +93,3 @@ def test_a_row_without_an_address_may_be_completed() -> None:
 def test_what_a_vm_is_called(name: Any, moved: bool, vm_name: str) -> None:
     row = VMInterface(1, name, MAC, ("10.0.0.5/24",))
     assert resolve(row, TO, Plan(resolving.IPPOOL, moved=moved)).vm == vm_name
-
-
-def test_nobody_said_where_to() -> None:
-    result = resolve(VMInterface(1, "web", MAC, ("10.0.0.5",), port_group="vlan7"), None, ENTRY)
-    assert (result.usable, result.network_id, result.reasons[0][0]) == (
-        False,
-        None,
-        resolving.UNMAPPED,
-    )

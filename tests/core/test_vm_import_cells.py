@@ -1,10 +1,10 @@
-"""What people write into cells, and what spreadsheets make of it."""
+"""What people write into cells, what spreadsheets make of it, and the names that Forklift makes of theirs."""
 
 from __future__ import annotations
 
 import pytest
 
-from claims.core.vm_import import cells
+from claims.core.vm_import import cells, vm_interface
 
 READ = {
     "one": ("10.0.0.21", ("10.0.0.21",)),
@@ -158,3 +158,31 @@ def test_mac_addresses(text: str, codes: list[str]) -> None:
 def test_names(text: str, name: str, code: str | None) -> None:
     result, wrong = cells.parse_text("vm", text)
     assert (result, wrong and wrong.code) == (name, code)
+
+
+# The cases of Forklift's own tests, and those that differ from ours.
+FORKLIFT_NAMES = {
+    "web-01": "web-01",
+    "Web 01": "web-01",
+    "WEB_01+x*y/z\\w": "web-01-x-y-z-w",
+    "web.prod.example": "web.prod.example",
+    "..web..": "web",
+    "a..b": "a.b",
+    "a.-.b": "a.b",
+    "a.%%.b": "a.b",
+    "web%2f01": "web2f01",
+    "a---b__c": "a-b-c",
+    "-.-": "",
+    "": "",
+    "日本": "",
+    "\u0130x": "ix",
+    "x" * 70: "x" * 63,
+    "x" * 62 + "-y": "x" * 62,
+    f"{'a' * 40}.{'b' * 40}": f"{'a' * 40}.{'b' * 22}",
+    f"{'a' * 62}.b": "a" * 62,
+}
+
+
+@pytest.mark.parametrize("name", FORKLIFT_NAMES)
+def test_a_name_becomes_what_forklift_makes_of_it(name: str) -> None:
+    assert vm_interface.sanitize(name) == FORKLIFT_NAMES[name]

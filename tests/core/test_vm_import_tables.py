@@ -127,22 +127,6 @@ def test_what_is_wrong_with_a_row_is_told(row: list[str], codes: list[str], refu
 
 
 class TestPowerCLI:
-    def test_one_row_for_each_address_becomes_one_interface(self) -> None:
-        header = "VM,NetworkName,MacAddress,IPAddress,PrefixLength,Origin"
-        result, _ = _read(
-            header,
-            ["a", "n", MAC, "10.0.0.1", "24", "manual"],
-            ["a", "n", MAC, "fe80::1", "64", "linklayer"],
-            ["a", "n", MAC, "2001:db8::1", "64", "dhcp"],
-            ["a", "n", MAC_2, "10.0.0.2", "24", "manual"],
-        )
-        assert [(item.row, item.mac, item.ips) for item in result] == [
-            (2, MAC, ("10.0.0.1/24", "2001:db8::1/64")),
-            (5, MAC_2, ("10.0.0.2/24",)),
-        ]
-        assert result[0].note == "origin manual (10.0.0.1), dhcp (2001:db8::1)"
-        assert _codes(result[0]) == ["link_local_set_aside"]
-
     def test_rows_of_one_interface_need_not_be_neighbours(self) -> None:
         header = "VM,NetworkName,MacAddress,IPAddress,PrefixLength,Origin"
         result, _ = _read(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pools.core import errors
 from pools.models import Cluster, Pool
 from pools.register import manifests, pool_cidrs
 from tests import factories
@@ -132,22 +131,6 @@ def test_the_same_pool_in_its_next_shape_is_a_change() -> None:
     assert factories.take(Pool.objects.get(), family=6)["cidr"] == "fd00::/120"
 
 
-def test_several_documents_all_or_nothing() -> None:
-    cluster = factories.cluster()
-    overlapping = CFP_TODAY.replace("green-pool", "other")
-    fine = DOCUMENTED_HELM.replace("other", "third").replace("10.20.", "10.40.")
-    text = "---".join([CFP_TODAY, overlapping, fine])
-    reports = manifests.apply_manifests(text.encode(), cluster, author=factories.BY)
-    assert [(report.name, report.result) for report in reports] == [
-        ("green-pool", "created"),
-        ("other", "refused"),
-        ("default", "created"),
-        ("third", "created"),
-    ]
-    assert [problem.code for problem in reports[1].problems] == ["cidr_overlap"]
-    assert not Pool.objects.exists()
-
-
 REFUSED = [
     pytest.param(CFP_TODAY.replace("24", "25"), "immutable_in_use", id="mask size"),
     pytest.param(CFP_TODAY.replace("10.20.0.0", "10.21.0.0"), "cidr_in_use", id="CIDR in use"),
@@ -172,8 +155,3 @@ def test_a_change_that_the_rules_forbid(text: str, code: str) -> None:
 def test_a_pool_of_another_category_is_not_taken_over() -> None:
     pool = factories.pool("10.0.0.0/24", name="green-pool", category="vm")
     assert _load(CFP_TODAY, pool.cluster) == [("green-pool", "refused")]
-
-
-def test_what_is_no_manifest_at_all() -> None:
-    with pytest.raises(errors.InvalidInput):
-        manifests.apply_manifests(b"{", factories.cluster(), author=factories.BY)

@@ -6,10 +6,11 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_network
+from typing import Any
 
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.platform import events
-from pools.register.imports import drafts, exports
+from pools.register.imports import drafts, exports, files
 
 BY = events.Author("tester", "api")
 
@@ -56,8 +57,8 @@ def demo_addresses() -> list[tuple[str, str, str, str, str, str]]:
     ]
 
 
-def draft(*files: bytes, cluster: Cluster, **options: object) -> RegisterImport:
-    uploads = [(f"file{number}.csv", content) for number, content in enumerate(files, start=1)]
+def draft(*contents: bytes, cluster: Cluster, **options: object) -> RegisterImport:
+    uploads = [(f"file{number}.csv", content) for number, content in enumerate(contents, start=1)]
     chosen = drafts.ImportOptions(cluster, **options)  # type: ignore[arg-type]
     return drafts.IMPORTS.create(uploads, chosen, author=BY)
 
@@ -66,6 +67,14 @@ def exported(kind: str, cluster: Cluster | None = None) -> list[dict[str, str]]:
     """Return the rows of a file for NetBox's import form."""
     content = exports.write(kind, cluster.pk if cluster else None).decode()
     return list(csv.DictReader(io.StringIO(content)))
+
+
+def read(*contents: bytes | str, name: str = "", **values: Any) -> files.Reading:
+    """Return what is read of files, without a database."""
+    reading = files.Reading(**values)
+    for content in contents:
+        files.read_file(name, content.encode() if isinstance(content, str) else content, reading)
+    return reading
 
 
 def counts(register_import: RegisterImport) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pools.models import Block, Container, Pool, RegisterRecord, ReservedRange
-from pools.register.imports import drafts, files
+from pools.register.imports import drafts
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.sources import BY
@@ -110,8 +110,7 @@ def test_other_delimiters_and_spellings_are_read(delimiter: str) -> None:
         "HEADER-HostRecord,configure_for_dns,FQDN,ADDRESSES\n"
         "HostRecord,True,host1.example,10.176.90.21\n"
     )
-    reading = files.Reading()
-    files.read_file("", text.replace(",", delimiter).encode(), reading)
+    reading = sources.read(text.replace(",", delimiter))
     assert [(row.kind, row.texts) for row in reading.rows] == [
         ("prefix", {"prefix": "10.251.133.128", "mask": "255.255.255.192"}),
         ("prefix", {"prefix": "10.176.90.0", "mask": "25"}),

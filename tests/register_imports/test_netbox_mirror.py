@@ -21,7 +21,6 @@ from pools.models import (
 from pools.platform import database
 from pools.platform.imports import worker
 from pools.platform.outbound import faults
-from pools.platform.outbound.credentials import Access
 from pools.register.allocator import allocation
 from pools.register.imports import drafts as import_drafts
 from pools.register.imports import netbox, sources
@@ -57,6 +56,14 @@ def run(made: NetBoxSource, *, mirror: bool = True) -> RegisterImport:
     return RegisterImport.objects.get(pk=queued.pk)
 
 
+def filled(server: NetBox, **values: Any) -> NetBoxSource:
+    """Return a mirror of a NetBox with objects of all kinds, which ran once."""
+    fill(server)
+    mirror = source(server, **values)
+    run(mirror)
+    return mirror
+
+
 def confirm(made: RegisterImport) -> RegisterImport:
     """Release all that the source of a run lacks."""
     return import_drafts.confirm_vanished(made.pk, author=BY)
@@ -89,9 +96,7 @@ def test_everything_is_read_in_pages(server: NetBox, token: str, version: tuple[
 
 
 def test_the_mirror_follows_additions_changes_and_releases(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     assert counts(run(mirror)) == {"unchanged": 7}
     server.objects["ip-addresses"][0]["dns_name"] = "www.example"
     server.address("10.1.1.8/24", dns_name="new.example")
@@ -108,9 +113,7 @@ def test_the_mirror_follows_additions_changes_and_releases(server: NetBox) -> No
 
 
 def test_only_the_newest_run_asks(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     gone = server.objects["ip-addresses"].pop(1)
     second, third = run(mirror), run(mirror)
     second.refresh_from_db()
@@ -127,9 +130,7 @@ def test_only_the_newest_run_asks(server: NetBox) -> None:
 
 
 def test_a_run_waits_for_a_confirmation_without_a_deadlock(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     del server.objects["ip-addresses"][1]
     second = run(mirror)
     outcome: list[Any] = []
@@ -167,9 +168,7 @@ def backends_that_wait() -> int:
 
 
 def test_what_is_kept_belongs_to_the_mirror_no_longer(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     del server.objects["ip-addresses"][:2]
     second = run(mirror)
     rows = second.rows.filter(status="vanished").order_by("values__first")
@@ -185,9 +184,7 @@ def test_what_is_kept_belongs_to_the_mirror_no_longer(server: NetBox) -> None:
 
 
 def test_the_confirmation_over_rest(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     del server.objects["ip-addresses"][:2]
     path = f"imports/{run(mirror).pk}/"
     api = apis.Api()
@@ -206,9 +203,7 @@ def test_the_confirmation_over_rest(server: NetBox) -> None:
 
 
 def test_the_confirmation_on_the_page(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     del server.objects["ip-addresses"][:]
     second, browser = run(mirror), people.browser()
     url = f"/admin/pools/import/{second.pk}/change/"
@@ -228,9 +223,7 @@ def test_the_confirmation_on_the_page(server: NetBox) -> None:
 
 
 def test_what_changed_hands_before_it_was_confirmed_stays(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server, cooldown_seconds=0)
-    run(mirror)
+    mirror = filled(server, cooldown_seconds=0)
     del server.objects["ip-addresses"][1]
     second = run(mirror)
     pool = Pool.objects.get()
@@ -243,9 +236,7 @@ def test_what_changed_hands_before_it_was_confirmed_stays(server: NetBox) -> Non
 
 
 def test_what_others_hold_is_never_released(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     pool = Pool.objects.get()
     factories.take(pool, factories.holder("vm-1"))
     run(mirror)
@@ -253,9 +244,7 @@ def test_what_others_hold_is_never_released(server: NetBox) -> None:
 
 
 def test_a_holder_of_another_kind_with_the_same_id_is_another_holder(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server, holder_kind="host")
-    run(mirror)
+    mirror = filled(server, holder_kind="host")
     Pool.objects.update(cooldown_seconds=0)
     block = Block.objects.get(cidr="10.1.1.6/32")
     allocation.release(block.pk, factories.holder("sw-1", kind="host"), author=BY)
@@ -281,9 +270,7 @@ def test_a_pool_with_a_reserved_range_of_others_stays(server: NetBox) -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("status", [500, 401, 403, 404])
 def test_a_reading_that_fails_releases_nothing(server: NetBox, status: int) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     before = held()
     server.objects["ip-addresses"].clear()
     server.before_page = lambda name, _: (
@@ -297,9 +284,7 @@ def test_a_reading_that_fails_releases_nothing(server: NetBox, status: int) -> N
 
 
 def test_a_list_that_does_not_stand_still_releases_nothing(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
 
     def disturb(name: str, offset: int) -> None:
         if name == "ip-addresses" and offset:
@@ -310,35 +295,13 @@ def test_a_list_that_does_not_stand_still_releases_nothing(server: NetBox) -> No
     assert (failed.status, failed.error_code) == ("failed", "changed_while_reading")
 
 
-def test_a_netbox_that_lost_most_of_it_releases_nothing_by_itself(server: NetBox) -> None:
-    server.prefix("10.1.1.0/24")
-    for number in range(1, 31):
-        server.address(f"10.1.1.{number}/24", dns_name=f"h{number}")
-    mirror = source(server)
-    run(mirror)
-    server.objects["ip-addresses"].clear()
-    assert counts(run(mirror)) == {"unchanged": 1, "vanished": 30}
-    assert len(held()) == 30
-
-
 def test_a_row_that_cannot_be_read_is_not_absent(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     server.objects["ip-addresses"][0]["address"] = "10.1.1.5%eth0/24"
     second = run(mirror)
     assert counts(second) == {"invalid": 1, "unchanged": 6, "new": 1}  # a range withholds it, too
     assert "10.1.1.5/32" in held()
     assert counts(run(mirror)) == {"invalid": 1, "unchanged": 7}
-
-
-def test_a_busy_netbox_is_asked_again_and_waited_for(server: NetBox) -> None:
-    server.prefix("10.1.1.0/24")
-    server.statuses = [429, 503]
-    waits: list[float] = []
-    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
-    reading = netbox.read(access, sleep=waits.append)
-    assert (len(reading.rows), waits) == (1, [3.0, 4.0])
 
 
 def test_a_refused_token_fails_with_what_netbox_says(server: NetBox) -> None:
@@ -356,9 +319,8 @@ def test_the_token_is_sealed_and_stays_with_its_server(server: NetBox) -> None:
 
 def test_loopback_is_refused_without_the_setting(server: NetBox, settings: Any) -> None:
     settings.IPAM_ALLOW_LOOPBACK_NETBOX = False
-    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
     with pytest.raises(faults.AddressNotAllowed):
-        netbox.read(access)
+        netbox.read(server.access())
     assert server.requests == []
 
 
@@ -369,12 +331,6 @@ def test_a_schedule_queues_a_run_when_it_is_due(server: NetBox) -> None:
     assert sources.queue_due() == []
     worker.process_import(queued)
     assert RegisterImport.objects.get(pk=queued).status == "committed"
-
-
-def test_a_single_import_is_a_draft_that_can_be_reviewed(server: NetBox) -> None:
-    fill(server)
-    draft = run(source(server), mirror=False)
-    assert (draft.status, counts(draft)) == ("drafted", {"new": 7})
 
 
 def test_what_was_there_before_is_never_released(server: NetBox) -> None:

@@ -19,16 +19,15 @@ from pools.models import (
     RegisterRow,
     ReservedRange,
 )
-from pools.platform.imports import states, worker
+from pools.platform.imports import worker
 from pools.register import pools
 from pools.register.allocator import window
 from pools.register.imports import drafts, sources, vanished
-from pools.register.imports import undo as imports_undo
 from tests import factories, people
 from tests.edges import api as apis
 from tests.register_imports.netbox_server import NetBox, nested
 from tests.register_imports.sources import BY, counts
-from tests.register_imports.test_netbox_mirror import confirm, fill, held, run, source
+from tests.register_imports.test_netbox_mirror import confirm, fill, filled, held, run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,9 +59,7 @@ def bad_rows(made: RegisterImport) -> list[tuple[str, str, str]]:
 
 def released(server: NetBox, *, cooldown: int = 0) -> tuple[NetBoxSource, RegisterImport]:
     """Return a mirror and its second run, which has released 10.1.1.5 and two reserved ranges."""
-    fill(server)
-    mirror = source(server, cooldown_seconds=cooldown)
-    run(mirror)
+    mirror = filled(server, cooldown_seconds=cooldown)
     del server.objects["ip-addresses"][0], server.objects["ip-addresses"][1]
     server.objects["ip-ranges"].clear()
     second = confirm(run(mirror))
@@ -134,9 +131,7 @@ def test_what_somebody_else_has_by_then_stays(server: NetBox) -> None:
 
 
 def test_what_a_later_run_brought_back_stays(server: NetBox) -> None:
-    fill(server)
-    mirror = source(server, cooldown_seconds=0)
-    run(mirror)
+    mirror = filled(server, cooldown_seconds=0)
     aggregates, addresses = server.objects["aggregates"][:], server.objects["ip-addresses"][:]
     server.objects["aggregates"].clear()
     del server.objects["ip-addresses"][:2]
@@ -182,24 +177,12 @@ def test_a_run_that_is_queued_asks_again(server: NetBox) -> None:
     assert len(held()) == 2
 
 
-def test_a_worker_undoes_a_large_run(server: NetBox, monkeypatch: Any) -> None:
-    _, second = released(server)
-    monkeypatch.setattr(states, "SMALL", 3)
-    assert undo(second).undo_wanted
-    assert len(held()) == 1
-    worker.process_import(second.pk)
-    second.refresh_from_db()
-    assert (second.status, second.rows_done, len(held())) == ("undone", second.rows_total, 2)
-
-
 def crash(*_: object, **__: object) -> None:
     raise RuntimeError("crash")
 
 
 def test_a_release_that_crashes_releases_nothing(server: NetBox, monkeypatch: Any) -> None:
-    fill(server)
-    mirror = source(server)
-    run(mirror)
+    mirror = filled(server)
     before = state()
     server.objects["aggregates"].clear()
     del server.objects["ip-addresses"][0]
@@ -210,19 +193,6 @@ def test_a_release_that_crashes_releases_nothing(server: NetBox, monkeypatch: An
             confirm(second)
     assert not RegisterRow.objects.filter(status="released").exists()
     assert state() == before
-
-
-def test_an_undo_that_crashes_can_be_repeated(server: NetBox, monkeypatch: Any) -> None:
-    _, second = released(server)
-    before = state()
-    with monkeypatch.context() as broken:
-        broken.setattr(imports_undo, "Count", crash)  # after all rows were written
-        with pytest.raises(RuntimeError, match="crash"):
-            undo(second)
-    second.refresh_from_db()
-    assert (second.status, state()) == ("committed", before)
-    assert counts(undo(second)) == {"unchanged": 4, "released": 3}
-    assert len(held()) == 2
 
 
 @pytest.mark.exhaustive

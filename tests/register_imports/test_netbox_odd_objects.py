@@ -170,6 +170,9 @@ def test_each_status_goes_back_as_it_came(server: NetBox) -> None:
     server.range("10.1.1.100/24", "10.1.1.109/24", "active", role=nested("DHCP"))
     server.range("10.1.1.110/24", "10.1.1.119/24", "deprecated")
     server.address("10.1.1.5/24", "dhcp", dns_name="d.example")
+    server.address(
+        "10.1.1.6/24", "slaac", dns_name="four.example"
+    )  # which NetBox has for IPv6 only
     server.address("2001:db8::5/64", "slaac", dns_name="s.example")
     run(source(server))
     prefixes = {key[0]: row["status"] for key, row in by_place("prefixes").items()}
@@ -184,16 +187,7 @@ def test_each_status_goes_back_as_it_came(server: NetBox) -> None:
     ]
     assert ranges == [("active", "DHCP", ""), ("deprecated", "", "")]
     addresses = [row["status"] for row in by_place("ip-addresses").values()]
-    assert addresses == ["dhcp", "slaac"]
-
-
-def test_netbox_takes_slaac_for_ipv6_only() -> None:
-    files = (
-        sources.table(("prefix",), [("10.1.1.0/24",)]),
-        sources.table(("address", "status", "dns_name"), [("10.1.1.5", "slaac", "a.example")]),
-    )
-    drafts.IMPORTS.commit(sources.draft(*files, cluster=factories.cluster()).pk, author=BY)
-    assert by_place("ip-addresses")["10.1.1.5/24", ""]["status"] == "active"
+    assert addresses == ["dhcp", "active", "slaac"]
 
 
 def test_the_undo_of_a_new_holder_restores_the_status_of_the_former(server: NetBox) -> None:

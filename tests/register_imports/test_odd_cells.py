@@ -13,10 +13,10 @@ import pytest
 from claims.imports import formats
 from pools.core import errors
 from pools.core.register_import import parsing
-from pools.register.imports import files
 from tests import factories
+from tests.claims.imports import corpus
 from tests.register_imports import sources
-from tests.register_imports.sources import codes, counts, rows_of, table
+from tests.register_imports.sources import codes, counts, read, rows_of, table
 
 pytestmark = pytest.mark.django_db
 
@@ -140,26 +140,12 @@ def test_merged_cells_are_named_in_both_kinds_of_drafts() -> None:
 
 def test_a_number_is_no_address_unless_phpipam_wrote_it() -> None:
     """172.16.30.40 where the dot groups thousands."""
-    book = openpyxl.Workbook()
-    sheet = book.active
-    assert sheet is not None
-    for row in (("Subnet", "Description"), ("10.0.0.0/8", "")):
-        sheet.append(row)
-    addresses = book.create_sheet("Hosts")
-    for row in (("Address", "Holder"), (172163040, "web2")):
-        addresses.append(row)
-    stream = io.BytesIO()
-    book.save(stream)
-    draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
+    networks, hosts = ("Subnet", "Description"), ("Address", "Holder")
+    book = {"Plan": (networks, ("10.0.0.0/8", "")), "Hosts": (hosts, (172163040, "web2"))}
+    draft = sources.draft(corpus.to_xlsx(book), cluster=factories.cluster())
     assert codes(draft) == [(2, "invalid", "spreadsheet_mangled")]
     netbox = table(sources.IMPORT_ADDRESS, [("176357381", "active", "", "", "five.example")])
     assert codes(sources.draft(netbox, cluster=factories.cluster()))[0][1] == "invalid"
-
-
-def read(content: str | bytes, name: str = "f.csv") -> files.Reading:
-    reading = files.Reading()
-    files.read_file(name, content.encode() if isinstance(content, str) else content, reading)
-    return reading
 
 
 def texts(content: str, *names: str) -> list[tuple[str, ...]]:
@@ -275,7 +261,7 @@ def test_what_netboxs_rest_api_answers_is_a_file_too(data: object) -> None:
 
 def test_other_objects_of_a_json_file_are_counted_or_refused() -> None:
     odd: list[Any] = [{"id": 1, "prefix": "10.0.0.0/24"}, {"prefix": [], "custom_fields": 5}, 7]
-    assert read(json.dumps(odd)).notes[0]["message"] == (
+    assert read(json.dumps(odd), name="f.csv").notes[0]["message"] == (
         "f.csv: not read: 2 objects that are no prefixes, ranges or addresses"
     )
     with pytest.raises(errors.InvalidInput) as refused:
@@ -289,7 +275,7 @@ def test_an_archive_of_tables_is_read_like_the_tables() -> None:
         archive.writestr("prefixes.csv", "prefix,description\n10.0.0.0/24,x\n")
         archive.writestr("addresses.csv", "address,holder\n10.0.0.5,web\n")
         archive.writestr("readme.txt", "nothing of a register")
-    reading = read(stream.getvalue(), "export.zip")
+    reading = read(stream.getvalue(), name="export.zip")
     assert [(row.kind, row.file) for row in reading.rows] == [
         *(("prefix", "export.zip: prefixes.csv"), ("address", "export.zip: addresses.csv")),
     ]

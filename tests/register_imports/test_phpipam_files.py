@@ -5,17 +5,15 @@ They are .xls files; people save them as CSV or XLSX.
 
 from __future__ import annotations
 
-import io
-
-import openpyxl
 import pytest
 
 from pools.core import errors
 from pools.models import Block, Container, Pool, RegisterRecord, ReservedRange
-from pools.register.imports import drafts, files
+from pools.register.imports import drafts
 from tests import factories
+from tests.claims.imports import corpus
 from tests.register_imports import sources
-from tests.register_imports.sources import BY, table
+from tests.register_imports.sources import BY, read, table
 
 pytestmark = pytest.mark.django_db
 
@@ -50,13 +48,6 @@ ADDRESSES = table(
         ("IPv6", "2001:db8:1::5", "v6.example", "", "", "2001:db8:1::/64", "", "", "", "", "", "No"),
     ],
 )  # fmt: skip
-
-
-def read(*contents: bytes) -> files.Reading:
-    reading = files.Reading()
-    for content in contents:
-        files.read_file("", content, reading)
-    return reading
 
 
 def test_the_exports_of_subnets_and_addresses_are_imported_once() -> None:
@@ -120,14 +111,9 @@ def test_the_export_of_one_subnet_brings_the_prefix_above_its_table() -> None:
     }  # fmt: skip
     assert rows[1].texts["device"] == "sw-1"
     assert rows[1].texts["interface"] == "Gi1/0/7"
-    book = openpyxl.Workbook()
-    assert book.active is not None
-    for record in ONE_SUBNET:
-        book.active.append(record)
-    content = io.BytesIO()
-    book.save(content)
+    book = corpus.to_xlsx({"Subnet": ONE_SUBNET})
     # Blank rows of a workbook are not counted, but keep their number.
-    assert [row.texts for row in read(content.getvalue()).rows] == [row.texts for row in rows]
+    assert [row.texts for row in read(book).rows] == [row.texts for row in rows]
 
 
 def test_the_prefix_above_a_table_yields_to_the_row_of_the_subnet() -> None:

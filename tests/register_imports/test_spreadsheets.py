@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import time
 from datetime import datetime
 
-import openpyxl
 import pytest
 
 from pools.models import Block, Pool, ReservedRange
-from pools.register.imports import drafts, files
+from pools.register.imports import drafts
 from tests import factories
+from tests.claims.imports import corpus
 from tests.register_imports import sources
 from tests.register_imports.sources import BY
 
@@ -19,8 +18,7 @@ Rows = list[tuple[str, dict[str, str]]]
 
 
 def read(text: str | bytes) -> tuple[Rows, list[str]]:
-    reading = files.Reading()
-    files.read_file("", text if isinstance(text, bytes) else text.encode(), reading)
+    reading = sources.read(text)
     rows = [(row.kind, row.texts) for row in reading.rows]
     return rows, [note["message"] for note in reading.notes]
 
@@ -124,33 +122,31 @@ def test_the_first_of_several_columns_of_a_field_that_has_a_text_counts() -> Non
     assert {kind for kind, _ in rows} == {"address"}  # NetBox's form says what its rows are
 
 
-def workbook() -> bytes:
-    book = openpyxl.Workbook()
-    prefixes = book.active
-    assert prefixes is not None
-    prefixes.title = "Networks"
-    prefixes.append(["Networks of 2026"])
-    prefixes.append([])
-    prefixes.append(["Name", "Network", "Mask", "VLAN", "Since", "Customer"])
-    prefixes.append(["Office LAN", "10.0.0.0", 24, 12, datetime(2026, 1, 2), "Acme"])  # noqa: DTZ001
-    prefixes.append(["dmz", "10.0.1.0", 24, 13.0, None, None])
-    addresses = book.create_sheet("Hosts")
-    addresses.append(["IP", "Hostname", "Owner", "Ordered"])
-    addresses.append(["10.0.0.5", "web1", "Ann", datetime(2026, 1, 2)])  # noqa: DTZ001
-    addresses.append(["10.0.0.6", "web2", None, None])
-    addresses.append(["10.0.0.100-10.0.0.120", None, "DHCP", None])
-    book.create_sheet("Contacts").append(["Name", "Phone"])
-    content = io.BytesIO()
-    book.save(content)
-    return content.getvalue()
+SINCE = datetime(2026, 1, 2)  # noqa: DTZ001
+WORKBOOK = corpus.to_xlsx(
+    {
+        "Networks": [
+            ["Networks of 2026"],
+            [],
+            ["Name", "Network", "Mask", "VLAN", "Since", "Customer"],
+            ["Office LAN", "10.0.0.0", 24, 12, SINCE, "Acme"],
+            ["dmz", "10.0.1.0", 24, 13.0, None, None],
+        ],
+        "Hosts": [
+            ["IP", "Hostname", "Owner", "Ordered"],
+            ["10.0.0.5", "web1", "Ann", SINCE],
+            ["10.0.0.6", "web2", None, None],
+            ["10.0.0.100-10.0.0.120", None, "DHCP", None],
+        ],
+        "Contacts": [["Name", "Phone"]],
+    }
+)
 
 
 @pytest.mark.django_db
 def test_a_workbook_with_numbers_and_dates_is_imported_once() -> None:
     cluster = factories.cluster()
-    draft = drafts.IMPORTS.create(
-        [("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY
-    )
+    draft = sources.draft(WORKBOOK, cluster=cluster)
     assert sources.codes(draft) == []
     assert any("the table Contacts has no column" in note["message"] for note in draft.notes)
     drafts.IMPORTS.commit(draft.pk, author=BY)
@@ -164,9 +160,7 @@ def test_a_workbook_with_numbers_and_dates_is_imported_once() -> None:
         ("10.0.0.6/32", "web2"),
     ]
     assert ReservedRange.objects.get().span == "10.0.0.100-10.0.0.120"
-    again = drafts.IMPORTS.create(
-        [("plan.xlsx", workbook())], drafts.ImportOptions(cluster), author=BY
-    )
+    again = sources.draft(WORKBOOK, cluster=cluster)
     assert sources.counts(again) == {"unchanged": 5}
 
 
@@ -252,12 +246,8 @@ def test_a_text_that_is_too_long_refuses_its_row_only(column: str) -> None:
 
 @pytest.mark.django_db
 def test_files_and_sheets_with_long_names_are_read() -> None:
-    book = openpyxl.Workbook()
-    for name in ("a" * 31, "b" * 31):
-        book.create_sheet(name).append(["prefix"])
-        book[name].append(["10.0.0.0/24" if name[0] == "a" else "10.0.1.0/24"])
-    content = io.BytesIO()
-    book.save(content)
+    cidrs = {"a" * 31: "10.0.0.0/24", "b" * 31: "10.0.1.0/24"}
+    content = corpus.to_xlsx({name: [["prefix"], [cidr]] for name, cidr in cidrs.items()})
     options = drafts.ImportOptions(factories.cluster())
-    created = drafts.IMPORTS.create([("f" * 240 + ".xlsx", content.getvalue())], options, author=BY)
+    created = drafts.IMPORTS.create([("f" * 240 + ".xlsx", content)], options, author=BY)
     assert sources.counts(created) == {"new": 2}

@@ -12,14 +12,18 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from claims.access import namespaces
 from claims.admin import scoped, tables
-from claims.admin.ipamclaims import form, page
-from claims.ipamclaims import states
+from claims.admin.ipamclaims import form as claim_form
+from claims.admin.ipamclaims import page
+from claims.ipamclaims import ipamclaims, states
 from claims.models import IPAMClaim
 from claims.models.networks import FirstAddress
-from pools.platform.admin import columns, display, filters, lists
+from pools.core import errors
+from pools.platform.admin import columns, display, filters, lists, objects, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.events import Author
 
 
 def _name(claim: IPAMClaim) -> SafeString:
@@ -44,7 +48,14 @@ def _state(claim: Any) -> SafeString:
 
 
 @admin.register(IPAMClaim)
-class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
+class IPAMClaimAdmin(scoped.Scoped[IPAMClaim], objects.ObjectAdmin[IPAMClaim]):
+    form = claim_form.ClaimForm
+    add_title = _("Request addresses for a VM")
+    deletion_texts = {
+        "title": _("Release %(name)s?"),
+        "deleted": _("The claim %(name)s was released."),
+        "button": _("Release"),
+    }
     row_name, row_names = _("claim"), _("claims")
     list_display = (
         Column("name", _("claim"), _name, ordering="name"),
@@ -88,12 +99,10 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     ordering = ("-pk",)
     list_select_related = ("cluster", "network")
     list_before_template = "cadastre/claims_intro.html"
-    list_pages = (Page("add", form.add), Page("problems", page.problems_page))
+    list_pages = (Page("problems", page.problems_page),)
     row_pages = (
         Page("change", page.view),
-        Page("edit", form.edit),
-        Page("release", form.release),
-        Page("delete", form.delete),
+        Page("release", claim_form.release),
         lists.history(lambda claim: {"q": claim.name}),
     )
 
@@ -111,9 +120,58 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         return {
             "nothing_yet": not scoped.rows(request, IPAMClaim).exists(),
-            "may_request": form.may_request(request),
+            "may_request": claim_form.may_request(request),
             "problems": page.count_problems(request),
         }
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return form.may_request(request)
+        return claim_form.may_request(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: IPAMClaim | None = None) -> bool:
+        return obj is not None and claim_form.may_change(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: IPAMClaim | None = None) -> bool:
+        return self.has_change_permission(request, obj)
+
+    def _needs(self, verb: str) -> tuple[str, ...]:
+        """Return no permission: who may request addresses in the namespace of a claim may change and release it."""
+        return ()
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: IPAMClaim | None = None
+    ) -> tuple[str, ...]:
+        if obj is None:
+            return ()
+        decided = ("mac", "ips") if obj.ips or obj.follows_cluster else ()
+        return ("network", "namespace", "vm", *decided)
+
+    def form_context(self, request: HttpRequest, row: IPAMClaim | None) -> dict[str, Any]:
+        if row is not None:
+            return {}
+        return {"button": gettext("Request addresses"), "intro": claim_form.unfit_text(request)}
+
+    @staticmethod
+    def field_of_problem(problem: errors.FieldProblem) -> str:
+        return "vm" if problem.field == "name" else problem.field
+
+    def save_row(self, row: IPAMClaim | None, form: Any, author: Author) -> IPAMClaim:
+        values, user = form.cleaned_data, form.request.user
+        scope = namespaces.request_scope(user)
+        if row is None:
+            namespaces.require_request(user, values["network"].cluster_id, values["namespace"])
+            return ipamclaims.create(ipamclaims.ClaimSpec(**values), author=author, scope=scope)
+        if "mac" in values:
+            values["mac"] = values["mac"] or ""
+        change = ipamclaims.ClaimChange(**values)
+        version = form.check_version
+        return ipamclaims.change(row.pk, change, author=author, scope=scope, version=version)
+
+    def delete_model(self, request: HttpRequest, obj: IPAMClaim) -> None:
+        ipamclaims.delete(obj.pk, author=pages.author(request))
+
+    def deletion_effects(self, row: IPAMClaim) -> list[str]:
+        names = {"vm": row.vm, "addresses": ", ".join(row.ips) or gettext("no address")}
+        text = gettext(
+            "This claim of the VM %(vm)s is deleted. Addresses that are released: %(addresses)s."
+        )
+        return [text % names]

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin import time_bars
 from pools.admin.clusters.field import CLUSTERS, tenant_filters
 from pools.admin.pools import block_actions
-from pools.admin.register_imports.display import imported_facts
+from pools.admin.register_imports.page import imported_facts
 from pools.core import addresses
 from pools.models import LIVE, AddressSpace, Block, BlockEvent, BlockState, Category, Event, Pool
 from pools.platform.admin import (
@@ -87,7 +87,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponse:
         held=block.state == BlockState.HELD,
         is_address=block.cidr.prefixlen == block.cidr.max_prefixlen,
         dns_name=dns.name_of(block),
-        imported=list(imported_facts(import_rows.record_of(block.pk))),
+        imported=list(imported_facts(import_rows.record_of(block))),
         leak=detection.confirmed_leaks().filter(block=block).first(),
         tenures=tenures,
         bar=time_bars.of_tenures(request, tenures),

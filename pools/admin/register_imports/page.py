@@ -1,4 +1,4 @@
-"""The page of an import: its effect, its rows with their reasons and corrections, and the buttons."""
+"""The page of an import: its effect, its rows with their reasons and corrections, and what imports say about an address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools import tasks
-from pools.admin.register_imports import display as display_of_imports
 from pools.core.register_import import attributes
 from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
 from pools.models.imports import ImportStatus, RegisterTarget, RowStatus
@@ -203,7 +202,7 @@ def _inputs(row: RegisterRow) -> Iterator[imports.Input]:
 def _attributes(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str]]:
     """Yield (label, text) of the tags and custom fields of a row; those of a changed one are among its differences."""
     if row.before is None:
-        yield from display_of_imports.attributes(row.details)
+        yield from attribute_facts(row.details)
 
 
 def _differences(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str, str]]:
@@ -223,3 +222,44 @@ def _differences(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str, str]]:
     if "org" in before:
         pairs.insert(0, (_("Organization"), before["org"] or "", row.org))
     yield from (pair for pair in pairs if pair[1] != pair[2])
+
+
+# --- what an imported register says about an address ----------------------------------------------
+
+# Of the details that an import keeps beside an object (core/register_import/parsing.py).
+_KEPT: dict[str, StrOrPromise] = {
+    "status": _("Status"),
+    "role": _("Role"),
+    "dns_name": _("DNS name"),
+    "tenant": _("Tenant"),
+    "owner": _("Owner"),
+    "vrf": "VRF",
+    "site": _("Site"),
+    "vlan": "VLAN",
+    "mac": _("MAC address"),
+    "interface": _("Interface"),
+    "device": _("Device"),
+    "note": _("Note"),
+}
+
+
+def imported_facts(record: Mapping[str, Any] | None) -> Iterator[tuple[StrOrPromise, str]]:
+    """Yield (label, text) of what an imported register says about an address."""
+    if record is None:
+        return
+    if record["description"]:
+        yield _("Description"), record["description"]
+    yield from (
+        (label, record["details"][name])
+        for name, label in _KEPT.items()
+        if name in record["details"]
+    )
+    yield from attribute_facts(record["details"])
+
+
+def attribute_facts(details: Mapping[str, str]) -> Iterator[tuple[StrOrPromise, str]]:
+    """Yield (label, text) of the tags and custom fields of an imported register."""
+    if tags := details.get("tags"):
+        yield _("Tags"), tags.replace(",", ", ")
+    for name in filter(attributes.is_custom, details):
+        yield name.removeprefix(attributes.PREFIX), details[name]

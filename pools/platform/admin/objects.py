@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.text import capfirst
@@ -93,10 +94,19 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         return self.changeform_view(request)
 
     def _edit_page(self, request: HttpRequest, row: Row) -> HttpResponse:
+        if not self.has_change_permission(request, row):
+            raise PermissionDenied  # Django would show the form to those who may view the row
         return self.changeform_view(request, str(row.pk))
 
     def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
         return request.user.has_perms(self._needs("change"))
+
+    def get_form(
+        self, request: HttpRequest, obj: Row | None = None, change: bool = False, **options: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change, **options)
+        form.request = request  # the class is made for this request
+        return form
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
         return self.fixed_fields if obj else ()
@@ -159,7 +169,12 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     def _names(self, row: Row) -> dict[str, str]:
         return {"kind": capfirst(str(self.opts.verbose_name)), "name": str(row)}
 
+    def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return request.user.has_perms(self._needs("delete"))
+
     def _delete_page(self, request: HttpRequest, row: Row) -> HttpResponseBase:
+        if not self.has_delete_permission(request, row):
+            raise PermissionDenied
         names = self._names(row)
         context: dict[str, Any] = {
             "title": gettext("Delete %(kind)s %(name)s?")

@@ -239,7 +239,9 @@ def problems(error: errors.IpamError) -> tuple[errors.FieldProblem, ...]:
     return error.problems or (errors.FieldProblem("", error.code, error.message),)
 
 
-def add_errors(form: forms.Form, error: errors.IpamError, field_of: FieldOf | None = None) -> None:
+def add_errors(
+    form: forms.BaseForm, error: errors.IpamError, field_of: FieldOf | None = None
+) -> None:
     """Add the problems of an error to a form, each at its field or at that of `field_of`."""
     if isinstance(error, errors.VersionMismatch):
         field_of = _no_field
@@ -266,7 +268,7 @@ def errors_as_messages(request: HttpRequest) -> Iterator[None]:
 
 
 @contextmanager
-def errors_at_field(form: forms.Form, field_of: FieldOf | None = None) -> Iterator[None]:
+def errors_at_field(form: forms.BaseForm, field_of: FieldOf | None = None) -> Iterator[None]:
     """Add an error of the block to a form, each problem at its field or at that of `field_of`."""
     try:
         yield

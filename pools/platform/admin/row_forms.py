@@ -155,6 +155,8 @@ class RowForm(Versioned, forms.Form):
 class ObjectForm(Versioned, forms.ModelForm[Any]):
     """The form of an object that a service saves (objects.py), which compares the version in its transaction."""
 
+    request: Any = None
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if self.instance.pk is not None:

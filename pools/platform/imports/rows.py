@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.db.models import QuerySet
 
-from pools.models.imports import Import, ImportRow
+from pools.models.imports import ImportRow
 from pools.platform import database
-from pools.sql import statements
 
-_FEW = 200  # rows up to which the planner chooses the join method
 # What a correction of a row may change of it and of others.
 _RESOLVED = ("texts", "values", "problems", "verdict", "skipped", "corrected")
 _RESULT = ("id", "status", "reasons", "object_id", "before")
@@ -53,24 +51,7 @@ def in_batches(rows: QuerySet[Any], size: int) -> Iterator[list[Any]]:
         yield batch
 
 
-def compare(
-    source_import: Import,
-    statement: str,
-    numbers: Collection[int] | None,
-    values: Mapping[str, object],
-) -> None:
-    """Set the status of all rows by a statement that compares them, or those with these numbers, with the register.
-
-    Rows that are left out have no other status, and those whose own problems decide theirs.
-    """
-    chosen = {"all_rows": numbers is None, "numbers": list(numbers or ())}
-    with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
-        database.fetch(statement, {"import": source_import.pk, **chosen, **values})
-        database.fetch(_REFUSE, {"import": source_import.pk})
-
-
 _SAVE_RESULTS = """
     UPDATE pools_importrow r SET status = n.status, reasons = n.reasons, object_id = n.object_id, before = n.before
     FROM jsonb_populate_recordset(NULL::pools_importrow, %(rows)s::jsonb) n WHERE r.id = n.id RETURNING r.id
 """
-_REFUSE = statements.read("pools/refuse_import_rows")

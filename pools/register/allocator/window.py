@@ -25,9 +25,11 @@ STEP = 128  # allocations between two checks of the window
 LOW = 160  # a check that finds fewer blocks refills; the rest serves the requests until then
 
 
-def lock(pool_id: int) -> None:
-    """Take the pool's allocation lock until the end of the transaction."""
-    database.rows("SELECT pg_advisory_xact_lock(%s::int, %s::int)", [advisory_locks.POOL, pool_id])
+def lock(*pool_ids: int) -> None:
+    """Take the allocation locks of pools until the end of the transaction, in the order of every other writer."""
+    for pool_id in sorted({*pool_ids}):
+        key = [advisory_locks.POOL, pool_id]
+        database.rows("SELECT pg_advisory_xact_lock(%s::int, %s::int)", key)
 
 
 def layout(cidr: PoolCIDR) -> blocks.Layout:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 
 from django.db.models import F
 
@@ -23,7 +22,6 @@ from pools.models import (
     AddressSpace,
     Block,
     Container,
-    FreeSpan,
     Pool,
     PoolCIDR,
     RegisterImport,
@@ -85,9 +83,7 @@ def _write_grown_ranges(register_import: RegisterImport, step: Step) -> dict[str
 def _lock_pools(register_import: RegisterImport) -> None:
     cidrs = register_import.rows.order_by().values_list("values__pool_cidr_id", flat=True)
     existing = PoolCIDR.objects.filter(pk__in=filter(None, cidrs.distinct()))
-    ids = {*existing.values_list("pool_id", flat=True)}
-    for pool_id in sorted(ids):
-        window.lock(pool_id)
+    window.lock(*existing.values_list("pool_id", flat=True))
 
 
 def write_rows(register_import: RegisterImport, step: Step) -> None:
@@ -105,25 +101,25 @@ def write_rows(register_import: RegisterImport, step: Step) -> None:
     cidrs = _cidrs_of_rows(rows, created)
     _reserve([row for row in new if row.target == RESERVED], cidrs)
     held = [row for row in new if row.target == HELD]
-    withheld = _withheld(cidrs.values())
-    _fill_free_spans(created.values(), held, cidrs, withheld)
+    withheld = _withheld([*cidrs.values(), *created.values()])
+    for cidr in created.values():
+        usable = window.layout(cidr).usable()
+        window.add_free_spans(cidr, blocks.subtract(usable, withheld[cidr.pk].spans()))
     done += len(rows) - len(held)
     step(done)
     for cidr, same in _by_cidr(held, cidrs):
         for first in range(0, len(same), BATCH):
             batch = same[first : first + BATCH]
-            _hold(register_import, cidr, batch, withheld[cidr.pk], is_new=cidr in created.values())
+            _hold(register_import, cidr, batch, withheld[cidr.pk])
             done += len(batch)
             step(done)
     database.analyze("pools_block")
     _change([row for row in rows if row.status == RowStatus.CHANGED], definitions)
     with database.hash_joins_only(many=len(rows) > BATCH):
         database.fetch(_RECORD, {"import": register_import.pk})
-    database.fetch(_MARK_WRITTEN, {"import": register_import.pk})
 
 
 _RECORD = statements.read("pools/record_register_rows")
-_MARK_WRITTEN = statements.read("pools/mark_register_rows_written")
 
 
 def _spaces(rows: Iterable[RegisterRow]) -> dict[tuple[int, str], AddressSpace]:
@@ -252,28 +248,6 @@ def _withheld(cidrs: Iterable[PoolCIDR]) -> dict[int, IndexSet]:
     return {pk: IndexSet(window.layout(cidr).withheld(ranges[pk])) for pk, cidr in by_id.items()}
 
 
-def _fill_free_spans(
-    created: Iterable[PoolCIDR],
-    held: Sequence[RegisterRow],
-    cidrs: dict[int, PoolCIDR],
-    withheld: dict[int, IndexSet],
-) -> None:
-    """Write the free spans of new CIDRs: what is neither reserved nor held."""
-    used: dict[int, list[blocks.Span]] = defaultdict(list)
-    for row in held:
-        cidr = cidrs[row.number]
-        index = _index_in(cidr, row)
-        used[cidr.pk].append(blocks.Span(index, index))
-    spans = []
-    for cidr in created:
-        holes = [*used[cidr.pk], *(withheld[cidr.pk].spans() if cidr.pk in withheld else ())]
-        spans += [
-            FreeSpan(pool_cidr=cidr, first=Decimal(span.first), last=Decimal(span.last))
-            for span in blocks.subtract(window.layout(cidr).usable(), holes)
-        ]
-    FreeSpan.objects.bulk_create(spans, batch_size=BATCH)
-
-
 def _by_cidr(
     rows: Iterable[RegisterRow], cidrs: dict[int, PoolCIDR]
 ) -> Iterator[tuple[PoolCIDR, list[RegisterRow]]]:
@@ -291,14 +265,11 @@ def _hold(
     cidr: PoolCIDR,
     rows: Sequence[RegisterRow],
     withheld: IndexSet,
-    *,
-    is_new: bool,
 ) -> None:
     """Hold the addresses of one CIDR for their holders."""
     kind, pool = register_import.holder_kind, cidr.pool
-    if not is_new:
-        rows = _take_over_rows(register_import, cidr, rows)
-        window.remove_free_blocks(cidr.pk, [_index_in(cidr, row) for row in rows])
+    rows = _take_over_rows(register_import, cidr, rows)
+    window.remove_free_blocks(cidr.pk, [_index_in(cidr, row) for row in rows])
     shared = {
         "pool_id": pool.pk,
         "space_id": pool.space_id,

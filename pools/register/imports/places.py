@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pools.core.register_import.parsing import POOL
 from pools.models import PoolCIDR, RegisterRow
@@ -52,12 +52,10 @@ class Place:
 class Level:
     """The places of one address space and family in the order of a tree, and the prefixes inside CIDRs of the register."""
 
-    places: list[Place] = field(default_factory=list)
-    firsts: list[int] = field(default_factory=list)
-    inside: list[RegisterRow] = field(default_factory=list)
+    places: Sequence[Place] = ()
+    inside: Sequence[RegisterRow] = ()
 
-    def add(self, places: Iterable[Place]) -> None:
-        self.places = sorted([*self.places, *places], key=lambda place: (place.first, -place.last))
+    def __post_init__(self) -> None:
         self.firsts = [place.first for place in self.places]
 
     def innermost(self, number: int) -> Place | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes
 from pools.core.register_import import parsing
-from pools.models import Cluster, RegisterImport, RegisterRow
+from pools.models import Block, Cluster, RegisterImport, RegisterRecord, RegisterRow
+from pools.models.blocks import BlockState
 from pools.platform import database
 from pools.platform.imports import rows as stored_rows
 from pools.register.imports import attributes, topology
@@ -169,28 +169,28 @@ def validate(register_import: RegisterImport, numbers: Collection[int] | None = 
     detail. Unchanged: it has all of it. Conflict: it has something else there. Invalid: the row itself cannot be imported.
     """
     values = {
+        "import": register_import.pk,
+        "all_rows": numbers is None,
+        "numbers": list(numbers or ()),
         "holder_kind": register_import.holder_kind,
         "source": register_import.netbox_source_id,
     }
-    stored_rows.compare(register_import, _VALIDATE, numbers, values)
+    with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
+        database.fetch(_VALIDATE, values)
+        database.fetch(_REFUSE, {"import": register_import.pk})
 
 
+_FEW = 200  # rows up to which the planner chooses the join method
 _VALIDATE = statements.read("pools/validate_register_rows")
+_REFUSE = statements.read("pools/refuse_register_rows")
 
 
-def record_of(block_id: int) -> dict[str, Any] | None:
+def record_of(block: Block) -> Mapping[str, Any] | None:
     """Return the description and the details of a held address; None if no import said anything about its holder."""
-    rows = database.rows(_RECORD, [block_id])
-    if not rows:
+    if block.state != BlockState.HELD:
         return None
-    description, details = rows[0]
-    return {"description": description, "details": json.loads(details)}
-
-
-_RECORD = """
-    SELECT d.description, d.details::text
-    FROM pools_block b
-    JOIN pools_registerrecord d ON d.space_id = b.space_id AND d.target = 'address'
-        AND d.first = host(b.cidr)::inet AND d.last = host(b.cidr)::inet AND d.holder_id = b.holder_id
-    WHERE b.id = %s AND b.state = 'held' AND (d.description <> '' OR d.details <> '{}')
-"""
+    address = block.cidr.network_address
+    records = RegisterRecord.objects.filter(
+        space=block.space_id, target=parsing.HELD, first=address, holder_id=block.holder_id
+    )
+    return records.exclude(description="", details={}).values("description", "details").first()

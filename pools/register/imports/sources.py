@@ -183,7 +183,11 @@ def queue_due() -> list[int]:
 
 def failed_mirrors() -> list[tuple[str, str, str]]:
     """Return (name, code, error) of each mirror whose last run failed."""
-    return [(row[0], row[1], row[2]) for row in database.rows(_FAILED, [])]
+    runs = RegisterImport.objects.filter(mirror=True, status__in=[Status.COMMITTED, Status.FAILED])
+    runs = runs.exclude(netbox_source=None).order_by("netbox_source__name", "-pk")
+    last = runs.distinct("netbox_source__name").select_related("netbox_source")
+    failed = [run for run in last if run.status == Status.FAILED]
+    return [(str(run.netbox_source), run.error_code, run.error) for run in failed]
 
 
 def lacking_mirrors() -> list[tuple[str, int, int]]:
@@ -193,13 +197,3 @@ def lacking_mirrors() -> list[tuple[str, int, int]]:
     )
     rows = runs.exclude(netbox_source=None).values_list("netbox_source__name", "pk", "counts")
     return [(name, pk, counts[RowStatus.VANISHED]) for name, pk, counts in rows.order_by("pk")]
-
-
-_FAILED = """
-    SELECT s.name, i.error_code, i.error FROM pools_netboxsource s
-    CROSS JOIN LATERAL (
-        SELECT status, error_code, error FROM pools_import
-        WHERE netbox_source_id = s.id AND mirror AND status IN ('committed', 'failed')
-        ORDER BY id DESC LIMIT 1) i
-    WHERE i.status = 'failed' ORDER BY s.name
-"""

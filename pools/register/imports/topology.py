@@ -213,14 +213,24 @@ def _build(places: list[Place], containers: Collection[tuple[int, int]]) -> Leve
             distinct.append(place)
         elif (inner := _row_inside(around, place)) is not None:
             inside.append(inner)
-    level = _sort_into_level(distinct, containers)
-    level.inside = inside
-    for row in (place.row for place in level.places if place.row is not None):
-        if row.target == POOL and row.details.get("status") == "active":
-            del row.details[
-                "status"
-            ]  # that of every pool; a container goes back to NetBox as it came
-    return level
+    for place in distinct:
+        if place.row is not None:
+            _decide(place, place.row, containers)
+    return Level(distinct, inside)
+
+
+def _decide(place: Place, row: RegisterRow, containers: Collection[tuple[int, int]]) -> None:
+    """Decide whether the prefix of a row becomes a container or a pool."""
+    if not place.left_out:
+        has_parts = place.has_children or (place.first, place.last) in containers
+        place.was_pool = has_parts and row.target != CONTAINER and place.cidr is None
+        is_container = has_parts or row.target == CONTAINER
+        row.target = CONTAINER if is_container and place.cidr is None else row.target or POOL
+        row.pool_cidr_id = place.cidr.pk if place.cidr else None
+        row.pool_row = None
+    # The status of every pool is no detail; that of a container goes back to NetBox as it came.
+    if row.target == POOL and row.details.get("status") == "active":
+        del row.details["status"]
 
 
 def _joins(around: Place, place: Place) -> bool:
@@ -268,21 +278,6 @@ def _row_inside(around: Place, place: Place) -> RegisterRow | None:
 def _gives_way(row: RegisterRow) -> bool:
     """Return True for the prefix above a table of addresses, and for an aggregate: another row may have it, too."""
     return "heading" in row.texts or "rir" in row.texts
-
-
-def _sort_into_level(places: Iterable[Place], containers: Collection[tuple[int, int]]) -> Level:
-    level = Level()
-    level.add(places)
-    for place in level.places:
-        row = place.row
-        if row is not None and not place.left_out:
-            has_parts = place.has_children or (place.first, place.last) in containers
-            place.was_pool = has_parts and row.target != CONTAINER and place.cidr is None
-            is_container = has_parts or row.target == CONTAINER
-            row.target = CONTAINER if is_container and place.cidr is None else row.target or POOL
-            row.pool_cidr_id = place.cidr.pk if place.cidr else None
-            row.pool_row = None
-    return level
 
 
 def _locate(row: RegisterRow, level: Level) -> None:

@@ -70,8 +70,7 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     touched = {*written.order_by().values_list("values__pool_cidr_id", flat=True).distinct()}
     touched |= {row.pool_cidr_id for row in locate_rows(register_import)}
     cidrs = PoolCIDR.objects.filter(pk__in=filter(None, touched)) | created
-    for pool_id in sorted({*cidrs.values_list("pool_id", flat=True)}):
-        window.lock(pool_id)
+    window.lock(*cidrs.values_list("pool_id", flat=True))
     check_not_in_use(register_import)
     database.fetch(_RESTORE, {"import": register_import.pk})
     _revert_attributes(register_import)

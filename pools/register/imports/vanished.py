@@ -36,24 +36,20 @@ def add_rows(register_import: RegisterImport, *, author: events.Author) -> None:
 
     What the mirror had brought and is another's now is forgotten.
     """
-    source_id = register_import.netbox_source_id
+    source = {"import": register_import.pk, "source": register_import.netbox_source_id}
     with database.hash_joins_only():
-        values = {"import": register_import.pk, "source": source_id}
-        lacking = database.rows(_VANISHED, values, prepare=False)
+        lacking = database.rows(_VANISHED, source, prepare=False)
     present = [record for record in lacking if record[2] is not None]
     others = [record_id for record_id, _target, object_id, _ in lacking if object_id is None]
     RegisterRecord.objects.filter(pk__in=others).delete()
-    numbers = database.fetch(
-        _ADD_ROWS,
-        {
-            "import": register_import.pk,
-            "records": [record_id for record_id, _target, _object_id, _ in present],
-            "objects": [object_id for _record_id, _target, object_id, _ in present],
-        },
-    )
-    derived = {record_id for record_id, _target, _object_id, is_derived in present if is_derived}
-    replaced = [row["number"] for row in numbers if row["record_id"] in derived]
-    if replaced:
+    values = {
+        "import": register_import.pk,
+        "records": [record_id for record_id, _target, _object_id, _ in present],
+        "objects": [object_id for _record_id, _target, object_id, _ in present],
+    }
+    numbers = sorted(number for (number,) in database.rows(_ADD_ROWS, values, prepare=False))
+    added = zip(numbers, present, strict=True)
+    if replaced := [number for number, (*_, is_derived) in added if is_derived]:
         release(register_import, replaced, author=author)
 
 
@@ -101,7 +97,12 @@ def release(
     ids: dict[str, list[int]] = {target: [] for target in RegisterTarget.values}
     for row in rows:
         ids[row.target].append(row.object_id or 0)
-    _lock_pools(ids)
+    touched = (
+        Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS]),
+        ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED]),
+        PoolCIDR.objects.filter(pk__in=ids[RegisterTarget.POOL]),
+    )
+    window.lock(*(pk for objects in touched for pk in objects.values_list("pool", flat=True)))
     holders = {row.object_id: row.holder_id for row in rows if row.target == RegisterTarget.ADDRESS}
     held = Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS], state="held")
     window.release_blocks(
@@ -128,18 +129,6 @@ def forget(register_import: RegisterImport, numbers: Collection[int] | None = No
 
 
 _FORGET = statements.read("pools/forget_register_records")
-
-
-def _lock_pools(ids: dict[str, list[int]]) -> None:
-    """Lock the pools of the objects, in the order of every other writer."""
-    blocks = Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS])
-    ranges = ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED])
-    cidrs = PoolCIDR.objects.filter(pk__in=ids[RegisterTarget.POOL])
-    pool_ids = {
-        pk for rows in (blocks, ranges, cidrs) for pk in rows.values_list("pool", flat=True)
-    }
-    for pool_id in sorted(pool_ids):
-        window.lock(pool_id)
 
 
 def _remove_cidrs(ids: list[int], author: events.Author) -> list[int]:

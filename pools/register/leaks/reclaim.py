@@ -124,8 +124,7 @@ def _lock_networks(ids: Collection[int]) -> None:
     network_rows = database.rows(_SELECT_NETWORKS, [sorted(ids), Category.VM.value])
     for cluster_id in sorted({cluster for _, cluster in network_rows}):
         leases.nudge(cluster_id, patient=True)
-    for pool_id in sorted({pool for pool, _ in network_rows}):
-        window.lock(pool_id)
+    window.lock(*(pool for pool, _ in network_rows))
 
 
 _SELECT_NETWORKS = """

@@ -1,8 +1,8 @@
--- Store a row for each object that the source of a mirror lacks, by which it is confirmed and restored; return number and record.
+-- Store a row for each object that the source of a mirror lacks, by which it is confirmed and restored; return their numbers, which
+-- follow each other as the records do.
 -- $1 import bigint
 -- $2 records bigint[]
 -- $3 objects bigint[]
-WITH added AS (
 INSERT INTO pools_importrow (source_import_id, number, file, line, texts, values, problems, verdict, status, skipped,
     corrected, object_id)
 SELECT $1, last.number + released.position, '', last.number + released.position,
@@ -24,7 +24,4 @@ LEFT JOIN pools_poolcidr c ON d.target = 'pool' AND c.id = released.object_id
 LEFT JOIN pools_pool p ON p.id = c.pool_id
 LEFT JOIN pools_container o ON d.target = 'container' AND o.id = released.object_id
 CROSS JOIN (SELECT COALESCE(max(number), 0) AS number FROM pools_importrow WHERE source_import_id = $1) last
-RETURNING number, object_id, values ->> 'target' AS target)
-SELECT a.number, v.record_id FROM added a
-JOIN unnest($2::bigint[], $3::bigint[]) AS v(record_id, object_id) ON v.object_id = a.object_id
-JOIN pools_registerrecord d ON d.id = v.record_id AND d.target = a.target
+RETURNING number

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import openpyxl
+import pytest
 
 from claims.imports import formats
+from pools.core import errors
 
 Row = Sequence[object]
 
@@ -172,3 +174,16 @@ def from_text(text: str) -> formats.FileReading:
 def from_rows(rows: object) -> formats.FileReading:
     """The reading of rows that a program sent."""
     return formats.open_file("", to_json({"rows": rows}))
+
+
+def read(content: str | bytes) -> tuple[formats.FileReading, list[formats.VMInterface]]:
+    """The reading of a file, and its rows."""
+    reading = formats.open_file("x", content.encode() if isinstance(content, str) else content)
+    return reading, list(reading.rows())
+
+
+def refused(content: bytes) -> str:
+    """The code with which a file is refused."""
+    with pytest.raises(errors.InvalidInput) as refusal:
+        read(content)
+    return refusal.value.code

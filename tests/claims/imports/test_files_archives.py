@@ -7,7 +7,6 @@ import random
 import pytest
 
 from claims.imports import formats
-from pools.core import errors
 from tests.claims.imports import corpus
 
 VNETWORK = corpus.rvtools_csv(3)
@@ -16,12 +15,6 @@ VINFO = corpus.to_csv(
 )
 VDISK = b"VM,Powerstate,Disk,Capacity MiB\r\na,poweredOn,Hard disk 1,10\r\n"
 VKERNEL = b"Host,Port Group,Device,Mac Address,DHCP,IP Address\r\ne,m,vmk0,00:50:56:00:00:09,False,10.9.9.9\r\n"
-
-
-def _refused(content: bytes) -> str:
-    with pytest.raises(errors.InvalidInput) as refused:
-        list(formats.open_file("x", content).rows())
-    return refused.value.code
 
 
 @pytest.mark.parametrize(
@@ -81,7 +74,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_usable_archive_is_refused(case: str) -> None:
     content, code = REFUSED[case]
-    assert _refused(content) == code
+    assert corpus.refused(content) == code
 
 
 @pytest.mark.exhaustive
@@ -94,10 +87,10 @@ def test_rows_of_all_tables_are_counted_together_also_those_that_are_passed_over
         row.format(corpus.mac(n * 37)) for n in range(60_000)
     )
     members = {"a.csv": lines.encode(), "b.csv": lines.encode()}
-    assert _refused(corpus.to_zip(members)) == "too_many_rows"
+    assert corpus.refused(corpus.to_zip(members)) == "too_many_rows"
 
 
 def test_a_bomb_does_not_hide_behind_a_large_member() -> None:
     filler = random.Random(1).randbytes(500_000)  # noqa: S311
     members = {"a.csv": VNETWORK, "b.bin": filler, "c.csv": b" " * 20_000_000}
-    assert _refused(corpus.to_zip(members)) == "zip_bomb"
+    assert corpus.refused(corpus.to_zip(members)) == "zip_bomb"

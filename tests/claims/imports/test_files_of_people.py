@@ -8,15 +8,9 @@ from typing import Any
 import pytest
 
 from claims.imports import formats
-from pools.core import errors
 from tests.claims.imports import corpus
 
 MAC = corpus.mac(1)
-
-
-def read(content: str | bytes) -> tuple[formats.FileReading, list[formats.VMInterface]]:
-    reading = formats.open_file("x", content.encode() if isinstance(content, str) else content)
-    return reading, list(reading.rows())
 
 
 def codes(row: formats.VMInterface) -> list[str]:
@@ -37,20 +31,22 @@ POWERED_OFF = {
 
 @pytest.mark.parametrize("content", POWERED_OFF.values(), ids=POWERED_OFF)
 def test_a_vm_that_is_powered_off_keeps_its_addresses_and_says_so(content: str) -> None:
-    (row,) = read(content)[1]
+    (row,) = corpus.read(content)[1]
     assert (len(row.ips), row.refused) == (1, False)
     assert "powered_off" in codes(row)
 
 
 def test_one_that_runs_says_nothing_and_one_without_an_address_says_why() -> None:
-    _, rows = read(f"VM,Power,MAC,IP\na,poweredOn,{MAC},10.0.0.1\nb,poweredOff,{corpus.mac(2)},\n")
+    _, rows = corpus.read(
+        f"VM,Power,MAC,IP\na,poweredOn,{MAC},10.0.0.1\nb,poweredOff,{corpus.mac(2)},\n"
+    )
     assert [codes(row) for row in rows] == [[], ["no_address", "powered_off"]]
     assert "nothing reports its addresses" in rows[1].problems[1].message
 
 
 @pytest.mark.parametrize(("column", "word"), [("Vorlage", "Ja"), ("IsTemplate", "TRUE"), ("Modèle", "oui")])  # fmt: skip
 def test_a_template_is_no_vm_in_any_language(column: str, word: str) -> None:
-    reading, rows = read(f"VM,MAC,IP,{column}\na,{MAC},10.0.0.1,{word}\n")
+    reading, rows = corpus.read(f"VM,MAC,IP,{column}\na,{MAC},10.0.0.1,{word}\n")
     assert (rows, reading.skipped.names) == ([], {"template": ["a"]})
 
 
@@ -58,7 +54,7 @@ def test_each_of_powerclis_rows_keeps_the_origin_of_its_address() -> None:
     addresses = [("10.0.0.1", "24", "dhcp"), ("10.0.0.2", "24", "manual"),
                  ("2001:db8::1", "64", "linklayer"), ("2001:db8::2", "64", "random")]  # fmt: skip
     lines = [f"a,{MAC},{ip},{length},{origin}" for ip, length, origin in addresses]
-    (row,) = read("\n".join(["VM,MacAddress,IPAddress,PrefixLength,Origin", *lines]))[1]
+    (row,) = corpus.read("\n".join(["VM,MacAddress,IPAddress,PrefixLength,Origin", *lines]))[1]
     assert row.ips == ("10.0.0.2/24", "2001:db8::1/64")
     assert row.note == "origin manual (10.0.0.2), linklayer (2001:db8::1)"
     assert codes(row) == ["origin_set_aside"] * 2
@@ -67,7 +63,7 @@ def test_each_of_powerclis_rows_keeps_the_origin_of_its_address() -> None:
 
 def test_origins_may_be_joined_like_their_addresses() -> None:
     text = f'VM,MAC,IP,Origin\na,{MAC},"10.0.0.1, 10.0.0.2","dhcp, manual"\n'
-    assert read(text)[1][0].ips == ("10.0.0.2",)
+    assert corpus.read(text)[1][0].ips == ("10.0.0.2",)
 
 
 SEVERAL = (
@@ -78,26 +74,26 @@ SEVERAL = (
 
 @pytest.mark.parametrize("cell", SEVERAL)
 def test_words_and_signs_between_addresses(cell: str) -> None:
-    assert read(f'VM,MAC,IP\na,{MAC},"{cell}"\n')[1][0].ips == ("10.0.0.1", "10.0.0.2")
+    assert corpus.read(f'VM,MAC,IP\na,{MAC},"{cell}"\n')[1][0].ips == ("10.0.0.1", "10.0.0.2")
 
 
 @pytest.mark.parametrize("cell", ["10.0.0.1 255.255.255.0", "10.0.0.1 / 255.255.255.0"])
 def test_a_mask_belongs_to_the_address_before_it(cell: str) -> None:
-    assert read(f"VM,MAC,IP\na,{MAC},{cell}\n")[1][0].ips == ("10.0.0.1/24",)
+    assert corpus.read(f"VM,MAC,IP\na,{MAC},{cell}\n")[1][0].ips == ("10.0.0.1/24",)
 
 
 def test_a_prefix_length_that_a_spreadsheet_made_a_decimal() -> None:
-    assert read(f"VM,MAC,IP,Prefix\na,{MAC},10.0.0.1,24.0\n")[1][0].ips == ("10.0.0.1/24",)
+    assert corpus.read(f"VM,MAC,IP,Prefix\na,{MAC},10.0.0.1,24.0\n")[1][0].ips == ("10.0.0.1/24",)
 
 
 @pytest.mark.parametrize("cell", ["-", "–", "n/a", "DHCP", "None"])  # noqa: RUF001
 def test_words_for_no_address_are_none(cell: str) -> None:
-    (row,) = read(f"VM,MAC,IP\na,{MAC},{cell}\n")[1]
+    (row,) = corpus.read(f"VM,MAC,IP\na,{MAC},{cell}\n")[1]
     assert (row.ips, codes(row), row.refused) == ((), ["no_address"], False)
 
 
 def test_bullets_and_invisible_characters_belong_to_no_name() -> None:
-    _, rows = read(f"VM,MAC,IP\n└─ web\u200b,{MAC},10.0.0.1\n")
+    _, rows = corpus.read(f"VM,MAC,IP\n└─ web\u200b,{MAC},10.0.0.1\n")
     assert (rows[0].vm, rows[0].ips) == ("web", ("10.0.0.1",))
 
 
@@ -110,22 +106,22 @@ def test_names_with_words_between_stay_whole_in_a_pasted_list() -> None:
 )  # fmt: skip
 def test_ports_of_openstack(cell: str) -> None:
     text = f'"Name","MAC Address","Fixed IP Addresses"\n"a","{MAC}","{cell}"\n'
-    assert read(text)[1][0].ips == ("10.0.0.1",)
+    assert corpus.read(text)[1][0].ips == ("10.0.0.1",)
 
 
 def test_a_table_without_its_columns_is_said_to_have_none_whatever_its_quotes() -> None:
-    with pytest.raises(errors.InvalidInput) as refused:
-        read('"ID","Name","Networks"\n"x","a","net=10.0.0.5, 192.0.2.9"\n')
-    assert refused.value.code == "header"
+    assert (
+        corpus.refused(b'"ID","Name","Networks"\n"x","a","net=10.0.0.5, 192.0.2.9"\n') == "header"
+    )
 
 
 def test_a_mac_of_zeros_is_no_damage_of_a_spreadsheet() -> None:
-    (row,) = read('"VMName","MacAddress","IPAddresses"\n"a","000000000000","10.0.0.1"\n')[1]
+    (row,) = corpus.read('"VMName","MacAddress","IPAddresses"\n"a","000000000000","10.0.0.1"\n')[1]
     assert codes(row) == ["zero_mac"]
 
 
 def test_a_long_note_is_a_remark_and_refuses_nothing() -> None:
-    (row,) = read(f"VM,MAC,IP,Note\na,{MAC},10.0.0.1,{'x' * 300}\n")[1]
+    (row,) = corpus.read(f"VM,MAC,IP,Note\na,{MAC},10.0.0.1,{'x' * 300}\n")[1]
     assert (codes(row), row.refused, len(row.note)) == (["too_long"], False, 253)
 
 
@@ -134,7 +130,7 @@ def test_a_vm_that_only_vinfo_has_is_a_row_that_has_its_address() -> None:
     vinfo += [["web-00001", "on", "", "", "", "10.0.0.1"], ["alone", "on", "", "", "", "10.0.0.9"]]
     vinfo += [["a template", "off", "True", "", "", "10.0.0.8"]]
     book = corpus.to_xlsx({"vInfo": vinfo, "vNetwork": corpus.rows(corpus.nic(1))})
-    _, rows = read(book)
+    _, rows = corpus.read(book)
     assert [(row.vm, row.sheet) for row in rows] == [("web-00001", "vNetwork"), ("alone", "vInfo")]
     assert (rows[1].ips, codes(rows[1]), rows[1].refused) == (("10.0.0.9",), ["mac_missing"], True)
 
@@ -148,7 +144,7 @@ def test_tables_that_are_not_read_are_named() -> None:
             "Contacts": [("Name", "Phone"), ("Ada", "12")],
         }
     )
-    reading, rows = read(book)
+    reading, rows = corpus.read(book)
     assert [row.vm for row in rows] == ["a"]
     assert [(note.code, note.message) for note in reading.notes] == [
         ("ignored_tables", "tables that are not read: Addresses, Contacts")

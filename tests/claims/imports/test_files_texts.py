@@ -27,17 +27,6 @@ SHAPE_5 = (
 )
 
 
-def _read(content: bytes) -> tuple[formats.FileReading, list[formats.VMInterface]]:
-    reading = formats.open_file("x", content)
-    return reading, list(reading.rows())
-
-
-def _refused(content: bytes) -> str:
-    with pytest.raises(errors.InvalidInput) as refused:
-        list(formats.open_file("x", content).rows())
-    return refused.value.code
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
@@ -45,7 +34,7 @@ def test_every_way_of_writing_a_table_says_the_same(
     encoding: str, delimiter: str, end: str
 ) -> None:
     text = corpus.to_csv(TWO, delimiter=delimiter, end=end)
-    reading, result = _read(text.encode(encoding))
+    reading, result = corpus.read(text.encode(encoding))
     assert (reading.format, reading.total) == ("rvtools-csv", 2)
     assert [(item.row, item.vm, item.mac, item.port_group) for item in result] == [
         (2, "web-00001", corpus.mac(1), "vlan100-prod"),
@@ -54,33 +43,9 @@ def test_every_way_of_writing_a_table_says_the_same(
     assert [note.code for note in reading.notes] == ["encoding_guessed"] * (encoding == "cp1252")
 
 
-@pytest.mark.parametrize(
-    ("table", "name"),
-    [
-        (TWO, "rvtools-csv"),
-        (
-            [[corpus.DATABASE_NAMES.get(str(name), name) for name in TWO[0]], *TWO[1:]],
-            "rvtools-csv",
-        ),
-        (
-            [corpus.VINFO, ("a", "on", "False", "False", "", "10.0.0.1", "n", "", "", "")],
-            "rvtools-csv",
-        ),
-        (SHAPE_5, "powercli"),
-        ([("VM", "MAC address", "IP addresses"), ("a", corpus.mac(1), "10.0.0.1")], "template-csv"),
-        ([("MAC", "IP"), (corpus.mac(1), "10.0.0.1")], "two-column"),
-        ([(corpus.mac(1), "10.0.0.1"), (corpus.mac(2), "10.0.0.2")], "two-column"),
-    ],
-)
-def test_formats_are_told_by_their_content(table: list[corpus.Row], name: str) -> None:
-    reading, result = _read(corpus.to_csv(table).encode())
-    assert reading.format == name
-    assert result
-
-
 def test_vinfo_is_refused_row_by_row_and_said_for_the_file() -> None:
     table = [corpus.VINFO, ("a", "on", "False", "False", "", "10.0.0.1", "n", "", "", "")]
-    reading, result = _read(corpus.to_csv(table).encode())
+    reading, result = corpus.read(corpus.to_csv(table).encode())
     assert [note.code for note in reading.notes] == ["vinfo_only"]
     assert [item.refused for item in result] == [True]
 
@@ -88,7 +53,7 @@ def test_vinfo_is_refused_row_by_row_and_said_for_the_file() -> None:
 @pytest.mark.parametrize("preamble", ["#TYPE Selected.System.Object\r\n", "sep=;\r\n", "\r\n\r\n"])
 def test_lines_before_the_header(preamble: str) -> None:
     text = preamble + corpus.to_csv(SHAPE_5, delimiter=";")
-    reading, result = _read(text.encode())
+    reading, result = corpus.read(text.encode())
     assert reading.format == "powercli"
     assert [(item.ips, item.note) for item in result] == [(("10.0.0.1/24",), "origin manual")]
 
@@ -117,7 +82,7 @@ def test_lines_before_the_header(preamble: str) -> None:
     ],
 )
 def test_what_is_no_usable_text_is_refused(content: bytes, code: str) -> None:
-    assert _refused(content) == code
+    assert corpus.refused(content) == code
 
 
 def test_the_place_of_a_bad_byte_and_the_line_of_an_open_quote_are_said() -> None:
@@ -168,6 +133,6 @@ def test_pasted_lists(text: str, expected: list[tuple[str, str]]) -> None:
 
 def test_cells_that_begin_as_formulas_are_names_but_no_addresses() -> None:
     table = [("VM", "MAC", "IP"), ("=cmd|' /C calc'!A0", corpus.mac(1), "=A1")]
-    (result,) = _read(corpus.to_csv(table).encode())[1]
+    (result,) = corpus.read(corpus.to_csv(table).encode())[1]
     assert result.vm == "=cmd|' /C calc'!A0"
     assert [problem.code for problem in result.problems] == ["formula"]

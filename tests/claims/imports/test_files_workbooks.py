@@ -33,19 +33,8 @@ def _shared_strings(content: bytes, text: bytes) -> bytes:
     return corpus.replaced(content, {"[Content_Types].xml": types, "xl/sharedStrings.xml": text})
 
 
-def _read(content: bytes) -> tuple[formats.FileReading, list[formats.VMInterface]]:
-    reading = formats.open_file("x", content)
-    return reading, list(reading.rows())
-
-
-def _refused(content: bytes) -> str:
-    with pytest.raises(errors.InvalidInput) as refused:
-        list(formats.open_file("x.csv", content).rows())
-    return refused.value.code
-
-
 def _one(*cells: object) -> formats.VMInterface:
-    _, result = _read(corpus.to_xlsx({"VMs": [HEADER, cells]}))
+    _, result = corpus.read(corpus.to_xlsx({"VMs": [HEADER, cells]}))
     assert len(result) == 1
     return result[0]
 
@@ -59,7 +48,7 @@ def test_rvtools() -> None:
             "vSC_VMK": [("Host", "Mac address", "IP Address"), ("esx", corpus.mac(9), "10.0.0.9")],
         }
     )
-    reading, result = _read(content)
+    reading, result = corpus.read(content)
     assert reading.format == "rvtools-xlsx"
     assert [(item.row, item.vm, item.ips, item.sheet) for item in result] == [
         (2, "web-00001", ("10.0.0.1",), "vNetwork"),
@@ -76,14 +65,14 @@ def test_the_size_that_a_sheet_declares_is_not_believed() -> None:
     stream = io.BytesIO()
     book.save(stream)
     content = stream.getvalue()
-    reading, expected = _read(content)
+    reading, expected = corpus.read(content)
     assert reading.total == 2
     assert [item.vm for item in expected] == ["web-00001", "web-00002"]
     sheet = corpus.member(content, SHEET)
     for declared in (b'ref="A1"', b'ref="A1:XFD1048576"', b'ref="C7:A1"'):
         lie = sheet.replace(b'ref="A1:AD3"', declared)
         assert lie != sheet
-        assert _read(corpus.replaced(content, {SHEET: lie}))[1] == expected
+        assert corpus.read(corpus.replaced(content, {SHEET: lie}))[1] == expected
 
 
 def test_other_programs_write_prefixes_rich_text_and_phonetic_signs() -> None:
@@ -96,7 +85,7 @@ def test_other_programs_write_prefixes_rich_text_and_phonetic_signs() -> None:
     base = corpus.to_xlsx({"VMs": [HEADER]})
     texts_part = f'<x:sst xmlns:x="{MAIN}">{shared}{rich}</x:sst>'.encode()
     content = _shared_strings(corpus.replaced(base, {SHEET: sheet.encode()}), texts_part)
-    result = _read(content)[1]
+    result = corpus.read(content)[1]
     assert [(item.row, item.vm, item.mac, item.ips) for item in result] == [
         (2, "web", corpus.mac(1), ("10.0.0.1",))
     ]
@@ -136,7 +125,7 @@ def test_what_a_spreadsheet_made_of_other_cells() -> None:
 
 def test_a_formula_in_a_custom_column_does_not_matter() -> None:
     table = [(*HEADER, "Owner"), ("web", corpus.mac(1), "10.0.0.1", "", "", "", "=A1")]
-    (result,) = _read(corpus.to_xlsx({"VMs": table}))[1]
+    (result,) = corpus.read(corpus.to_xlsx({"VMs": table}))[1]
     assert not result.problems
 
 
@@ -149,7 +138,7 @@ def test_links_to_other_files_are_never_followed() -> None:
         external = changed.replace(b"<Relationship ", b'<Relationship TargetMode="External" ', 1)
         for relations in (changed, external):
             assert (
-                _refused(corpus.replaced(content, {"xl/_rels/workbook.xml.rels": relations}))
+                corpus.refused(corpus.replaced(content, {"xl/_rels/workbook.xml.rels": relations}))
                 == "header"
             )
 
@@ -175,7 +164,7 @@ def test_entities_are_refused_in_every_part(part: str) -> None:
     bomb = ENTITIES + b"<sst><si><t>&b;&c;</t></si></sst>"
     if part == "xl/sharedStrings.xml":
         content = _shared_strings(content, b"")
-    assert _refused(corpus.replaced(content, {part: bomb})) == "xml_entities"
+    assert corpus.refused(corpus.replaced(content, {part: bomb})) == "xml_entities"
 
 
 def _workbook() -> bytes:
@@ -250,7 +239,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_usable_workbook_is_refused(case: str) -> None:
     created, code = REFUSED[case]
-    assert _refused(created()) == code
+    assert corpus.refused(created()) == code
 
 
 @pytest.mark.exhaustive
@@ -268,7 +257,7 @@ def test_too_many_rows_are_told_while_reading() -> None:
 
 
 def test_the_template_is_read_back() -> None:
-    reading, result = _read(pathlib.Path("static/cadastre/vm-import.csv").read_bytes())
+    reading, result = corpus.read(pathlib.Path("static/cadastre/vm-import.csv").read_bytes())
     assert (reading.format, reading.notes, len(result)) == ("template-csv", (), 1)
     assert result[0].ips == ("192.0.2.21/24", "2001:db8::21/64")
     assert not result[0].problems
@@ -288,4 +277,4 @@ def test_a_text_is_no_formula_and_a_formula_has_the_value_that_was_saved() -> No
 
 def test_a_size_that_is_none_is_refused() -> None:
     sheet = f'<worksheet xmlns="{MAIN}"><dimension ref="?"/><sheetData/></worksheet>'.encode()
-    assert _refused(corpus.replaced(_workbook(), {SHEET: sheet})) == "damaged"
+    assert corpus.refused(corpus.replaced(_workbook(), {SHEET: sheet})) == "damaged"
