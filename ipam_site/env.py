@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import TYPE_CHECKING
 
 from django.core import exceptions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
 
-def text(name: str, default: str = "", *, source: Mapping[str, str] = os.environ) -> str:
+def text(name: str, default: str = "") -> str:
     """Return the value; an empty variable counts as not set."""
-    return source.get(name, "").strip() or default
+    return os.environ.get(name, "").strip() or default
 
 
-def boolean(name: str, default: bool, *, source: Mapping[str, str] = os.environ) -> bool:
+def boolean(name: str, default: bool) -> bool:
     """Return the value of 1/true/yes/on or 0/false/no/off, case-insensitive."""
-    value = text(name, source=source).lower()
+    value = text(name).lower()
     if not value:
         return default
     if value in _TRUE:
@@ -32,11 +28,9 @@ def boolean(name: str, default: bool, *, source: Mapping[str, str] = os.environ)
     raise exceptions.ImproperlyConfigured(f"{name} must be 1 or 0, not {value!r}")
 
 
-def integer(
-    name: str, default: int, *, minimum: int = 0, source: Mapping[str, str] = os.environ
-) -> int:
+def integer(name: str, default: int, *, minimum: int = 0) -> int:
     """Return an integer of at least `minimum`."""
-    value = text(name, source=source)
+    value = text(name)
     if not value:
         return default
     if not (value.isascii() and value.isdigit()) or int(value) < minimum:
@@ -46,22 +40,20 @@ def integer(
     return int(value)
 
 
-def words(
-    name: str, default: list[str] | None = None, *, source: Mapping[str, str] = os.environ
-) -> list[str]:
+def words(name: str, default: list[str] | None = None) -> list[str]:
     """Return the items of a comma-separated list, without surrounding spaces."""
-    parts = [word.strip() for word in text(name, source=source).split(",")]
+    parts = [word.strip() for word in text(name).split(",")]
     return [word for word in parts if word] or list(default or [])
 
 
-def is_set(name: str, *, source: Mapping[str, str] = os.environ) -> bool:
+def is_set(name: str) -> bool:
     """Return True if the variable is set, even to an empty value."""
-    return name in source
+    return name in os.environ
 
 
-def lines_of_file(name: str, *, source: Mapping[str, str] = os.environ) -> list[str]:
+def lines_of_file(name: str) -> list[str]:
     """Return the non-empty lines of the file that the variable names; [] without the variable."""
-    path = text(name, source=source)
+    path = text(name)
     if not path:
         return []
     try:
@@ -72,16 +64,16 @@ def lines_of_file(name: str, *, source: Mapping[str, str] = os.environ) -> list[
     return [line.strip() for line in lines if line.strip()]
 
 
-def secret(name: str, *, source: Mapping[str, str] = os.environ) -> str:
+def secret(name: str) -> str:
     """Return the value, else the one line of the file that NAME_FILE names, such as a mounted secret.
 
     Raises ImproperlyConfigured if the file cannot be read or does not have exactly one line.
     """
     file = f"{name}_FILE"
-    value = text(name, source=source)
-    if value or not text(file, source=source):
+    value = text(name)
+    if value or not text(file):
         return value
-    lines = lines_of_file(file, source=source)
+    lines = lines_of_file(file)
     if len(lines) != 1:
         raise exceptions.ImproperlyConfigured(f"{file}: the file must contain exactly one line")
     return lines[0]

@@ -221,14 +221,14 @@ if IPAM_LDAP_URL and ldap_settings.is_installed():  # otherwise `check` fails
     AUTHENTICATION_BACKENDS.append(ldap_settings.BACKEND)
 # django-allauth: second factors and OpenID Connect, without sign-up and e-mail. Its own limits are off, because
 # they count in a cache that each process has for itself; pools/platform/login_limits.py counts in the database.
-ACCOUNT_ADAPTER = "ipam_site.sign_on.adapters.AccountAdapter"
+ACCOUNT_ADAPTER = "ipam_site.sign_on.gate.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SIGNUP_FIELDS = ["username*"]
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_LOGIN_TIMEOUT = 600  # seconds between the password and the second factor
 ACCOUNT_REAUTHENTICATION_METHODS = ["password", "mfa"]
 ACCOUNT_RATE_LIMITS = False
-MFA_ADAPTER = "ipam_site.sign_on.adapters.SecondFactorAdapter"
+MFA_ADAPTER = "ipam_site.sign_on.gate.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True

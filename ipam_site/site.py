@@ -25,7 +25,7 @@ from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
 from claims.access import cluster_owners, directory
-from ipam_site.sign_on import adapters, oidc
+from ipam_site.sign_on import gate, oidc
 from ipam_site.sign_on.ldap_settings import DirectoryUnreachable
 from pools.platform import login_limits, second_factor
 
@@ -50,7 +50,7 @@ class SignIn(forms.AuthenticationForm):
         name = str(self.cleaned_data.get("username", ""))
         if self.request is None or not name or not self.cleaned_data.get("password"):
             return super().clean()
-        attempt = adapters.count_attempt(self.request, name)
+        attempt = gate.count_attempt(self.request, name)
         try:
             cleaned = super().clean()
         except directory.SignInRefused as refusal:

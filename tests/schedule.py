@@ -17,7 +17,7 @@ _HERE = pathlib.Path(__file__).parent
 # of processor time: `make test` leaves them out. Tests of other files carry the marker themselves.
 EXHAUSTIVE = (
     "alerts/test_conditions", "checks/test_clean", "claims/access/test_journal", "claims/access/test_sweep",
-    "claims/imports/test_round_trip", "claims/ippools/test_entry_namespaces", "claims/test_demo_networks",
+    "claims/ippools/test_entry_namespaces", "claims/test_demo_networks",
     "cluster_api/test_bad_claims", "cluster_api/test_deleted_at_once", "cluster_api/test_many",
     "cluster_api/test_pages", "concurrent/test_checks_at_work", "concurrent/test_history_over_http",
     "concurrent/test_mutants", "core/test_plain_cidrs", "deploy/helm/", "deploy/image/",

@@ -14,8 +14,8 @@ Cadastre may not read the objects, the rows stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
@@ -31,6 +31,7 @@ from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Connection, Now, ObservedObject
 from pools.platform import database
 
+Row = TypeVar("Row", ClusterOwner, ClusterGroupMember)
 OWNERS = str(Role.VM_OWNER)  # the group with the permissions of the role has the role's name
 
 
@@ -107,36 +108,23 @@ _RIGHTS = f"""
 
 def follow_bindings(connection: Connection, kind: str) -> list[tuple[ClusterOwner, Exception]]:
     """Sync the VM owners of a cluster with its RoleBindings as last observed; return those that failed alone."""
-    desired_bindings = {}
+    desired: dict[tuple[str, ...], ClusterOwner] = {}
     for uid, manifest in _observed_manifests(connection, kind):
         binding = directory_groups.parse_binding(manifest)
-        for subject in binding.subjects if binding.role in roles() else ():
-            desired_bindings[uid, *subject] = binding
-    rows = ClusterOwner.objects.filter(connection=connection)
-    existing_rows = {(row.uid, row.subject_kind, row.subject): row for row in rows}
+        for subject_kind, subject in binding.subjects if binding.role in roles() else ():
+            desired[uid, subject_kind, subject] = ClusterOwner(
+                connection=connection,
+                uid=uid,
+                binding=binding.name,
+                namespace=binding.namespace,
+                role=binding.role,
+                subject_kind=subject_kind,
+                subject=subject,
+                since=Now(),
+            )
     # A RoleBinding's role and name are immutable; a new binding has a new uid.
-    rows.filter(
-        pk__in=[row.pk for key, row in existing_rows.items() if key not in desired_bindings]
-    ).delete()
-    new_rows = [
-        ClusterOwner(
-            connection=connection,
-            uid=key[0],
-            binding=binding.name,
-            namespace=binding.namespace,
-            role=binding.role,
-            subject_kind=key[1],
-            subject=key[2],
-            since=Now(),
-        )
-        for key, binding in desired_bindings.items()
-        if key not in existing_rows
-    ]
-
-    def create(batch: Sequence[ClusterOwner]) -> None:
-        ClusterOwner.objects.bulk_create(batch)
-
-    return ingest.isolate_failures(new_rows, create)
+    rows = ClusterOwner.objects.filter(connection=connection)
+    return _follow(rows, ("uid", "subject_kind", "subject"), desired)
 
 
 def follow_groups(connection: Connection, kind: str) -> list[tuple[ClusterGroupMember, Exception]]:
@@ -145,26 +133,29 @@ def follow_groups(connection: Connection, kind: str) -> list[tuple[ClusterGroupM
         connection=connection, subject_kind=SubjectKind.GROUP
     )
     groups = sorted(set(group_owners.values_list("subject", flat=True)))
-    desired_members = set()
+    desired: dict[tuple[str, ...], ClusterGroupMember] = {}
     for _, manifest in _observed_manifests(connection, kind, names=groups):
         members = directory_groups.parse_group(manifest)
-        desired_members |= {(members.name, user) for user in members.users}
+        for user in members.users:
+            desired[members.name, user] = ClusterGroupMember(
+                connection=connection, group=members.name, username=user
+            )
     rows = ClusterGroupMember.objects.filter(connection=connection)
-    existing_ids = {
-        (group, user): pk for pk, group, user in rows.values_list("pk", "group", "username")
-    }
-    rows.filter(
-        pk__in=[pk for key, pk in existing_ids.items() if key not in desired_members]
-    ).delete()
-    new_rows = [
-        ClusterGroupMember(connection=connection, group=group, username=user)
-        for group, user in sorted(desired_members - existing_ids.keys())
-    ]
+    return _follow(rows, ("group", "username"), desired)
 
-    def create(batch: Sequence[ClusterGroupMember]) -> None:
-        ClusterGroupMember.objects.bulk_create(batch)
 
-    return ingest.isolate_failures(new_rows, create)
+def _follow(
+    rows: QuerySet[Row], keys: tuple[str, ...], desired: Mapping[tuple[str, ...], Row]
+) -> list[tuple[Row, Exception]]:
+    """Delete the rows whose key is not desired, create the missing ones, and return those that failed alone."""
+    existing_ids = {tuple(key): pk for pk, *key in rows.values_list("pk", *keys)}
+    rows.filter(pk__in=[pk for key, pk in existing_ids.items() if key not in desired]).delete()
+
+    def create(batch: Sequence[Row]) -> None:
+        rows.model._default_manager.bulk_create(batch)
+
+    missing = [desired[key] for key in sorted(desired.keys() - existing_ids.keys())]
+    return ingest.isolate_failures(missing, create)
 
 
 def _observed_manifests(
@@ -186,7 +177,8 @@ class RoleBindings(Handler):
     resources: Sequence[Resource] = (resources.ROLE_BINDING,)
 
     def is_relevant(self, manifest: Manifest) -> bool:
-        return directory_groups.grants_role(manifest, roles())
+        binding = directory_groups.parse_binding(manifest)
+        return binding.role in roles() and bool(binding.subjects)
 
     def project(self, manifest: Manifest) -> Manifest:
         return vm_objects.project(manifest, vm_objects.ROLE_BINDING)

@@ -75,7 +75,7 @@ def create(
         if group_row is None:
             add_to_role(user)
         else:
-            _grant_permissions(group_row)
+            _change_permissions(group_row, grant=True)
             # Users who join the group later get the flag from the administrator who adds them.
             group_row.user_set.filter(is_staff=False).update(is_staff=True)
     return membership
@@ -108,7 +108,7 @@ def delete(membership: Membership, *, author: events.Author) -> None:
         if user is not None and not Membership.objects.filter(user=user).exists():
             _remove_from_role(user)
         if group is not None and not Membership.objects.filter(group=group).exists():
-            _revoke_permissions(group)
+            _change_permissions(group, grant=False)
 
 
 def set_namespaces(
@@ -116,14 +116,14 @@ def set_namespaces(
 ) -> None:
     """Make a user VM owner of exactly these namespaces, by cluster, beside those of groups and RoleBindings."""
     with events.recorded_by(author):
-        wanted = {cluster: sorted({*names}) for cluster, names in namespaces.items() if names}
+        desired = {cluster: sorted({*names}) for cluster, names in namespaces.items() if names}
         for membership in Membership.objects.filter(user=user).select_related("cluster", "user"):
-            names = wanted.pop(membership.cluster, None)
+            names = desired.pop(membership.cluster, None)
             if names is None:
                 delete(membership, author=author)
             elif membership.namespaces != names:
                 change(membership, names, author=author)
-        for cluster, names in wanted.items():
+        for cluster, names in desired.items():
             create(cluster, names, user=user, author=author)
 
 
@@ -163,18 +163,11 @@ def _remove_from_role(user: User) -> None:
         user.save(update_fields=["is_staff"])
 
 
-def _role_permissions() -> list[Permission]:
-    return list(Permission.objects.filter(group__name=OWNERS))
-
-
-def _grant_permissions(group: Group) -> None:
+def _change_permissions(group: Group, *, grant: bool) -> None:
+    """Give the permissions of the role to a group, or take them away; not for a role of the site itself."""
     if not _is_role(group):
-        group.permissions.add(*_role_permissions())
-
-
-def _revoke_permissions(group: Group) -> None:
-    if not _is_role(group):
-        group.permissions.remove(*_role_permissions())
+        change_rows = group.permissions.add if grant else group.permissions.remove
+        change_rows(*Permission.objects.filter(group__name=OWNERS))
 
 
 def _is_role(group: Group) -> bool:

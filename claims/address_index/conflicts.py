@@ -22,8 +22,7 @@ Localnet networks on one physical network and VLAN are one segment: the index en
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
 
@@ -41,58 +40,22 @@ from pools.models import ReservedRange
 from pools.platform import database
 from pools.sql import statements
 
-RESERVED_RANGE = "reserved_range"
 
-
-@dataclass(frozen=True)
-class OwnSpan:
-    """A span of addresses and its type; a span that is only a note conflicts with no other use.
-
-    `type` is that of the kept span, or RESERVED_RANGE; `description` says what an address of it is.
-    """
-
-    type: str
-    span: AddressRange
-    name: str = ""
-    description: str = ""
-    note: bool = False
-
-
-def find_own_spans(network: Network) -> list[OwnSpan]:
-    """Return the spans of the network, gateways first, because they are the most specific."""
-    spans = [_own_span(kept_span) for kept_span in kept_addresses.kept_spans(network)]
-    return [*spans, *_range_spans(network, spans)]
-
-
-def _own_span(kept_span: KeptSpan) -> OwnSpan:
-    return OwnSpan(
-        kept_span.type,
-        kept_span.span,
-        kept_span.name,
-        kept_span.description,
-        note=kept_span.on_request,
+def find_own_spans(network: Network) -> list[KeptSpan]:
+    """Return what the network keeps, the most specific first, and ranges reserved in its pool beside these."""
+    spans = kept_addresses.kept_spans(network)
+    rows = ReservedRange.objects.filter(pool=network.pool_id) if network.pool_id else ()
+    ranges = (
+        KeptSpan(
+            kept_addresses.RESERVED_RANGE, AddressRange(row.first, row.last), row.reason or str(row)
+        )
+        for row in rows
     )
-
-
-def own_macs(network: Network) -> dict[str, KeptSpan]:
-    """Return the MAC addresses of gateways and management ports, each with the address of its port."""
-    return kept_addresses.kept_macs(network)
-
-
-def _range_spans(network: Network, spans: Sequence[OwnSpan]) -> Iterator[OwnSpan]:
-    """Yield reserved ranges of the pool that lie in none of the network's own spans."""
-    if network.pool_id is None:
-        return
-    for row in ReservedRange.objects.filter(pool=network.pool_id):
-        span = AddressRange(row.first, row.last)
-        if not any(_within(span, own_span.span) for own_span in spans):
-            is_note = row.reason.startswith(kept_addresses.LEFT_OUT)
-            yield OwnSpan(RESERVED_RANGE, span, row.reason or str(row), note=is_note)
-
-
-def _within(inner: AddressRange, outer: AddressRange) -> bool:
-    same = inner.family == outer.family
-    return same and int(outer.first) <= int(inner.first) and int(inner.last) <= int(outer.last)
+    return spans + [
+        reserved
+        for reserved in ranges
+        if not any(span.has(reserved.span.first) and span.has(reserved.span.last) for span in spans)
+    ]
 
 
 _UPDATE_OF_KEYS = statements.read("claims/update_duplicates_of_keys")
@@ -195,12 +158,12 @@ def recheck_all() -> int:
 
 def _own_parameters(networks: Iterable[Network]) -> dict[str, str]:
     networks = list(networks)
-    macs = [(network.pk, mac) for network in networks for mac in own_macs(network)]
+    macs = [(network.pk, mac) for network in networks for mac in kept_addresses.kept_macs(network)]
     own_spans = [
         (network.pk, own_span.span.first, own_span.span.last)
         for network in networks
         for own_span in find_own_spans(network)
-        if not own_span.note
+        if not own_span.is_note
     ]
     return {
         "own_networks": database.join_values(network for network, _, _ in own_spans),

@@ -16,8 +16,10 @@ from psycopg import sql
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.address_index import conflicts
 from claims.address_index.block_sync import holder_name
+from claims.core.networks import kept_addresses
 from claims.core.networks.kept_addresses import KeptSpan
 from claims.models import Entry, IPAMClaim, Network
+from pools.core import errors
 from pools.platform import database
 from pools.sql import statements
 
@@ -157,18 +159,32 @@ def of_candidates(
             collector.add_own(number, network, text)
             address_rows.append((number, network.pk, text, name))
             if candidate.addresses.count(text) > 1:
-                ippool_name, mac = _ippool_name(network), candidate.mac or ""
+                ippool_name = getattr(getattr(network, "ippool", None), "name", "")
                 occurrence = Occurrence(
-                    "entry", candidate.entry_id or None, ippool_name, namespace, vm, mac
+                    "entry",
+                    candidate.entry_id or None,
+                    ippool_name,
+                    namespace,
+                    vm,
+                    candidate.mac or "",
                 )
                 collector.add_occurrence(number, IP, text, occurrence)
     _add_holders(collector, address_rows)
     return [collector.owner_duplicates(number) for number in range(len(candidates))]
 
 
-def _ippool_name(network: Network) -> str:
-    ippool = getattr(network, "ippool", None)
-    return ippool.name if ippool else ""
+def require_free(candidate: Candidate, scope: Scope, *, reserved: str) -> None:
+    """Raise ReservedAddress or AlreadyAllocated if a value is not free, without naming who has it.
+
+    Conflicts with what the scope shows are allowed.
+    """
+    for duplicate in of_candidate(candidate, scope):
+        if duplicate.note:
+            continue
+        if any(occurrence.is_own for occurrence in duplicate.occurrences):
+            raise errors.ReservedAddress(f"{duplicate.value} is reserved {reserved}.")
+        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
+            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
 
 
 def _duplicates_by_owner(
@@ -222,15 +238,15 @@ class _DuplicateCollector:
         if network.pk not in self._own_spans:
             self._own_spans[network.pk] = _OwnSpans(conflicts.find_own_spans(network))
         for own_span in self._own_spans[network.pk].of_address(text):
-            shown = self.everything or own_span.type != conflicts.RESERVED_RANGE
+            shown = self.everything or own_span.type != kept_addresses.RESERVED_RANGE
             name = own_span.name if shown else ""
             description = own_span.description
             occurrence = Occurrence(own_span.type, name=name, description=description)
-            self.add_occurrence(owner, IP, text, occurrence, note=own_span.note)
+            self.add_occurrence(owner, IP, text, occurrence, note=own_span.is_note)
 
     def add_own_mac(self, owner: int, network: Network, mac: str | None) -> None:
         if network.pk not in self._own_macs:
-            self._own_macs[network.pk] = conflicts.own_macs(network)
+            self._own_macs[network.pk] = kept_addresses.kept_macs(network)
         if mac and (kept_span := self._own_macs[network.pk].get(mac)):
             occurrence = Occurrence(
                 kept_span.type, name=kept_span.name, description=f"the network's {kept_span.port}"
@@ -255,9 +271,9 @@ class _DuplicateCollector:
 class _OwnSpans:
     """The spans of a network: those of one address, which may be thousands, by it, and the wider ones."""
 
-    def __init__(self, spans: Iterable[conflicts.OwnSpan]) -> None:
-        self._of_host: dict[str, list[conflicts.OwnSpan]] = {}
-        self._wide: list[tuple[int, int, int, conflicts.OwnSpan]] = []
+    def __init__(self, spans: Iterable[KeptSpan]) -> None:
+        self._of_host: dict[str, list[KeptSpan]] = {}
+        self._wide: list[tuple[int, int, int, KeptSpan]] = []
         for own_span in spans:
             first, last = own_span.span.first, own_span.span.last
             if first == last:
@@ -265,7 +281,7 @@ class _OwnSpans:
             else:
                 self._wide.append((first.version, int(first), int(last), own_span))
 
-    def of_address(self, text: str) -> list[conflicts.OwnSpan]:
+    def of_address(self, text: str) -> list[KeptSpan]:
         address = ip_address(text)
         version, value = address.version, int(address)
         return self._of_host.get(text, []) + [

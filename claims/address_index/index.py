@@ -65,7 +65,8 @@ def compare(
 ) -> IndexChange:
     """Return the difference between the index and these rows."""
     change = IndexChange()
-    networks = _networks_of(entries)
+    ippools = IPPool.objects.filter(pk__in={entry.ippool_id for entry in entries})
+    networks = dict(ippools.values_list("pk", "network_id"))
     _compare(change, "entry", entries, lambda entry: _of_entry(entry, networks[entry.ippool_id]))
     _compare(change, "claim", claims, _of_claim)
     _compare(change, "workload", workloads, _of_workload)
@@ -83,11 +84,6 @@ def remove(
                 change.gone.append(index_entry_id)
                 change.changed_keys.add(row.network_id, row.mac, row.address, holder)
     _apply(change)
-
-
-def _networks_of(entries: Sequence[Entry]) -> dict[int, int]:
-    ids = {entry.ippool_id for entry in entries}
-    return dict(IPPool.objects.filter(pk__in=ids).values_list("pk", "network_id")) if ids else {}
 
 
 def _of_entry(entry: Entry, network_id: int) -> Iterator[_IndexEntry]:

@@ -112,7 +112,7 @@ def _edit_view(request: HttpRequest, cluster_id: int) -> HttpResponse:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         raise Http404(gettext("There is no such cluster."))
-    row = vm_lookup.settings_of_cluster(cluster)
+    row = vm_lookup.settings_of_cluster(cluster.pk)
     form = SettingsForm(request.POST or None)
     form.show_row(row, lambda row: {name: getattr(row, name) for name in form.fields})
     if request.method == "POST":

@@ -67,7 +67,7 @@ class Settings(generics.GenericView):
 
     def get(self, request: Request, cluster: str) -> Response:
         """The address delivery settings of a cluster."""
-        return self.respond(vm_lookup.settings_of_cluster(clusters.get(cluster)))
+        return self.respond(vm_lookup.settings_of_cluster(clusters.get(cluster).pk))
 
     @extend_schema(
         examples=schema.example({"annotation": "addresses"}, "with kubevirt/ipam-extensions")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,12 +137,6 @@ def parse_group(manifest: Manifest) -> Members:
     users = _usable((USER, name) for name in (listed if isinstance(listed, list) else ()))
     name = vm_objects.text(manifest, "metadata", "name")
     return Members(name, tuple(dict.fromkeys(user for _, user in users)))
-
-
-def grants_role(manifest: Manifest, roles: Collection[str]) -> bool:
-    """Return True if the RoleBinding grants one of these roles to a user or a group."""
-    role_binding = parse_binding(manifest)
-    return role_binding.role in roles and bool(role_binding.subjects)
 
 
 def _role(manifest: Manifest) -> str:

@@ -8,13 +8,12 @@ each family. An object of a cluster that has them is taken in, with a warning (r
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from claims.core import macs
+from claims.core.networks import udn
 from pools.core import addresses, errors, holders, object_reader
 from pools.core.addresses import InputSource, Interface, Network
 
@@ -65,11 +64,7 @@ def rules(subnets: Sequence[str], *, lenient: bool = False, one_per_family: bool
     Subnets of layer3 networks (`cidr/size of a node's subnet`) are ignored: they do not determine the
     prefix length of an address.
     """
-    networks = []
-    for text in subnets:
-        with contextlib.suppress(ValueError):
-            networks.append(ipaddress.ip_network(text))
-    return Rules(tuple(networks), lenient, one_per_family)
+    return Rules(tuple(udn.readable_networks(subnets)), lenient, one_per_family)
 
 
 def parse(value: object, entry_rules: Rules, *, field: str = "") -> EntrySpec:

@@ -43,10 +43,6 @@ class ParsedIPPool:
     network_name: str
     entries: tuple[tuple[str, object], ...]
 
-    def read(self, entry_rules: Rules) -> tuple[list[EntrySpec], list[dict[str, Any]]]:
-        """Return the valid entries, and `[{"mac", "code", "message"}]` of the others."""
-        return parse_entries(self.entries, entry_rules)
-
 
 def parse_entries(
     pairs: Iterable[tuple[str, object]], entry_rules: Rules
@@ -85,7 +81,7 @@ def _readable_hosts(ips: object) -> list[str]:
 def parse(manifest: Mapping[str, object]) -> ParsedIPPool:
     """Parse an IPPool's object; unknown fields are ignored.
 
-    Raises InvalidInput for its name, network-name, and entries that are no map. `ParsedIPPool.read`
+    Raises InvalidInput for its name, network-name, and entries that are no map. `parse_entries`
     validates single entries.
     """
     report = object_reader.ProblemReport(strict=False)
@@ -114,24 +110,19 @@ def parse_strict(manifest: Mapping[str, object]) -> ParsedIPPool:
 
 
 def render(
-    name: str,
-    network_name: str,
-    pairs: Iterable[tuple[str, Sequence[str]]],
-    *,
-    status: object_reader.Json | None = None,
+    name: str, network_name: str, pairs: Iterable[tuple[str, Sequence[str]]]
 ) -> object_reader.Json:
     """Return the manifest; the addresses of several entries with one MAC are merged."""
     ips_by_mac: dict[str, list[str]] = {}
     for mac, ips in pairs:
         mac_ips = ips_by_mac.setdefault(mac, [])
         mac_ips += [ip for ip in ips if ip not in mac_ips]
-    manifest: object_reader.Json = {
+    return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": name},
         "spec": {"network-name": network_name, "entries": ips_by_mac},
     }
-    return manifest | {"status": status} if status is not None else manifest
 
 
 def is_too_large(manifest: object_reader.Json) -> bool:
@@ -151,37 +142,35 @@ def repeated_macs(pairs: Iterable[tuple[str, object]]) -> list[str]:
     return [mac for mac, count in counts_by_mac.items() if count > 1]
 
 
-@dataclass(frozen=True)
-class IPPoolStatus:
-    """Input of the conditions: duplicate MACs with the number of their entries, duplicate addresses
-    with their MACs, and entries that are not valid."""
-
-    macs: Sequence[tuple[str, int]] = ()
-    ips: Sequence[tuple[str, Sequence[str]]] = ()
-    unusable: Sequence[Mapping[str, str]] = ()
-
-
 def conditions(
-    status: IPPoolStatus, *, before: Sequence[object_reader.Json] = (), now: str
+    *,
+    macs: Sequence[tuple[str, int]] = (),
+    ips: Sequence[tuple[str, Sequence[str]]] = (),
+    unusable: Sequence[Mapping[str, str]] = (),
+    before: Sequence[object_reader.Json] = (),
+    now: str,
 ) -> list[object_reader.Json]:
     """Return Success, DuplicateMACAddresses and DuplicateIPAddresses as metav1.Conditions.
 
-    `now` is an RFC 3339 string; a condition with the same status as in `before` keeps its time. The
-    conditions have no observedGeneration, which belongs to an object.
+    They are about duplicate MACs with the number of their entries, duplicate addresses with their MACs, and
+    entries that are not valid. `now` is an RFC 3339 string; a condition with the same status as in `before`
+    keeps its time. The conditions have no observedGeneration, which belongs to an object.
     """
-    new_conditions = (_success(status), _macs(status.macs), _ips(status.ips))
-    times = {
-        condition.get("type"): condition["lastTransitionTime"]
-        for condition in before
-        for new_condition in new_conditions
-        if (condition.get("type"), condition.get("status"))
-        == (new_condition["type"], new_condition["status"])
-        and condition.get("lastTransitionTime")
-    }
+    new_conditions = (_success(macs, ips, unusable), _macs(macs), _ips(ips))
+    times = _times(before)
     return [
-        condition | {"lastTransitionTime": times.get(condition["type"], now)}
+        condition | {"lastTransitionTime": times.get((condition["type"], condition["status"]), now)}
         for condition in new_conditions
     ]
+
+
+def _times(before: Sequence[object]) -> dict[tuple[object, object], object]:
+    """Return the transition times of conditions by type and status."""
+    return {
+        (condition.get("type"), condition.get("status")): condition["lastTransitionTime"]
+        for condition in before
+        if isinstance(condition, dict) and condition.get("lastTransitionTime")
+    }
 
 
 def status_conditions(
@@ -192,11 +181,7 @@ def status_conditions(
     A condition that the object already has with the same status keeps the object's time, because the
     register may have been restored.
     """
-    times = {
-        (condition.get("type"), condition.get("status")): condition["lastTransitionTime"]
-        for condition in before
-        if isinstance(condition, dict) and condition.get("lastTransitionTime")
-    }
+    times = _times(before)
     extra = {"observedGeneration": generation} if isinstance(generation, int) else {}
     return [
         condition
@@ -224,17 +209,18 @@ def _condition(kind: str, status: bool, reason: str, message: str) -> object_rea
     }
 
 
-def _success(status: IPPoolStatus) -> object_reader.Json:
-    messages = []
-    if status.macs:
-        messages += _shorten([f"Duplicate MAC {mac} found in entries" for mac, _ in status.macs])
-    if status.ips:
-        messages += _shorten([f"Duplicate IP {ip} found in entries" for ip, _ in status.ips])
+def _success(
+    macs: Sequence[tuple[str, int]],
+    ips: Sequence[tuple[str, Sequence[str]]],
+    unusable: Sequence[Mapping[str, str]],
+) -> object_reader.Json:
+    messages = _shorten([f"Duplicate MAC {mac} found in entries" for mac, _ in macs])
+    messages += _shorten([f"Duplicate IP {ip} found in entries" for ip, _ in ips])
     reason = "DuplicatesExist" if messages else UNUSABLE
-    if status.unusable:
-        count = len(status.unusable)
+    if unusable:
+        count = len(unusable)
         messages.append(f"{count} {'entry' if count == 1 else 'entries'} cannot be used")
-        messages += _shorten([f"{entry['mac']}: {entry['message']}" for entry in status.unusable])
+        messages += _shorten([f"{entry['mac']}: {entry['message']}" for entry in unusable])
     if messages:
         return _condition(SUCCESS, False, reason, "; ".join(messages))
     return _condition(SUCCESS, True, "NoDuplicates", "No duplicate MAC or IP addresses in entries")

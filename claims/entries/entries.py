@@ -293,21 +293,11 @@ def check_request(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None
     for spec in specs:
         namespaces.require_request(user, ippool.cluster_id, spec.namespace or "")
     for spec in specs:
-        _refuse_taken(ippool, spec, scope)
-
-
-def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> None:
-    hosts = [ip.partition("/")[0] for ip in spec.ips]
-    candidate = duplicates.Candidate(
-        ippool.network, spec.mac, hosts, spec.vm or "", spec.namespace or ""
-    )
-    for duplicate in duplicates.of_candidate(candidate, scope):
-        if duplicate.note:
-            continue
-        if any(occurrence.is_own for occurrence in duplicate.occurrences):
-            raise errors.ReservedAddress(f"{duplicate.value} is reserved for the network itself.")
-        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
-            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
+        hosts = [ip.partition("/")[0] for ip in spec.ips]
+        candidate = duplicates.Candidate(
+            ippool.network, spec.mac, hosts, spec.vm or "", spec.namespace or ""
+        )
+        duplicates.require_free(candidate, scope, reserved="for the network itself")
 
 
 def may_withdraw(user: Any, entry: Entry) -> bool:

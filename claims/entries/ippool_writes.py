@@ -130,7 +130,7 @@ def compare(
     same |= {spec.mac for spec in specs if _equals(unique.get(spec.mac, ()), list(spec.ips))}
     desired_specs = [spec for spec in specs if spec.mac not in same]
     rest = [row for mac, rows in present.items() if mac not in same for row in rows]
-    return entries.difference(rest, desired_specs), ippools.limit_problems(problems)
+    return entries.difference(rest, desired_specs), problems[: ippool.MAX_PROBLEMS]
 
 
 def _equals(rows: Sequence[entries.EntryRow], value: object) -> bool:

@@ -7,7 +7,7 @@ object decides, and changes here are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -206,8 +206,13 @@ def _announce(cluster_id: int, author: events.Author) -> None:
 def update_conditions(ippool_row: IPPool) -> None:
     """Compute the conditions of an IPPool, and store them if they differ."""
     macs, ips = conflicts.entry_duplicates(ippool_row, limit=ippool.MAX_NAMED)
-    status = ippool.IPPoolStatus(macs, ips, ippool_row.problems)
-    conditions = ippool.conditions(status, before=ippool_row.conditions, now=now_text())
+    conditions = ippool.conditions(
+        macs=macs,
+        ips=ips,
+        unusable=ippool_row.problems,
+        before=ippool_row.conditions,
+        now=now_text(),
+    )
     if conditions != ippool_row.conditions:
         ippool_row.conditions = conditions
         IPPool.objects.filter(pk=ippool_row.pk).update(conditions=conditions)
@@ -256,8 +261,3 @@ def manifest(
 def rules(network: Network, *, lenient: bool = False, observed: bool = False) -> entries.Rules:
     """Return the rules by which entries of a network are parsed, also those `observed` in its cluster."""
     return entries.rules(network.subnets, lenient=lenient, one_per_family=not observed)
-
-
-def limit_problems(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the first problems of an object, as many as are stored."""
-    return [dict(problem) for problem in problems[: ippool.MAX_PROBLEMS]]

@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from claims.access import namespaces
-from claims.core.networks import static_vms
+from claims.core.networks import static_vms, udn
 from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped
 from claims.imports import commit, formats, mapping, validation
 from claims.imports import rows as import_rows
@@ -208,7 +208,7 @@ def assign_free_addresses(
     with IMPORTS.changing(import_id, author=author, user=user) as vm_import:
         row = _get_row(vm_import, number)
         network = Network.objects.filter(pk=row.network_id or 0).first()
-        if network is None or not network_pools.readable_subnets(network):
+        if network is None or not udn.readable_networks(network.subnets):
             raise errors.Conflict("The row is not mapped to a network with subnets.")
         ips = list(row.ips) if _missing_families(row.ips, network) else []
         free = _free_addresses(vm_import, network, excluded_number=number)
@@ -248,7 +248,7 @@ def rows_lacking_family(vm_import: VMImport) -> QuerySet[VMRow]:
 
 
 def _missing_families(ips: Iterable[str], network: Network) -> set[int]:
-    families: set[int] = {subnet.version for subnet in network_pools.readable_subnets(network)}
+    families: set[int] = {subnet.version for subnet in udn.readable_networks(network.subnets)}
     return families - {ip_interface(text).version for text in ips}
 
 
@@ -260,7 +260,7 @@ def _free_addresses(
     Addresses of the row `excluded_number` count as free. The iterators raise PoolExhausted.
     """
     free_by_family: dict[int, Iterator[str]] = {}
-    for subnet in network_pools.readable_subnets(network):
+    for subnet in udn.readable_networks(network.subnets):
         if subnet.version not in free_by_family:
             free_by_family[subnet.version] = _unused_addresses(
                 vm_import, network, subnet, excluded_number

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from django.db.models import F
 
 from claims.access import namespaces
-from claims.address_index import block_sync, conflicts, duplicates
-from claims.core.networks import static_vms
+from claims.address_index import block_sync, duplicates
+from claims.core.networks import kept_addresses, static_vms
 from claims.core.vm_import import resolving
 from claims.models import NAD, Entry, IPAMClaim, Network, VMImport, VMRow, Workload
 from claims.models.imports import ImportTarget
@@ -113,10 +113,6 @@ def _ips(item: _Object) -> list[str]:
     return item.ips if isinstance(item, Entry) else item.ips or item.ips_requested
 
 
-def _match(row: VMRow, item: _Object) -> _Match:
-    return _match_entry(row, item) if isinstance(item, Entry) else _match_claim(row, item)
-
-
 def _match_entry(row: VMRow, entry: Entry) -> _Match:
     changes = []
     if set(entry.ips) != set(row.ips):
@@ -158,6 +154,7 @@ class _Validation:
         self.rows = [row for row in rows if not _is_decided(row)]
         self.cluster_id = vm_import.cluster_id
         self.claims = vm_import.target == ImportTarget.IPAMCLAIMS
+        self.match: Callable[[VMRow, Any], _Match] = _match_claim if self.claims else _match_entry
         self.scope = scope(vm_import)
         network_ids = {row.network_id for row in self.rows}
         self.networks = Network.objects.select_related("pool", "ippool").in_bulk(network_ids)
@@ -169,7 +166,9 @@ class _Validation:
         objects = self._objects(undecided)
         self._complete(undecided, objects)
         self.matches = {
-            row.number: min((_match(row, item) for item in items), key=lambda match: not match.same)
+            row.number: min(
+                (self.match(row, item) for item in items), key=lambda match: not match.same
+            )
             for row in undecided
             if (items := objects.get(self._key(row)))
         }
@@ -285,7 +284,7 @@ class _Validation:
                 users.append(self._user(other))
             elif duplicate.kind == duplicates.MAC:
                 yield f"{other.type}_mac", f"{value} is the MAC address of {name}."
-            elif other.type == conflicts.RESERVED_RANGE:
+            elif other.type == kept_addresses.RESERVED_RANGE:
                 shown = f" ({name})" if everything else ""
                 yield other.type, f"{value} is in a reserved range{shown}."
             else:
@@ -365,11 +364,11 @@ class _Validation:
                 self._add_to_all(primary, numbers, "several_primary_interfaces", message)
 
     def _add_to_all(
-        self, rows: Iterable[VMRow], numbers: Collection[int], code: str, message: str
+        self, rows: Iterable[VMRow], numbers: Collection[int], *reason: str, bad: bool = True
     ) -> None:
         for row in rows:
             if row.number in numbers:
-                self._add(row, code, message)
+                self._add(row, *reason, bad=bad)
 
     def _add_repetition(
         self, rows: Sequence[VMRow], numbers: Collection[int], code: str, message: str
@@ -378,9 +377,8 @@ class _Validation:
         if len({(row.network_id, row.mac, *row.ips, row.namespace, row.vm) for row in rows}) > 1:
             self._add_to_all(rows, numbers, code, message)
             return
-        for row in rows[1:]:
-            if row.number in numbers:
-                self._add(row, "repeated_row", f"Repeats row {rows[0].line}.", bad=False)
+        message = f"Repeats row {rows[0].line}."
+        self._add_to_all(rows[1:], numbers, "repeated_row", message, bad=False)
 
     def _is_primary(self, row: VMRow) -> bool:
         return self.networks[row.network_id].role == "primary"

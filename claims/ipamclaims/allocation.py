@@ -19,7 +19,7 @@ from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import ClaimOutcome, Dialect
 from claims.ipamclaims import ingest
 from claims.ipamclaims.contenders import Contenders
-from claims.models import IPAMClaim, Network
+from claims.models import IPAMClaim
 from claims.networks import pools as network_pools
 from pools.core import errors
 from pools.core.holders import BlockDemand, Holder
@@ -105,12 +105,12 @@ class ClaimAllocator:
     def _refusal(self, claim: IPAMClaim, desired_ips: Sequence[str]) -> AllocationResult | None:
         if kept_mac := self._contenders.kept_mac(claim):
             mac, kept_span = kept_mac
-            message = dialects.kept_mac_message(mac, kept_span.port)
+            message = f"Requested MAC {mac} is that of the network's {kept_span.port}"
             return AllocationResult(
                 ClaimOutcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code
             )
         if self._contenders.is_mac_taken(claim):
-            message = dialects.mac_conflict_message(claim.mac or "")
+            message = f"Requested MAC {claim.mac} is already assigned in the network"
             return AllocationResult(ClaimOutcome.MAC_CONFLICT, message, code="mac_conflict")
         if outside := self._contenders.addresses_outside(desired_ips):
             message = dialects.outside_message(outside, self._contenders.subnets)
@@ -130,7 +130,9 @@ class ClaimAllocator:
         """Hold the blocks of the chosen addresses, so that no other claim can draw them."""
         uses = {
             ipamclaim.host(text): register_block_sync.AddressUse(
-                register_block_sync.AddressHolder(*_name(claim), claim.vm_uid)
+                register_block_sync.AddressHolder(
+                    *block_sync.holder_name(claim.namespace, claim.vm, claim.mac), claim.vm_uid
+                )
             )
             for claim in claims
             for text in chosen_ips[claim.pk]
@@ -200,7 +202,8 @@ class ClaimAllocator:
                 for family in families:
                     ips += self._allocate_blocks([holder], (family,))[holder]
         except errors.PoolExhausted:
-            error = batches.exhausted(self._pool, family, dialects.exhausted_message(family))
+            message = f"The network has no free IPv{family} address"
+            error = batches.exhausted(self._pool, family, message)
             self._full[family] = AllocationResult(
                 ClaimOutcome.EXHAUSTED, error.message, code=error.code
             )
@@ -221,11 +224,7 @@ class ClaimAllocator:
 
 
 def _holder(claim: IPAMClaim) -> Holder:
-    return Holder(*_name(claim), claim.vm_uid)
-
-
-def _name(claim: IPAMClaim) -> tuple[str, str]:
-    return block_sync.holder_name(claim.namespace, claim.vm, claim.mac)
+    return Holder(*block_sync.holder_name(claim.namespace, claim.vm, claim.mac), claim.vm_uid)
 
 
 def waiting_claims(cluster_id: int) -> list[IPAMClaim]:
@@ -242,21 +241,28 @@ def grant_addresses(
     *,
     author: events.Author,
     problems_by_uid: Mapping[str, str] | None = None,
-) -> int:
-    """Grant addresses to the given claims, and return how many claims got addresses.
+) -> None:
+    """Grant addresses to claims of one network.
 
     `problems_by_uid` has the parse errors of claim objects by uid. The caller opens the transaction and
     has not locked rows of claims or blocks yet.
     """
-    granted_count = 0
-    by_network: dict[int, list[IPAMClaim]] = {}
-    for claim in claims:
-        by_network.setdefault(claim.network_id, []).append(claim)
-    for network_claims in by_network.values():
-        granted_count += _grant_network(
-            network_claims[0].network, network_claims, dialect, author, problems_by_uid or {}
-        )
-    return granted_count
+    network = claims[0].network
+    pool = network.pool
+    if pool is None:
+        return
+    block_sync.lock_pools([network])
+    # Also what has been allocated there without an entry or a claim.
+    block_sync.sync_segment(network)
+    # Another transaction may have changed, granted or deleted a claim before the lock was taken.
+    ids = [claim.pk for claim in claims]
+    current_claims = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")
+    claims = [claim for claim in current_claims.order_by("pk") if claim.network_id == network.pk]
+    network_pools.sync_ranges(network, pool, author)  # also what somebody has taken out of the pool
+    results = ClaimAllocator(pool, Contenders(network, claims), author).allocate(
+        claims, problems_by_uid or {}
+    )
+    _store_results(pool, claims, results, dialect, author)
 
 
 def refuse_claim(claim: IPAMClaim, dialect: Dialect, message: str) -> None:
@@ -265,38 +271,13 @@ def refuse_claim(claim: IPAMClaim, dialect: Dialect, message: str) -> None:
         IPAMClaim.objects.filter(pk=claim.pk, ips=[]).update(conditions=claim.conditions)
 
 
-def _grant_network(
-    network: Network,
-    claims: Sequence[IPAMClaim],
-    dialect: Dialect,
-    author: events.Author,
-    problems_by_uid: Mapping[str, str],
-) -> int:
-    pool = network.pool
-    if pool is None:
-        return 0
-    block_sync.lock_pools([network])
-    block_sync.sync_segment(
-        network
-    )  # also what has been allocated there without an entry or a claim
-    # Another transaction may have changed, granted or deleted a claim before the lock was taken.
-    ids = [claim.pk for claim in claims]
-    current_claims = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")
-    claims = [claim for claim in current_claims.order_by("pk") if claim.network_id == network.pk]
-    network_pools.sync_ranges(network, pool, author)  # also what somebody has taken out of the pool
-    results = ClaimAllocator(pool, Contenders(network, claims), author).allocate(
-        claims, problems_by_uid
-    )
-    return _store_results(pool, claims, results, dialect, author)
-
-
 def _store_results(
     pool: Pool,
     claims: Sequence[IPAMClaim],
     results: Mapping[int, AllocationResult],
     dialect: Dialect,
     author: events.Author,
-) -> int:
+) -> None:
     now = database.now()
     changed, granted = [], []
     for claim in claims:
@@ -313,7 +294,6 @@ def _store_results(
     ingest.store(changed, "ips", "conditions")
     if granted:
         index.write(claims=granted)
-    return len(granted)
 
 
 def _apply_result(

@@ -13,11 +13,11 @@ from django.db.models import Q
 
 from claims.address_index import block_sync, conflicts
 from claims.core.ipamclaims import ipamclaim
+from claims.core.networks import kept_addresses, udn
 from claims.core.networks.kept_addresses import KeptSpan
 from claims.core.workloads import attachments
 from claims.models import Entry, IPAMClaim, Network, Workload
 from claims.models.workloads import WorkloadKind
-from claims.networks.pools import readable_subnets
 from pools.core import addresses, errors
 from pools.models import ObservedObject
 from pools.platform import database
@@ -61,10 +61,10 @@ class Contenders:
     macs: dict[int, frozenset[str]] = field(init=False)  # known MACs of the claims' VMs
 
     def __post_init__(self) -> None:
-        self.subnets = readable_subnets(self.network)
-        self._own_macs = conflicts.own_macs(self.network)
+        self.subnets = udn.readable_networks(self.network.subnets)
+        self._own_macs = kept_addresses.kept_macs(self.network)
         self._own_spans = [
-            address.span for address in conflicts.find_own_spans(self.network) if not address.note
+            span for span in conflicts.find_own_spans(self.network) if not span.is_note
         ]
         self.running = _running(self.network, self.claims)
         self.macs = _macs(self.network, self.claims, self.running)
@@ -132,8 +132,7 @@ class Contenders:
         return [text for text in ips if self._is_taken(claim, ipamclaim.host(text))]
 
     def _is_taken(self, claim: IPAMClaim, address: Address) -> bool:
-        spans = (span for span in self._own_spans if span.family == address.version)
-        if any(int(span.first) <= int(address) <= int(span.last) for span in spans):
+        if any(span.has(address) for span in self._own_spans):
             return True
         macs = self.macs[claim.pk]
         if any(

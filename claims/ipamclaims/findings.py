@@ -60,12 +60,13 @@ def cluster_findings(
 
     yield from of_rows(leaked_rows, _leaked_finding)
     yield from of_rows(stuck_rows, _stuck_finding)
+    refused = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
     unknown_rows = _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value)
     yield from of_rows(unknown_rows, _network_finding)
     yield from ingest.find_each(
         context,
         ipamclaim.KIND,
-        _refused_claims(cluster_id),
+        refused.exclude(conditions=[]).order_by("pk"),
         lambda claim: _refused_findings(claim, claims_managed=claims_managed),
     )
     for statement, find in _CONTRADICTIONS.items():
@@ -104,30 +105,23 @@ def _finding(
     return ReconcileFinding(code, _name(row), message, severity, details)
 
 
-def _requested_values(claim: IPAMClaim) -> str:
-    return " and ".join(filter(None, [claim.mac or "", ", ".join(claim.ips_requested)]))
-
-
 def _unwritable_findings(claim: IPAMClaim) -> Iterator[ReconcileFinding]:
-    yield ReconcileFinding(
-        UNWRITABLE, str(claim), _unwritable_message(claim), details={"id": claim.pk}
-    )
-
-
-def _unwritable_message(claim: IPAMClaim) -> str:
-    """Return the message about a request that the object cannot show, and its current status."""
+    """Report a request that the object cannot show, with its current status."""
+    requested = " and ".join(filter(None, [claim.mac or "", ", ".join(claim.ips_requested)]))
     message = (
-        f"The object of the IPAMClaim {claim} cannot show the request for {_requested_values(claim)}: the"
+        f"The object of the IPAMClaim {claim} cannot show the request for {requested}: the"
         " cluster's CRD has no fields for requests (spec.mac, spec.ips)."
     )
     if claim.ips:
-        return (
-            f"{message} Its status has the granted addresses {', '.join(claim.ips)}. A claim cannot set"
+        message += (
+            f" Its status has the granted addresses {', '.join(claim.ips)}. A claim cannot set"
             " the MAC address in OVN-Kubernetes: set it on the VM's interface."
         )
-    condition = dialects.allocation_condition(claim.conditions)
-    answer = (condition or {}).get("message") or "pending"
-    return f"{message} Status in the register: {answer}."
+    else:
+        condition = dialects.allocation_condition(claim.conditions)
+        answer = (condition or {}).get("message") or "pending"
+        message += f" Status in the register: {answer}."
+    yield ReconcileFinding(UNWRITABLE, str(claim), message, details={"id": claim.pk})
 
 
 # --- leaked claims --------------------------------------------------------------------------------
@@ -190,11 +184,6 @@ _UNKNOWN_NETWORK = """
 
 
 # --- refused and contradictory claims -------------------------------------------------------------
-
-
-def _refused_claims(cluster_id: int) -> Iterable[IPAMClaim]:
-    rows = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
-    return rows.exclude(conditions=[]).order_by("pk")
 
 
 def _refused_findings(claim: IPAMClaim, *, claims_managed: bool) -> Iterator[ReconcileFinding]:

@@ -15,16 +15,16 @@ import functools
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import partial
 
-from claims.core.ipamclaims import ipamclaim
+from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
 from claims.ipamclaims import allocation, ingest, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
+from claims.workloads.running import summarize_problems
 from pools.clusters import other_writers, recovery_mode
 from pools.clusters.other_writers import OtherWriter, Trace
 from pools.clusters.reconcile import ingest as reconcile_ingest
@@ -104,7 +104,7 @@ class IPAMClaimHandler(Handler):
 
     def parse(self, manifest: Manifest) -> ObservedClaim:
         claim = ipamclaim.parse(manifest)
-        return ObservedClaim(claim, written_here=status_writer.is_written_by(manifest, MANAGER))
+        return ObservedClaim(claim, written_here=status_writer.is_written_here(manifest))
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         claims_managed = context.connection.manages(ManagedResource.CLAIMS)
@@ -115,15 +115,14 @@ class IPAMClaimHandler(Handler):
         )
         for observed in parsed_objects:
             if problems := observed.parsed.claim.problems:
-                observed.row.problem_code = problems[0].code[:63]
-                observed.row.problem = status_writer.problem_text(problems)
+                observed.row.problem_code, observed.row.problem = summarize_problems(problems)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         ingest.forget(context.cluster, [row.uid for row in rows])
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
         load_dialect = functools.cache(
-            lambda: ipamclaim.dialect(context.client.schema(_resource(context)))
+            lambda: dialects.dialect(context.client.schema(_resource(context)))
         )
         cluster_id = context.cluster.pk
         pods_known = watchers.is_known(context, POD.kind) and watchers.is_known(context, VMI.kind)
@@ -143,14 +142,14 @@ class IPAMClaimHandler(Handler):
             context.notes[self.kind] = status_writer.unwritable_claims(
                 register_claims, load_dialect()
             )
-        unwritten_claims = status_writer.claims_with_unwritten_status(cluster_id, STATUS_MANAGER)
+        unwritten_claims = status_writer.claims_with_unwritten_status(cluster_id)
         now = database.now()
         resource = _resource(context)
         for claim in register_claims:
             make = partial(_spec, context=context, claim=claim, dialect=load_dialect())
             yield Write(resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE)
         for claim in unwritten_claims:
-            make = partial(_status, claim=claim, dialect=load_dialect(), now=now)
+            make = partial(status_writer.status_manifest, claim, dialect=load_dialect(), now=now)
             yield Write(
                 resource,
                 claim.name,
@@ -234,12 +233,6 @@ def _spec(
         with contextlib.suppress(faults.NotFound):
             current = context.client.get(_resource(context), claim.name, claim.namespace)
     return status_writer.spec_manifest(claim, current, dialect)
-
-
-def _status(
-    current: Manifest | None, claim: IPAMClaim, dialect: Dialect, now: datetime
-) -> Manifest | None:
-    return status_writer.status_manifest(claim, current, dialect, now, manager=STATUS_MANAGER)
 
 
 def _resource(context: SyncContext) -> Resource:

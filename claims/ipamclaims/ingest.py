@@ -18,8 +18,8 @@ from claims.address_index import block_sync, index
 from claims.address_index.block_sync import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.ipamclaim import Claim
+from claims.core.networks import udn
 from claims.models import IPAMClaim, Network
-from claims.networks.pools import readable_subnets
 from pools.models import Cluster
 from pools.platform import database
 from pools.sql import statements
@@ -59,7 +59,9 @@ def ingest_claims(
     `claims_managed` is True if the register allocates addresses in this cluster.
     """
     networks = _networks(cluster, {observed.claim.network for observed in observed_claims})
-    existing_claims = _existing_claims(cluster, [observed.claim for observed in observed_claims])
+    names = {observed.claim.name for observed in observed_claims}
+    existing_rows = IPAMClaim.objects.filter(cluster=cluster, name__in=names)
+    existing_claims = {(row.namespace, row.name): row for row in existing_rows}
     network_ids = {network.pk for network in networks.values()}
     network_ids |= {row.network_id for row in existing_claims.values()}
     lock_pools(network_ids)
@@ -113,11 +115,6 @@ _STORE = sql.SQL(
 )
 
 
-def _existing_claims(cluster: Cluster, claims: Sequence[Claim]) -> dict[tuple[str, str], IPAMClaim]:
-    rows = IPAMClaim.objects.filter(cluster=cluster, name__in={claim.name for claim in claims})
-    return {(row.namespace, row.name): row for row in rows}
-
-
 def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
     """Return the networks by name; unknown names get a row of kind UNKNOWN."""
     network_names = set(names)
@@ -148,7 +145,8 @@ def _update_row(
     if not same_object:
         row.gone_at = None
     keeps_addresses = claims_managed and (same_object or same_vm) and not has_moved
-    ips = [ipamclaim.with_prefix(text, readable_subnets(network)) for text in claim.ips]
+    subnets = udn.readable_networks(network.subnets)
+    ips = [ipamclaim.with_prefix(text, subnets) for text in claim.ips]
     if row.gone_at is not None:  # a user released its addresses although the object exists
         ips = []
     elif not ips and keeps_addresses and row.ips:

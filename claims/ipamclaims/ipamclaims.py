@@ -15,11 +15,11 @@ from typing import Any
 from django.db import IntegrityError
 
 from claims.access import namespaces
-from claims.address_index import conflicts, duplicates, index
+from claims.address_index import duplicates, index
 from claims.core import entries
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import Dialect
-from claims.core.networks import udn
+from claims.core.networks import kept_addresses, udn
 from claims.core.workloads import vm_objects
 from claims.ipamclaims import findings, ingest, states, status_writer
 from claims.models import NAD, IPAMClaim, Network
@@ -159,7 +159,7 @@ def _lock_for_change(
 
 def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
     """Raise ReservedAddress for a MAC that the network keeps; with a limited scope, for any taken value."""
-    kept_span = conflicts.own_macs(claim.network).get(claim.mac or "")
+    kept_span = kept_addresses.kept_macs(claim.network).get(claim.mac or "")
     if kept_span:
         raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the {kept_span.port}.")
     if scope.everything:
@@ -172,13 +172,7 @@ def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         claim.namespace,
         claim_id=claim.pk or 0,
     )
-    for duplicate in duplicates.of_candidate(candidate, scope):
-        if duplicate.note:
-            continue
-        if any(occurrence.is_own for occurrence in duplicate.occurrences):
-            raise errors.ReservedAddress(f"{duplicate.value} is reserved by the network.")
-        if any(occurrence.type == "other" for occurrence in duplicate.occurrences):
-            raise errors.AlreadyAllocated(f"{duplicate.value} is already in use.")
+    duplicates.require_free(candidate, scope, reserved="by the network")
 
 
 @dataclass(frozen=True)
@@ -314,6 +308,3 @@ def claim_dialect(claim: IPAMClaim) -> Dialect:
 def manifest(claim: IPAMClaim) -> dict[str, Any]:
     """Return the claim's manifest, with the status of the register."""
     return status_writer.manifest(claim, claim_dialect(claim), with_status=True)
-
-
-# Characters of MAC addresses, and of lists of addresses as PostgreSQL writes them.

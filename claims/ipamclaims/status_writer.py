@@ -23,8 +23,7 @@ from claims.core.resources import IPAM_CLAIM
 from claims.core.workloads import mutation, vm_addresses
 from claims.core.workloads.mutation import Refusal
 from claims.models import IPAMClaim
-from pools.clusters.reconcile.handler import BUGS, MANAGER, SyncContext
-from pools.core import errors
+from pools.clusters.reconcile.handler import BUGS, MANAGER, STATUS_MANAGER, SyncContext
 from pools.core.kubernetes import managed_fields, resources
 from pools.core.kubernetes.resources import Manifest
 from pools.models import ObservedObject
@@ -33,12 +32,12 @@ from pools.platform.outbound import faults
 from pools.sql import statements
 
 
-def claims_with_unwritten_status(cluster_id: int, manager: str) -> list[IPAMClaim]:
+def claims_with_unwritten_status(cluster_id: int) -> list[IPAMClaim]:
     """Return the claims whose status in the cluster differs from the register.
 
-    The owner pod is compared only if `manager` wrote the status: other managers keep theirs.
+    The owner pod is compared only if Cadastre wrote the status: other managers keep theirs.
     """
-    values = {"cluster": cluster_id, "manager": f'[{{"manager": "{manager}"}}]'}
+    values = {"cluster": cluster_id, "manager": f'[{{"manager": "{STATUS_MANAGER}"}}]'}
     ids = [pk for (pk,) in database.rows(_UNWRITTEN, values)]
     if not ids:
         return []
@@ -49,14 +48,9 @@ _UNWRITTEN = statements.read("claims/claims_with_unwritten_status")
 
 
 def status_manifest(
-    claim: IPAMClaim,
-    current: Mapping[str, Any] | None,
-    dialect: Dialect,
-    now: datetime,
-    *,
-    manager: str,
+    claim: IPAMClaim, current: Manifest | None, *, dialect: Dialect, now: datetime
 ) -> Manifest | None:
-    """Return the status that `manager` applies to the object, or None if the object has another uid.
+    """Return the status to apply to the object, or None if the object has another uid.
 
     Existing addresses are never overwritten, and conditions of other types are kept.
     """
@@ -73,24 +67,18 @@ def status_manifest(
     if ours is not None and not dialects.matches(dialects.allocation_condition(conditions), ours):
         conditions = dialects.merge_conditions(conditions, ours, now=now)
     rendered_status = dialects.render_status(ips, claim.owner_pod, conditions, dialect)
-    if "ownerPod" not in rendered_status and _owns_pod(current, manager):
+    owns_pod = any(
+        owner.manager == STATUS_MANAGER and owner.owns(("status", "ownerPod"))
+        for owner in managed_fields.parse(current)
+    )
+    if "ownerPod" not in rendered_status and owns_pod:
         # API servers before 1.22 set an omitted field to null, which the CRD's schema refuses.
         rendered_status["ownerPod"] = {"name": ""} if dialect.pod_is_object else ""
-    return _identity(claim) | {"status": rendered_status}
-
-
-def _owns_pod(current: Mapping[str, Any], manager: str) -> bool:
-    return any(
-        owner.manager == manager and owner.owns(("status", "ownerPod"))
-        for owner in managed_fields.parse(dict(current))
-    )
-
-
-def _identity(claim: IPAMClaim) -> Manifest:
     return {
         "apiVersion": IPAM_CLAIM.api_version,
         "kind": IPAM_CLAIM.kind,
         "metadata": {"name": claim.name, "namespace": claim.namespace},
+        "status": rendered_status,
     }
 
 
@@ -109,11 +97,7 @@ def register_claims(cluster_id: int) -> list[IPAMClaim]:
 
 def manifest(claim: IPAMClaim, dialect: Dialect, *, with_status: bool = False) -> Manifest:
     """Return the manifest of a claim, by the register's values."""
-    return ipamclaim.render(claim_value(claim), dialect, status=with_status)
-
-
-def claim_value(claim: IPAMClaim) -> Claim:
-    return Claim(
+    value = Claim(
         namespace=claim.namespace,
         name=claim.name,
         uid=claim.uid,
@@ -128,6 +112,7 @@ def claim_value(claim: IPAMClaim) -> Claim:
         vm_uid=claim.vm_uid,
         owner_kind="VirtualMachine" if claim.vm_uid and not claim.follows_cluster else "",
     )
+    return ipamclaim.render(value, dialect, status=with_status)
 
 
 def spec_manifest(
@@ -152,17 +137,12 @@ def unwritable_claims(claims: Sequence[IPAMClaim], dialect: Dialect) -> list[IPA
     ]
 
 
-def is_written_by(manifest: Mapping[str, Any], manager: str) -> bool:
-    """Return True if the manager wrote fields of the object, outside of its subresources."""
+def is_written_here(manifest: Manifest) -> bool:
+    """Return True if the register wrote fields of the object, outside of its subresources."""
     return any(
-        owner.manager == manager and not owner.subresource
-        for owner in managed_fields.parse(dict(manifest))
+        owner.manager == MANAGER and not owner.subresource
+        for owner in managed_fields.parse(manifest)
     )
-
-
-def problem_text(problems: Sequence[errors.FieldProblem]) -> str:
-    """Return the parse errors of an object in one line."""
-    return "; ".join(f"{problem.field}: {problem.message}" for problem in problems)[:1000]
 
 
 MOST = 200  # pods of a cluster in one call

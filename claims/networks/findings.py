@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 
@@ -16,6 +17,12 @@ from pools.core import errors
 from pools.models import PoolCIDR, Severity
 from pools.register import pool_cidrs
 
+# The kind of the objects of networks of a kind.
+_KINDS = {
+    udn.CUDN: resources.CLUSTER_UDN.kind,
+    udn.UDN_KIND: resources.UDN.kind,
+    udn.NAD_KIND: resources.NAD.kind,
+}
 _MAX_NAMED = 20  # holders in a message
 # Conditions in the status of OVN-Kubernetes, by type: the finding's code and its message if False.
 _CONDITIONS = {
@@ -34,15 +41,20 @@ _CONDITIONS = {
 }
 
 
-def condition_findings(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
-    rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
-    networks = rows.exclude(conditions=[]).order_by("name")
-    yield from ingest.find_each(context, _kind(kind), networks, _conditions, name=_name)
+def network_findings(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
+    """Report what is wrong with the networks of a kind of objects.
 
-
-def _kind(network_kind: str) -> str:
-    """Return the kind of the objects of networks of a kind."""
-    return (resources.CLUSTER_UDN if network_kind == udn.CUDN else resources.UDN).kind
+    OVN-Kubernetes reports a problem; gateways, management ports, reserved and excluded subnets contradict each other;
+    or a network was created here and does not exist in the cluster.
+    """
+    rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None).order_by("name")
+    handler_kind = _KINDS[kind]
+    of_networks = functools.partial(ingest.find_each, context, handler_kind, name=_name)
+    if kind != udn.NAD_KIND:
+        yield from of_networks(rows.exclude(conditions=[]), _conditions)
+    yield from of_networks(rows, _contradictions)
+    if kind != udn.NAD_KIND and handler_kind in context.complete:
+        yield from of_networks(rows.filter(uid="", applied=False), _not_in_cluster)
 
 
 def _name(network: Network) -> str:
@@ -60,34 +72,22 @@ def _conditions(network: Network) -> Iterator[ReconcileFinding]:
             yield ReconcileFinding(code, network.name, text, Severity.ERROR, details)
 
 
-def contradictions(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
-    """Report networks whose gateways, management ports, reserved and excluded subnets contradict each other."""
-    rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
-    handler_kind = resources.NAD.kind if kind == udn.NAD_KIND else _kind(kind)
-    yield from ingest.find_each(
-        context, handler_kind, rows.order_by("name"), _contradictions, name=_name
-    )
-
-
 def _contradictions(network: Network) -> Iterator[ReconcileFinding]:
-    found = kept_addresses.contradictions(network)
-    if found:
+    contradictions = kept_addresses.contradictions(network)
+    if contradictions:
         message = " ".join(
-            [f"The network {network.name} contradicts itself.", *(each.message for each in found)]
+            [
+                f"The network {network.name} contradicts itself.",
+                *(contradiction.message for contradiction in contradictions),
+            ]
         )
-        severity = Severity.ERROR if any(each.fatal for each in found) else Severity.WARNING
-        details = {"fields": sorted({each.field for each in found})}
+        severity = (
+            Severity.ERROR
+            if any(contradiction.fatal for contradiction in contradictions)
+            else Severity.WARNING
+        )
+        details = {"fields": sorted({contradiction.field for contradiction in contradictions})}
         yield ReconcileFinding("kept_twice", network.name, message[:990], severity, details)
-
-
-def missing_networks(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
-    """Report networks that were created here and do not exist in the cluster."""
-    rows = Network.objects.filter(
-        cluster=context.cluster, kind=kind, uid="", applied=False, gone_at=None
-    )
-    yield from ingest.find_each(
-        context, _kind(kind), rows.order_by("name"), _not_in_cluster, name=_name
-    )
 
 
 def _not_in_cluster(network: Network) -> Iterator[ReconcileFinding]:
@@ -110,10 +110,11 @@ def network_differs(network: Network, names: Sequence[str]) -> ReconcileFinding:
 
 
 def orphaned_subnets(context: SyncContext) -> Iterator[ReconcileFinding]:
+    cidrs = network_pools.orphaned_cidrs(context.cluster)
     yield from ingest.find_each(
         context,
         resources.CLUSTER_UDN.kind,
-        network_pools.orphaned_cidrs(context.cluster),
+        [cidr for cidr in cidrs if hasattr(cidr.pool, "network")],
         _orphaned_subnet,
         name=lambda cidr: cidr.pool.name,
     )
@@ -128,7 +129,7 @@ def _orphaned_subnet(cidr: PoolCIDR) -> Iterator[ReconcileFinding]:
     ]
     names = ", ".join(f"{holder['id']} ({holder['cidr']})" for holder in holders)
     more = f" and {count - len(holders)} more" if count > len(holders) else ""
-    name = Network.objects.values_list("name", flat=True).get(pool=cidr.pool_id)
+    name = cidr.pool.network.name
     message = (
         f"The network {name} has lost its subnet {cidr} while addresses of it are in use:"
         f" {names}{more}. No more addresses are allocated from it."
@@ -146,8 +147,14 @@ def nad_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
 
 
 def _findings_of_nad(nad: NAD) -> Iterator[ReconcileFinding]:
-    if _takes_name(nad):
-        yield _name_taken(nad)
+    has_udn = nad.network.kind in {udn.CUDN, udn.UDN_KIND} and bool(nad.network.uid)
+    if has_udn and nad.name != nad.network.object_name:
+        message = (
+            f"The network attachment definition {nad} belongs to no UDN and has the network name"
+            f" {nad.network.name} of a {nad.network.get_kind_display()}. Change its network name."
+        )
+        details = {"network": nad.network.name}
+        yield ReconcileFinding("network_name_taken", str(nad), message, details=details)
     try:
         nad_network = nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
     except errors.InvalidInput:
@@ -197,21 +204,6 @@ def _overlap(subnet: str, other: str) -> bool:
         return ip_network(subnet).overlaps(ip_network(other))
     except (ValueError, TypeError):  # another family
         return False
-
-
-def _takes_name(nad: NAD) -> bool:
-    has_udn = nad.network.kind in {udn.CUDN, udn.UDN_KIND}
-    return has_udn and bool(nad.network.uid) and nad.name != nad.network.object_name
-
-
-def _name_taken(nad: NAD) -> ReconcileFinding:
-    message = (
-        f"The network attachment definition {nad} belongs to no UDN and has the network name"
-        f" {nad.network.name} of a {nad.network.get_kind_display()}. Change its network name."
-    )
-    return ReconcileFinding(
-        "network_name_taken", str(nad), message, details={"network": nad.network.name}
-    )
 
 
 def _nad_differs(nad: NAD, differences: Sequence[tuple[str, object, object]]) -> ReconcileFinding:

@@ -29,6 +29,7 @@ from claims.models.networks import NetworkKind
 from claims.networks import findings as network_findings
 from claims.networks import networks as services
 from claims.networks import pools
+from pools.cilium import pool_sync
 from pools.clusters.reconcile import ingest, watchers
 from pools.clusters.reconcile.handler import (
     MANAGER,
@@ -93,10 +94,7 @@ class UserDefinedNetworks(Handler):
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from context.notes.get(self.kind, ())
-        yield from network_findings.condition_findings(context, self._row_kind)
-        yield from network_findings.contradictions(context, self._row_kind)
-        if self.kind in context.complete:
-            yield from network_findings.missing_networks(context, self._row_kind)
+        yield from network_findings.network_findings(context, self._row_kind)
         if self._row_kind == udn.CUDN:
             yield from network_findings.orphaned_subnets(context)
 
@@ -107,9 +105,9 @@ def _managed(context: SyncContext) -> bool:
 
 def _sync_pools(context: SyncContext) -> None:
     """Remove unused orphans, and restore pools that were changed; no object triggers either."""
-    if pools.has_orphans(context.cluster):
+    if orphaned_cidrs := pools.orphaned_cidrs(context.cluster):
         with context.transaction():
-            pools.remove_unused_orphans(context.cluster, author=context.author)
+            pool_sync.remove_unused_orphans(orphaned_cidrs, author=context.author)
     if context.from_watch:
         return
     for network in pools.diverged_networks(context.cluster):
@@ -258,7 +256,7 @@ class NetworkAttachmentDefinitions(Handler):
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from network_findings.nad_findings(context)
         yield from network_findings.shared_segments(context)
-        yield from network_findings.contradictions(context, udn.NAD_KIND)
+        yield from network_findings.network_findings(context, udn.NAD_KIND)
         yield from cidrs.find_problems(context, self.kind)
         yield from cidrs.find_clashes(context, self.kind)
 

@@ -17,7 +17,6 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from claims.core import resources
 from claims.core.networks import rules, static_vms, udn
-from claims.core.networks import udn as network_manifest
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
@@ -365,7 +364,7 @@ def applicable_manifest(network: Network) -> dict[str, Any]:
             return _plain(observed_object.manifest)
     if network.topology == udn.LOCALNET:
         raise errors.NotFound(f"The object of the network {network.name} was deleted.")
-    return network_manifest.render(as_udn(network))
+    return udn.render(as_udn(network))
 
 
 def _plain(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -384,4 +383,4 @@ def _plain(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def render_yaml(network: UDN) -> str:
     """Return the manifest of a network as YAML, before the network is created."""
-    return documents.dump_yaml(network_manifest.render(network))
+    return documents.dump_yaml(udn.render(network))

@@ -52,9 +52,7 @@ def sync_pool(network: Network, *, author: events.Author) -> bool:
 
 
 def _sync_pool(network: Network, author: events.Author) -> bool:
-    desired_subnets = list(
-        dict.fromkeys(map(ip_network, [] if network.gone_at else network.subnets))
-    )
+    desired_subnets = _desired_subnets(network)
     if network.pool is None:
         if not desired_subnets:
             return False
@@ -70,7 +68,7 @@ def _sync_pool(network: Network, author: events.Author) -> bool:
     if pool.orphaned_at is not None:
         Pool.objects.filter(pk=pool.pk).update(orphaned_at=None)
         changed = True
-    if _active_cidrs(present) != _in_order(desired_subnets):
+    if _active_cidrs(present) != desired_subnets:
         change = pools.PoolChange(families=_families(pool, desired_subnets), keep_orphans=True)
         pools.change(pool.pk, change, author=author)
         network.pool = Pool.objects.get(pk=pool.pk)
@@ -91,8 +89,7 @@ def diverged_networks(cluster: Cluster) -> list[Network]:
 
 def _differs(network: Network, pool: Pool) -> bool:
     present = sorted(pool.cidrs.all(), key=lambda row: row.cidr.version)
-    desired_subnets = list(dict.fromkeys(map(ip_network, network.subnets)))
-    if _active_cidrs(present) != _in_order(desired_subnets):
+    if _active_cidrs(present) != _desired_subnets(network):
         return True
     reservations = list(_reservations(network))
     return any(
@@ -104,8 +101,9 @@ def _active_cidrs(present: list[PoolCIDR]) -> list[addresses.Network]:
     return [cidr.cidr for cidr in present if cidr.orphaned_at is None]
 
 
-def _in_order(subnets: list[addresses.Network]) -> list[addresses.Network]:
-    """Return subnets in the order of the pool: IPv4 first, each family in the network's order."""
+def _desired_subnets(network: Network) -> list[addresses.Network]:
+    """Return the subnets in the order of the pool: IPv4 first, each family in the network's order."""
+    subnets = dict.fromkeys(map(ip_network, [] if network.gone_at else network.subnets))
     return sorted(subnets, key=lambda subnet: subnet.version)
 
 
@@ -186,23 +184,11 @@ def sync_segments(cluster: Cluster, *, author: events.Author) -> None:
             conflicts.recheck_network(network)
 
 
-def has_orphans(cluster: Cluster) -> bool:
-    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
-    return rows.exclude(orphaned_at=None).exists()
-
-
-def remove_unused_orphans(cluster: Cluster, *, author: events.Author) -> int:
-    """Remove orphaned subnets without addresses in use. Return the number of subnets removed."""
-    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
-    orphaned_cidrs = list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
-    return pool_sync.remove_unused_orphans(orphaned_cidrs, author=author) if orphaned_cidrs else 0
-
-
 def orphaned_cidrs(cluster: Cluster) -> list[PoolCIDR]:
     """Return the subnets that their networks have lost while addresses of them are in use."""
-    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__network__isnull=False)
-    rows = rows.exclude(orphaned_at=None)
-    return list(rows.select_related("pool__cluster", "pool__network").order_by("pool_id", "id"))
+    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
+    rows = rows.exclude(orphaned_at=None).select_related("pool__cluster", "pool__network")
+    return list(rows.order_by("pool_id", "id"))
 
 
 # --- reserved ranges ------------------------------------------------------------------------------
@@ -299,23 +285,14 @@ def _span(first: addresses.Address, last: addresses.Address) -> blocks.Span:
 _USED = statements.read("claims/used_addresses_of_subnet")
 
 
-def readable_subnets(network: Network) -> list[addresses.Network]:
-    """Return the valid subnets of a network; invalid ones are left out."""
-    subnets = []
-    for text in network.subnets:
-        try:
-            subnets.append(ip_network(text))
-        except ValueError:
-            continue
-    return subnets
-
-
 def next_addresses(network: Network) -> list[str]:
     """Return the next free address of each family with its prefix length; it is not reserved.
 
     Raises Conflict (the network has no subnets), PoolExhausted.
     """
-    subnets = {subnet.version: subnet for subnet in reversed(readable_subnets(network))}
+    subnets = {
+        subnet.version: subnet for subnet in reversed(udn.readable_networks(network.subnets))
+    }
     if not subnets:
         raise errors.Conflict(f"The network {network.name} has no subnets.")
     return [next(unused_addresses(network, subnet)) for _version, subnet in sorted(subnets.items())]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, QuerySet
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -116,41 +116,40 @@ def _claims(_levels: OpenLevels) -> Iterator[ActiveCondition]:
 def _unsuitable_networks(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     """Yield the networks of a cluster that have entries and cannot hold static VMs."""
     rows = Network.objects.filter(ippool__entries__isnull=False).exclude(kind="")
-    rows = rows.exclude(networks.fitting_query(NAD.objects.all())).order_by("cluster_id")
-    counted = rows.values("cluster_id", "cluster__name").annotate(
-        count=Count("pk", distinct=True), first=Min("name")
-    )
-    for row in counted[:_MOST]:
+    rows = rows.exclude(networks.fitting_query(NAD.objects.all()))
+    for row in _by_cluster(rows):
         title = ngettext(
-            "%(network)s has MAC entries but does not support static IPs",
+            "%(first)s has MAC entries but does not support static IPs",
             "%(count)s networks of %(cluster)s have MAC entries but do not support static IPs",
             row["count"],
-        ) % {"network": row["first"], "count": row["count"], "cluster": row["cluster__name"]}
-        yield ActiveCondition(
-            UNSUITABLE,
-            f"cluster/{row['cluster_id']}",
-            Level.WARNING,
-            title,
-            url=f"/admin/claims/network/?cluster={row['cluster_id']}&static=no",
         )
+        yield _network_warning(UNSUITABLE, title, row, "static=no")
 
 
 def _ippools_without_network(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     rows = IPPool.objects.filter(Q(network__kind="") | Q(network__gone_at__isnull=False))
-    counted = rows.order_by("cluster_id").values("cluster_id", "cluster__name")
-    for row in counted.annotate(count=Count("pk"), first=Min("name"))[:_MOST]:
+    for row in _by_cluster(rows):
         title = ngettext(
-            "IPPool %(ippool)s: network not found in %(cluster)s",
+            "IPPool %(first)s: network not found in %(cluster)s",
             "%(count)s IPPools: network not found in %(cluster)s",
             row["count"],
-        ) % {"ippool": row["first"], "count": row["count"], "cluster": row["cluster__name"]}
-        yield ActiveCondition(
-            UNKNOWN,
-            f"cluster/{row['cluster_id']}",
-            Level.WARNING,
-            title,
-            url=f"/admin/claims/network/?cluster={row['cluster_id']}&known=false",
         )
+        yield _network_warning(UNKNOWN, title, row, "known=false")
+
+
+def _by_cluster(rows: QuerySet[Any]) -> Iterable[Mapping[str, Any]]:
+    counted = rows.order_by("cluster_id").values("cluster_id", "cluster__name")
+    clusters_with_rows: Iterable[Mapping[str, Any]]
+    clusters_with_rows = counted.annotate(count=Count("pk", distinct=True), first=Min("name"))[
+        :_MOST
+    ]
+    return clusters_with_rows
+
+
+def _network_warning(code: str, title: str, row: Mapping[str, Any], shown: str) -> ActiveCondition:
+    pk, texts = row["cluster_id"], {**row, "cluster": row["cluster__name"]}
+    url = f"/admin/claims/network/?cluster={pk}&{shown}"
+    return ActiveCondition(code, f"cluster/{pk}", Level.WARNING, title % texts, url=url)
 
 
 ALL = (

@@ -207,17 +207,14 @@ def _machines(wave: Wave) -> dict[int, WaveMachine]:
         if machine is None:
             machine = WaveMachine(row["id"], row["namespace"], row["vm"], row["source_vm"])
             machines[machine.id] = machine
-            _check_registration(machine, row)
+            if row["network_id"] is None:
+                message = "No entry and no IPAMClaim is registered."
+                machine.reasons.append(("not_registered", message))
+            if not machine.namespace:
+                machine.reasons.append(("no_namespace", "No target namespace is set."))
         if row["network_id"] is not None:
             _add(machine, row)
     return machines
-
-
-def _check_registration(machine: WaveMachine, row: Any) -> None:
-    if row["network_id"] is None:
-        machine.reasons.append(("not_registered", "No entry and no IPAMClaim is registered."))
-    if not machine.namespace:
-        machine.reasons.append(("no_namespace", "No target namespace is set."))
 
 
 def _add(machine: WaveMachine, row: Any) -> None:

@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from django.db import DatabaseError
 from django.urls import URLPattern, path
@@ -25,7 +26,7 @@ from claims.core.workloads.mutation import QUIET, MutationOutcome
 from claims.core.workloads.vm_addresses import VM
 from claims.webhooks import ippools
 from claims.workloads import vm_lookup
-from pools.core.kubernetes.resources import Manifest
+from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import AddressSpace, Cluster
 from pools.register.demo import demo
 from pools.webhooks import reviews, views
@@ -125,6 +126,16 @@ class MutateVMs(_Mutation):
         return mutation.decide_vm(review.new, vm, registrations, settings, review.operation)
 
 
+def _rule(resource: Resource, *operations: str) -> dict[str, Any]:
+    return {
+        "apiGroups": [resource.group],
+        "apiVersions": [resource.version],
+        "operations": list(operations),
+        "resources": [resource.plural],
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+    }
+
+
 def _mutates_vms(cluster: Cluster) -> bool:
     return vm_lookup.settings(cluster.pk).addresses
 
@@ -134,15 +145,7 @@ MUTATE_PODS = Hook(
     kind=MUTATING,
     name="vm-addresses-cadastre-pods",
     webhook="pods.vm-addresses.cadastre.internal",
-    rules=(
-        {
-            "apiGroups": [resources.POD.group],
-            "apiVersions": [resources.POD.version],
-            "operations": ["CREATE", "UPDATE"],
-            "resources": [resources.POD.plural],
-            "scope": "Namespaced",
-        },
-    ),
+    rules=(_rule(resources.POD, "CREATE", "UPDATE"),),
     failure_policy=IGNORE,
     selector={"matchLabels": dict([vm_objects.LAUNCHER])},
     applies_to=lambda cluster: not _mutates_vms(cluster),
@@ -153,20 +156,8 @@ MUTATE_VMS = Hook(
     name="vm-addresses-cadastre-vms",
     webhook="vms.vm-addresses.cadastre.internal",
     rules=(
-        {
-            "apiGroups": [resources.VM.group],
-            "apiVersions": [resources.VM.version],
-            "operations": ["CREATE", "UPDATE"],
-            "resources": [resources.VM.plural],
-            "scope": "Namespaced",
-        },
-        {
-            "apiGroups": [resources.VMI.group],
-            "apiVersions": [resources.VMI.version],
-            "operations": ["CREATE"],
-            "resources": [resources.VMI.plural],
-            "scope": "Namespaced",
-        },
+        _rule(resources.VM, "CREATE", "UPDATE"),
+        _rule(resources.VMI, "CREATE"),
     ),
     failure_policy=IGNORE,
     applies_to=_mutates_vms,
@@ -176,15 +167,7 @@ VALIDATE_IPPOOLS = Hook(
     kind=VALIDATING,
     name="cadastre-ippools",
     webhook="ippools.cadastre.internal",
-    rules=(
-        {
-            "apiGroups": [resources.IPPOOL.group],
-            "apiVersions": [resources.IPPOOL.version],
-            "operations": ["CREATE", "UPDATE", "DELETE"],
-            "resources": [resources.IPPOOL.plural],
-            "scope": "Cluster",
-        },
-    ),
+    rules=(_rule(resources.IPPOOL, "CREATE", "UPDATE", "DELETE"),),
 )
 ALL = (MUTATE_PODS, MUTATE_VMS, VALIDATE_IPPOOLS)
 

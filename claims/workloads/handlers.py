@@ -44,7 +44,7 @@ def duplicate_findings(
     by_name: dict[str, list[Workload]] = {}
     for pk in ids:
         by_name.setdefault(str(workloads[pk]), []).append(workloads[pk])
-    found = dict(
+    duplicates_by_id = dict(
         ingest.find_together(
             context,
             handler_kind,
@@ -57,7 +57,9 @@ def duplicate_findings(
         context,
         handler_kind,
         by_name,
-        lambda name: _finding(name, [(each, found.get(each.pk, ())) for each in by_name[name]]),
+        lambda name: _finding(
+            name, [(row, duplicates_by_id.get(row.pk, ())) for row in by_name[name]]
+        ),
     )
 
 
@@ -70,7 +72,11 @@ def _finding(
         for workload, workload_duplicates in workloads
         for text in (
             f"on the network {workload.network.name}:",
-            *(duplicates.describe(each) for each in workload_duplicates if not each.note),
+            *(
+                duplicates.describe(duplicate)
+                for duplicate in workload_duplicates
+                if not duplicate.note
+            ),
         )
     ]
     label = "template of the VM" if kind == WorkloadKind.TEMPLATE else kind.label
@@ -78,91 +84,84 @@ def _finding(
     yield ReconcileFinding(DUPLICATE, name, message[:990], Severity.ERROR)
 
 
-class VirtualMachines(Handler):
+class _Attached(Handler):
+    """Handler of a kind of objects whose attachments to networks are workloads."""
+
+    changes: str  # name of the changed objects in WorkloadChanges
+    workload_kind: WorkloadKind
+    projection: Manifest
+
+    def project(self, manifest: Manifest) -> Manifest:
+        return vm_objects.project(manifest, self.projection)
+
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+        self.update(context, parsed_objects)
+
+    def update(
+        self, context: SyncContext, parsed_objects: Sequence[ParsedObject]
+    ) -> running.ClusterNetworks:
+        """Update the workloads of the objects, and record their problems."""
+        changes: dict[str, Any] = {
+            self.changes: {observed.row.uid: observed.parsed for observed in parsed_objects}
+        }
+        networks = running.update_workloads(context.cluster.pk, WorkloadChanges(**changes))
+        for observed in parsed_objects:
+            observed.row.problem_code, observed.row.problem = running.summarize_problems(
+                observed.parsed.problems
+            )
+        return networks
+
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
+
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        yield from duplicate_findings(context, self.kind, self.workload_kind)
+
+
+class VirtualMachines(_Attached):
     """VirtualMachines; they distinguish a stopped VM from one that does not exist, and have MAC addresses."""
 
     kind = resources.VM.kind
     resources: Sequence[Resource] = (resources.VM,)
+    changes, workload_kind, projection = "machines", WorkloadKind.TEMPLATE, vm_objects.MACHINE
 
     def parse(self, manifest: Manifest) -> Machine:
         return attachments.parse_machine(manifest)
 
-    def project(self, manifest: Manifest) -> Manifest:
-        return vm_objects.project(manifest, vm_objects.MACHINE)
 
-    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
-        machines = {parsed_object.row.uid: parsed_object.parsed for parsed_object in parsed_objects}
-        running.update_workloads(context.cluster.pk, WorkloadChanges(machines=machines))
-        _record_problems(parsed_objects)
-
-    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        """Forget the templates; instances and pods have objects of their own."""
-        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
-
-    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from duplicate_findings(context, self.kind, WorkloadKind.TEMPLATE)
-
-
-class VirtualMachineInstances(Handler):
+class VirtualMachineInstances(_Attached):
     """VirtualMachineInstances: the running VMs."""
 
     kind = resources.VMI.kind
     resources: Sequence[Resource] = (resources.VMI,)
+    changes, workload_kind, projection = "instances", WorkloadKind.VMI, vm_objects.INSTANCE
 
     def parse(self, manifest: Manifest) -> Instance:
         return attachments.parse_instance(manifest)
 
-    def project(self, manifest: Manifest) -> Manifest:
-        return vm_objects.project(manifest, vm_objects.INSTANCE)
 
-    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
-        running.update_workloads(
-            context.cluster.pk,
-            WorkloadChanges(
-                instances={
-                    parsed_object.row.uid: parsed_object.parsed for parsed_object in parsed_objects
-                }
-            ),
-        )
-        _record_problems(parsed_objects)
-
-    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
-
-    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from duplicate_findings(context, self.kind, WorkloadKind.VMI)
-
-
-class Pods(Handler):
+class Pods(_Attached):
     """Launcher pods of VMs, and other pods that are attached to a network."""
 
     kind = resources.POD.kind
     resources: Sequence[Resource] = (resources.POD,)
+    changes, workload_kind, projection = "pods", WorkloadKind.POD, vm_objects.POD
 
     def is_relevant(self, manifest: Manifest) -> bool:
         return attachments.is_attached(manifest)
-
-    def project(self, manifest: Manifest) -> Manifest:
-        return vm_objects.project(manifest, vm_objects.POD)
 
     def parse(self, manifest: Manifest) -> Pod:
         return attachments.parse_pod(manifest)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         """Ingest pods; a pod on a network that is not known yet stays pending and is ingested again."""
-        pods = {parsed_object.row.uid: parsed_object.parsed for parsed_object in parsed_objects}
-        networks = running.update_workloads(context.cluster.pk, WorkloadChanges(pods=pods))
-        for parsed_object in parsed_objects:
-            parsed_object.row.pending = not parsed_object.parsed.over and networks.lacks(
-                parsed_object.parsed
-            )
-        _record_problems(parsed_objects)
-
-    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        running.update_workloads(context.cluster.pk, WorkloadChanges(deleted=rows))
+        networks = self.update(context, parsed_objects)
+        for observed in parsed_objects:
+            pod: Pod = observed.parsed
+            observed.row.pending = not pod.over and networks.lacks(pod)
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
-        yield from duplicate_findings(context, self.kind, WorkloadKind.POD)
+        yield from super().findings(context)
         yield from _ignored_requests(context)
 
 
@@ -201,10 +200,3 @@ def _ignored_request(pod: tuple[str, str, dict[str, Any]]) -> Iterator[Reconcile
     )
     details = {"requested": ignored[0], "got": ignored[1]}
     yield ReconcileFinding(IGNORED, f"{namespace}/{name}", message, details=details)
-
-
-def _record_problems(parsed_objects: Sequence[ParsedObject]) -> None:
-    for parsed_object in parsed_objects:
-        parsed_object.row.problem_code, parsed_object.row.problem = running.summarize_problems(
-            parsed_object.parsed.problems
-        )

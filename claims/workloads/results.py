@@ -1,12 +1,13 @@
 """Comparison of running workloads with the register: results for entries, claims and workloads.
 
-The comparison is a view in the database (claims/sql/workload_comparison.sql). For users with a limited scope, objects
+The comparison is a view in the database (claims/sql/workload_sql). For users with a limited scope, objects
 of other namespaces do not exist: each namespace is compared by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,8 +15,6 @@ from django.db.models import Count, Q, QuerySet
 
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.address_index import duplicates
-from claims.core.workloads import running as comparison
-from claims.core.workloads.running import Side
 from claims.models import (
     Entry,
     IndexEntry,
@@ -37,6 +36,74 @@ ORDER = ("section", "item", "beside")
 LARGE = 500  # entries, claims and workloads; the overview shows the worker's last counts of larger networks
 
 JsonObject = dict[str, Any]
+Reason = tuple[str, str]  # code, message
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the comparison; `vm` is "" if the side names none. Addresses are strings."""
+
+    mac: str | None
+    ips: Sequence[str]
+    vm: str = ""
+    namespace: str = ""
+    pod: str = ""  # of a workload without a VM
+
+    @property
+    def who(self) -> str:
+        name = self.vm or self.pod
+        return f"{self.namespace}/{name}" if self.namespace else name
+
+
+def differences(registered: Side, running: Side) -> Iterator[Reason]:
+    """Yield other_mac, other_vm, address_not_running, address_not_registered; nothing if both match.
+
+    A value that the workload does not report counts as equal; see `unobserved_values`.
+    """
+    if registered.mac and running.mac and registered.mac != running.mac:
+        yield "other_mac", f"It runs with {running.mac}; {registered.mac} is registered."
+    if registered.vm and not _same_vm(registered, running):
+        yield "other_vm", f"It belongs to {running.who}; {registered.who} is registered."
+    if registered.ips and running.ips:
+        registered_hosts, running_hosts = _hosts(registered.ips), _hosts(running.ips)
+        if not_running := [host for host in registered_hosts if host not in running_hosts]:
+            yield "address_not_running", f"It does not run with {', '.join(not_running)}."
+        if not_registered := [host for host in running_hosts if host not in registered_hosts]:
+            yield "address_not_registered", f"It runs with {', '.join(not_registered)}."
+
+
+def unobserved_values(running: Side) -> Iterator[Reason]:
+    """Yield no_mac_seen, no_address_seen for values that could not be compared."""
+    if running.mac is None:
+        yield "no_mac_seen", "The cluster does not report its MAC address."
+    if not running.ips:
+        yield "no_address_seen", "The cluster does not report its addresses."
+
+
+def absence_reason(registered: Side, vm_status: str | None) -> Reason:
+    """Return why there is no workload: vm_not_named, vm_unknown, vm_stopped, vm_not_attached.
+
+    `vm_status` is the printableStatus of the VirtualMachine, None if there is no such VM.
+    """
+    if not registered.vm:
+        return "vm_not_named", "No VM is registered, and no workload has this MAC or IP address."
+    if vm_status is None:
+        return "vm_unknown", f"The VM {registered.who} does not exist in the cluster."
+    if vm_status == "Running":
+        return (
+            "vm_not_attached",
+            f"The VM {registered.who} is running, but is not attached to this network.",
+        )
+    status = f" ({vm_status})" if vm_status else ""
+    return "vm_stopped", f"The VM {registered.who} is not running{status}."
+
+
+def _same_vm(registered: Side, running: Side) -> bool:
+    return registered.vm == running.vm and registered.namespace in {"", running.namespace}
+
+
+def _hosts(ips: Iterable[str]) -> list[str]:
+    return [text.partition("/")[0] for text in ips]
 
 
 def visible_rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
@@ -110,8 +177,8 @@ def render_rows(
     workloads = Workload.objects.in_bulk(_ids(result_rows, "workload_id"))
     sides: list[tuple[JsonObject | None, Workload | None]] = []
     for row in result_rows:
-        entry, claim = entries.get(row["entry_id"]), claims.get(row["claim_id"])
-        shape = _render_entry(entry) if entry else _render_claim(claim) if claim else None
+        registered_row = entries.get(row["entry_id"]) or claims.get(row["claim_id"])
+        shape = _render_registered(registered_row) if registered_row else None
         sides.append((shape, workloads.get(row["workload_id"])))
     missing = [registered for registered, workload in sides if registered and workload is None]
     statuses = _vm_statuses(_ids(result_rows, "network_id"), missing)
@@ -122,9 +189,7 @@ def render_rows(
     ]
 
 
-def _duplicate_reasons(
-    workload_ids: Collection[int], scope: Scope
-) -> dict[int, list[comparison.Reason]]:
+def _duplicate_reasons(workload_ids: Collection[int], scope: Scope) -> dict[int, list[Reason]]:
     """Return duplicate_mac and duplicate_ip of the workloads that have duplicates, by the workload's id."""
     conflicting = Q(duplicate_mac=True) | Q(duplicate_ip=True)
     rows = IndexEntry.objects.filter(conflicting, workload__in=workload_ids)
@@ -143,27 +208,15 @@ def _ids(result_rows: Collection[Mapping[str, Any]], column: str) -> set[int]:
     return {row[column] for row in result_rows if row[column] is not None}
 
 
-def _render_entry(entry: Entry) -> JsonObject:
+def _render_registered(row: Entry | IPAMClaim) -> JsonObject:
     return {
-        "source": "ippool",
-        "id": entry.pk,
-        "name": entry.ippool.name,
-        "mac": entry.mac,
-        "ips": entry.ips,
-        "vm": entry.vm,
-        "namespace": entry.namespace,
-    }
-
-
-def _render_claim(claim: IPAMClaim) -> JsonObject:
-    return {
-        "source": "ipamclaim",
-        "id": claim.pk,
-        "name": claim.name,
-        "mac": claim.mac,
-        "ips": claim.ips or claim.ips_requested,
-        "vm": claim.vm,
-        "namespace": claim.namespace,
+        "source": "ippool" if isinstance(row, Entry) else "ipamclaim",
+        "id": row.pk,
+        "name": row.ippool.name if isinstance(row, Entry) else row.name,
+        "mac": row.mac,
+        "ips": row.ips if isinstance(row, Entry) else row.ips or row.ips_requested,
+        "vm": row.vm,
+        "namespace": row.namespace,
     }
 
 
@@ -182,7 +235,7 @@ def _render_workload(workload: Workload) -> JsonObject:
 
 
 def running_side(workload: Workload) -> Side:
-    """Return the running side of the comparison."""
+    """Return the running side of the"""
     is_vm = workload.kind == WorkloadKind.VMI
     return Side(
         workload.mac,
@@ -193,32 +246,32 @@ def running_side(workload: Workload) -> Side:
     )
 
 
-def _registered_side(registered: JsonObject) -> Side:
-    return Side(*(registered[name] for name in ("mac", "ips", "vm", "namespace")))
-
-
 def _render_row(
     row: Mapping[str, Any],
     registered: JsonObject | None,
     workload: Workload | None,
     statuses: Mapping[tuple[int, str, str], str],
-    duplicate_reasons: Mapping[int, Sequence[comparison.Reason]],
+    duplicate_reasons: Mapping[int, Sequence[Reason]],
 ) -> JsonObject:
     running = running_side(workload) if workload else None
-    registered_side = _registered_side(registered) if registered else None
-    reasons: list[comparison.Reason] = []
+    registered_side = (
+        Side(*(registered[name] for name in ("mac", "ips", "vm", "namespace")))
+        if registered
+        else None
+    )
+    reasons: list[Reason] = []
     if registered_side and running:
         reasons = [
-            *comparison.differences(registered_side, running),
-            *comparison.unobserved_values(running),
+            *differences(registered_side, running),
+            *unobserved_values(running),
         ]
     elif registered_side:
         status = statuses.get((row["network_id"], registered_side.namespace, registered_side.vm))
-        reasons = [comparison.absence_reason(registered_side, status)]
+        reasons = [absence_reason(registered_side, status)]
     elif running:
         reasons = [
             ("not_registered", f"{running.who} is not registered."),
-            *comparison.unobserved_values(running),
+            *unobserved_values(running),
         ]
     if workload:
         reasons += duplicate_reasons.get(workload.pk, ())

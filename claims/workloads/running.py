@@ -1,7 +1,8 @@
 """Running workloads: one row for each attachment of a VM or a pod to a known network.
 
-A VM consists of its instance and its launcher pods, which arrive in any order; missing parts are read from
-the observed objects. A row is deleted with its objects. The interfaces of a VM's template that name a MAC
+A VM consists of its instance and its launcher pods (two during a live migration), which arrive in any order; missing
+parts are read from the observed objects. The MAC and the addresses of a workload come from the pod's annotation;
+further addresses that the guest reports count if they are in the network's subnets. A row is deleted with its objects. The interfaces of a VM's template that name a MAC
 address have rows as well, so that a stopped VM with the MAC of another one is found.
 """
 
@@ -16,12 +17,14 @@ from typing import Any, TypeVar
 
 from claims.address_index import index
 from claims.core import resources
-from claims.core.workloads import attachments, running
-from claims.core.workloads.attachments import Instance, Machine, Pod
-from claims.core.workloads.running import ClusterNetworks, Net, Running
+from claims.core.workloads import attachments
+from claims.core.workloads.attachments import Attachment, Instance, Machine, Nic, Pod
 from claims.models import NAD, Workload
+from claims.models.workloads import WorkloadKind
 from pools.core import errors
+from pools.core.addresses import Interface, Network
 from pools.models import ObservedObject
+from pools.models.fields import Now
 from pools.platform import database
 from pools.sql import statements
 
@@ -31,6 +34,38 @@ Key = tuple[int, str, str, str]
 
 _UNIQUE = ("network", "kind", "uid", "interface")
 _CHANGING = ("namespace", "name", "vm_uid", "mac", "ips", "node", "phase", "pods", "since")
+
+
+@dataclass(frozen=True)
+class Net:
+    """A logical network of the register."""
+
+    id: int
+    subnets: tuple[Network, ...] = ()
+
+    def has(self, address: Interface) -> bool:
+        """Return True if the address can belong to the network; without subnets every address can."""
+        return not self.subnets or any(address.ip in subnet for subnet in self.subnets)
+
+    def text(self, address: Interface) -> str:
+        """Return `10.0.0.5/24`; an address without prefix length gets that of its subnet."""
+        alone = address.network.prefixlen == address.max_prefixlen
+        subnet = next((net for net in self.subnets if address.ip in net), None)
+        return f"{address.ip}/{subnet.prefixlen}" if alone and subnet else str(address)
+
+
+@dataclass(frozen=True)
+class ClusterNetworks:
+    """The networks of one cluster by NAD (`namespace/name`), and each namespace's primary NAD."""
+
+    nads: Mapping[str, Net] = field(default_factory=dict)
+    primary: Mapping[str, str] = field(default_factory=dict)
+
+    def lacks(self, pod: Pod) -> bool:
+        """Return True if OVN-Kubernetes names a NAD that is not known yet."""
+        return any(
+            attachment.by_ovn and attachment.nad not in self.nads for attachment in pod.attachments
+        )
 
 
 @dataclass
@@ -80,9 +115,7 @@ def update_workloads(cluster_id: int, changes: WorkloadChanges) -> ClusterNetwor
     before = _rows(cluster_id, scene.places)
     _add_observed(cluster_id, scene, before)
     networks = cluster_networks(cluster_id, _namespaces(scene))
-    _write_rows(
-        before, {attachment.key: attachment for attachment in _running_attachments(scene, networks)}
-    )
+    _write_rows(before, {_key(row): row for row in _running_attachments(scene, networks)})
     return networks
 
 
@@ -120,7 +153,11 @@ def _rows(cluster_id: int, places_by_uid: Mapping[str, ObjectName]) -> dict[Key,
     }
     ids = [row["id"] for row in database.fetch(_ROWS, values)]
     rows = Workload.objects.filter(pk__in=ids)
-    return {(row.network_id, row.kind, row.uid, row.interface): row for row in rows}
+    return {_key(row): row for row in rows}
+
+
+def _key(row: Workload) -> Key:
+    return row.network_id, row.kind, row.uid, row.interface
 
 
 # The statement uses an index for any number of networks.
@@ -183,65 +220,35 @@ def _namespaces(scene: _AffectedObjects) -> set[str]:
     return namespaces | {vm.namespace for vm in vms}
 
 
-def _running_attachments(scene: _AffectedObjects, networks: ClusterNetworks) -> Iterator[Running]:
+def _running_attachments(scene: _AffectedObjects, networks: ClusterNetworks) -> Iterator[Workload]:
     launchers: dict[str, list[Pod]] = {}
     for pod in scene.pods.values():
         if pod.vm:
             launchers.setdefault(pod.vmi_uid, []).append(pod)
         else:
-            yield from running.pod_attachments(pod, networks)
+            yield from pod_attachments(pod, networks)
     for machine in scene.machines.values():
-        yield from running.template_attachments(machine, networks)
+        yield from template_attachments(machine, networks)
     for uid in scene.vms:
-        yield from running.vm_attachments(
-            scene.instances.get(uid), launchers.get(uid, ()), networks
-        )
+        yield from vm_attachments(scene.instances.get(uid), launchers.get(uid, ()), networks)
 
 
-def _write_rows(before: Mapping[Key, Workload], attachments_by_key: Mapping[Key, Running]) -> None:
+def _write_rows(before: Mapping[Key, Workload], rows: Mapping[Key, Workload]) -> None:
     """Write new and changed rows in one statement, then delete the rows that no longer run."""
-    now = database.now()
-    rows = {key: _row(attachment, now) for key, attachment in attachments_by_key.items()}
     new_rows = [row for key, row in rows.items() if key not in before or _differs(row, before[key])]
     if new_rows:
         saved_rows = Workload.objects.bulk_create(
             new_rows, update_conflicts=True, unique_fields=_UNIQUE, update_fields=_CHANGING
         )
         index.write(workloads=saved_rows)
-    if ended_ids := [row.pk for key, row in before.items() if key not in attachments_by_key]:
+    if ended_ids := [row.pk for key, row in before.items() if key not in rows]:
         index.remove(workloads=ended_ids)
         Workload.objects.filter(pk__in=ended_ids).delete()
-
-
-def _row(attachment: Running, now: datetime) -> Workload:
-    return Workload(
-        network_id=attachment.network_id,
-        kind=attachment.kind,
-        namespace=attachment.namespace,
-        name=attachment.name,
-        uid=attachment.uid,
-        vm_uid=attachment.vm_uid,
-        interface=attachment.interface,
-        mac=attachment.mac,
-        ips=list(attachment.ips),
-        node=attachment.node,
-        phase=attachment.phase,
-        pods=list(attachment.pods),
-        since=_parse_timestamp(attachment.since) or now,
-    )
 
 
 def _differs(row: Workload, before: Workload) -> bool:
     timeless = _CHANGING[:-1]
     return any(getattr(row, name) != getattr(before, name) for name in timeless)
-
-
-def _parse_timestamp(text: str) -> datetime | None:
-    try:
-        timestamp = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return timestamp if timestamp.tzinfo else None
 
 
 def summarize_problems(field_problems: Iterable[errors.FieldProblem]) -> tuple[str, str]:
@@ -250,3 +257,177 @@ def summarize_problems(field_problems: Iterable[errors.FieldProblem]) -> tuple[s
     text = "; ".join(f"{problem.field}: {problem.message}" for problem in problems)
     printable = "".join(char if char.isprintable() else " " for char in text)
     return (problems[0].code[:63], printable[:1000]) if problems else ("", "")
+
+
+# --- what runs, by objects ------------------------------------------------------------------------
+
+
+def pod_attachments(pod: Pod, networks: ClusterNetworks) -> Iterator[Workload]:
+    """Yield the attachments of a pod without a VM; none for a terminated pod."""
+    for attachment in () if pod.over else pod.attachments:
+        net = networks.nads.get(attachment.nad)
+        if net is not None:
+            yield Workload(
+                network_id=net.id,
+                kind=WorkloadKind.POD,
+                namespace=pod.namespace,
+                name=pod.name,
+                uid=pod.uid,
+                interface=attachment.key,
+                mac=attachment.mac,
+                ips=_texts(net, attachment.ips),
+                node=pod.node,
+                phase=pod.phase,
+                pods=[pod.name],
+                since=_since(pod.since),
+            )
+
+
+def template_attachments(machine: Machine, networks: ClusterNetworks) -> Iterator[Workload]:
+    """Yield the interfaces of a VM's template that name a MAC address, each with its network."""
+    for nic in machine.nics:
+        net = networks.nads.get(nic.nad or networks.primary.get(machine.namespace, ""))
+        if net is not None and nic.mac:
+            yield Workload(
+                network_id=net.id,
+                kind=WorkloadKind.TEMPLATE,
+                namespace=machine.namespace,
+                name=machine.name,
+                uid=machine.uid,
+                interface=nic.name,
+                vm_uid=machine.uid,
+                mac=nic.mac,
+                phase=machine.status[:32],
+                since=Now(),
+            )
+
+
+def vm_attachments(
+    instance: Instance | None, pods: Iterable[Pod], networks: ClusterNetworks
+) -> Iterator[Workload]:
+    """Yield the attachments of a VM; `pods` are its launcher pods, `instance` its VMI if observed.
+
+    An attachment exists when a pod is attached, the VMI's status has the interface, or the phase is
+    Running.
+    """
+    live = sorted(
+        (launcher for launcher in pods if not launcher.over),
+        key=lambda launcher: _order(launcher, instance),
+    )
+    if (instance is None and not live) or (instance is not None and instance.over):
+        return
+    vm = _vm_values(instance, live)
+    unmatched_attachments: dict[str, list[Attachment]] = {}
+    for pod in live:
+        for attachment in pod.attachments:
+            unmatched_attachments.setdefault(attachment.key, []).append(attachment)
+    for nic in instance.nics if instance else ():
+        nad = nic.nad or _primary(vm["namespace"], unmatched_attachments, networks)
+        key = next(
+            (
+                key
+                for key, attachments in unmatched_attachments.items()
+                if attachments[0].nad == nad
+            ),
+            "",
+        )
+        attachments = unmatched_attachments.pop(key, [])
+        net = networks.nads.get(nad)
+        if net is not None and (attachments or _is_attached(nic, instance, live)):
+            yield _attachment(net, nic.name, nic, attachments, vm)
+    for key, attachments in unmatched_attachments.items():
+        net = networks.nads.get(attachments[0].nad)
+        if net is not None:
+            yield _attachment(net, key, None, attachments, vm)
+
+
+def _order(pod: Pod, instance: Instance | None) -> tuple[bool, str]:
+    """Return the sort key of launcher pods: first the pod on the node of the VMI."""
+    return instance is not None and pod.node != instance.node, pod.name
+
+
+def _vm_values(instance: Instance | None, live: Sequence[Pod]) -> dict[str, Any]:
+    """Return the values that all attachments of a VM have in common, by its launcher pods if it has no VMI."""
+    values: dict[str, Any] = {
+        "kind": WorkloadKind.VMI,
+        "node": live[0].node if live else "",
+        "pods": sorted(pod.name for pod in live),
+    }
+    if instance is None:
+        first = live[0]
+        return values | {
+            "namespace": first.namespace,
+            "name": first.vm,
+            "uid": first.vmi_uid,
+            "phase": first.phase,
+            "since": _since(first.since),
+        }
+    return values | {
+        "namespace": instance.namespace,
+        "name": instance.name,
+        "uid": instance.uid,
+        "vm_uid": instance.vm_uid,
+        "node": instance.node or values["node"],
+        "phase": instance.phase,
+        "since": _since(instance.since),
+    }
+
+
+def _primary(
+    namespace: str,
+    unmatched_attachments: Mapping[str, Sequence[Attachment]],
+    networks: ClusterNetworks,
+) -> str:
+    """Return the NAD of the pod network, from the pods, else the primary NAD of the namespace."""
+    primary_nad = next(
+        (
+            attachments[0].nad
+            for attachments in unmatched_attachments.values()
+            if attachments[0].primary
+        ),
+        "",
+    )
+    return primary_nad or networks.primary.get(namespace, "")
+
+
+def _is_attached(nic: Nic, instance: Instance | None, live: Sequence[Pod]) -> bool:
+    """Return True if an interface is attached although no pod was observed yet."""
+    if any(pod.annotated for pod in live):
+        return False
+    return nic.reported or (instance is not None and instance.phase == "Running")
+
+
+def _attachment(
+    net: Net,
+    interface: str,
+    nic: Nic | None,
+    attachments: Sequence[Attachment],
+    vm: Mapping[str, Any],
+) -> Workload:
+    macs = [*(attachment.mac for attachment in attachments), nic.mac if nic else None]
+    addresses_by_ip = {ip.ip: ip for attachment in attachments for ip in attachment.ips}
+    for ip in nic.ips if nic else ():
+        if net.has(ip):
+            addresses_by_ip.setdefault(ip.ip, ip)
+    return Workload(
+        network_id=net.id,
+        interface=interface,
+        mac=next(filter(None, macs), None),
+        ips=_texts(net, addresses_by_ip.values()),
+        **vm,
+    )
+
+
+def _texts(net: Net, addresses: Iterable[Interface]) -> list[str]:
+    """Return the distinct addresses as sorted strings, IPv4 first."""
+    texts_by_ip = {address.ip: net.text(address) for address in addresses}
+    return [texts_by_ip[ip] for ip in sorted(texts_by_ip, key=lambda ip: (ip.version, int(ip)))]
+
+
+def _since(text: str) -> datetime | Now:
+    """Return the time that the API server wrote, else the time of the transaction."""
+    try:
+        timestamp = datetime.fromisoformat(text)
+    except ValueError:
+        return Now()
+    return timestamp if timestamp.tzinfo else Now()

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from claims.access import namespaces
 from claims.core import macs
@@ -31,7 +31,6 @@ from claims.core.workloads.vm_addresses import (
     UnusableEntry,
 )
 from claims.models import NAD, Decision, Entry, IPAMClaim, Network, NetworkSettings
-from claims.models import Entry as EntryRow
 from claims.models.networks import Annotation
 from pools.core import errors, redaction
 from pools.models import Cluster, Now, ObservedObject
@@ -43,7 +42,7 @@ MOST = 20  # registrations of each kind; more of one VM are ambiguous
 
 def settings(cluster_id: int) -> Settings:
     """Return the webhook settings of the cluster, or the defaults."""
-    row = NetworkSettings.objects.filter(cluster_id=cluster_id).first() or NetworkSettings()
+    row = settings_of_cluster(cluster_id)
     return Settings(
         addresses=row.annotation == Annotation.ADDRESSES,
         nad_namespace=row.default_nad_namespace,
@@ -127,7 +126,11 @@ def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[MACEntry, ..
         # With columns of one table on both sides of the OR, PostgreSQL combines two indexes.
         pools = [nad.network.ippool.pk for nad in nads if hasattr(nad.network, "ippool")]
         condition |= Q(ippool__in=pools, mac=vm.interface.mac)
-    rows = EntryRow.objects.filter(condition, ippool__cluster_id=cluster_id, ippool__gone_at=None)
+    rows = Entry.objects.filter(condition, ippool__cluster_id=cluster_id, ippool__gone_at=None)
+    return _mac_entries(rows)
+
+
+def _mac_entries(rows: QuerySet[Entry]) -> tuple[MACEntry, ...]:
     return tuple(
         MACEntry(
             network=row.ippool.network.name,
@@ -172,6 +175,10 @@ def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
         namespace=vm.namespace,
         gone_at=None,
     )
+    return _vm_claims(rows)
+
+
+def _vm_claims(rows: QuerySet[IPAMClaim]) -> tuple[Claim, ...]:
     return tuple(
         Claim(
             network=row.network.name,
@@ -199,7 +206,8 @@ def record_decision(cluster_id: int, **values: Any) -> None:
     """Record one decision; `values` are the fields of a Decision. A failure is only logged."""
     shown_values = redaction.redact_values(values)
     truncated_values = {
-        key: _truncate_value(value, _LONGEST_VALUES.get(key)) for key, value in shown_values.items()
+        key: value[: _LONGEST_VALUES.get(key)] if isinstance(value, str) else value
+        for key, value in shown_values.items()
     }
     try:
         with transaction.atomic():
@@ -212,10 +220,6 @@ def record_decision(cluster_id: int, **values: Any) -> None:
             Decision.objects.create(cluster_id=cluster_id, at=Now(), **truncated_values)
     except DatabaseError as error:
         log.warning("a webhook decision was not recorded: %s", error)
-
-
-def _truncate_value(value: Any, longest: int | None) -> Any:
-    return value[:longest] if isinstance(value, str) else value
 
 
 def delete_old_decisions(days: int) -> int:
@@ -231,10 +235,10 @@ def delete_old_decisions(days: int) -> int:
             return deleted
 
 
-def settings_of_cluster(cluster: Cluster) -> NetworkSettings:
+def settings_of_cluster(cluster_id: int) -> NetworkSettings:
     """Return the cluster's settings, or an unsaved row with the defaults."""
-    row = NetworkSettings.objects.filter(cluster=cluster).first()
-    return row or NetworkSettings(cluster=cluster)
+    row = NetworkSettings.objects.filter(cluster=cluster_id).first()
+    return row or NetworkSettings(cluster_id=cluster_id)
 
 
 def change_settings(
@@ -320,27 +324,11 @@ def _registrations(network: Network, machine: VM, scope: namespaces.Scope) -> Re
                 persistent=nad.allow_persistent_ips if nad else network.lifecycle == "Persistent",
             ),
         ),
-        entries=tuple(
-            MACEntry(
-                network=network.name,
-                mac=row.mac,
-                ips=tuple(row.ips),
-                vm=row.vm,
-                namespace=row.namespace,
-                ippool=row.ippool.name,
-            )
-            for row in entries.select_related("ippool").order_by("pk")[:MOST]
-        ),
+        entries=_mac_entries(entries),
+        # The manifest is of a VM that does not exist yet: its claim is as good as in the cluster.
         claims=tuple(
-            Claim(
-                network=network.name,
-                name=row.name,
-                vm=row.vm,
-                mac=row.mac,
-                requested=tuple(row.ips_requested or row.ips),
-                ips=tuple(row.ips),
-            )
-            for row in claims.order_by("pk")[:MOST]
+            dataclasses.replace(claim, requested=claim.requested or claim.ips, in_cluster=True)
+            for claim in _vm_claims(claims)
         ),
     )
 

@@ -28,7 +28,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.access import cluster_owners
 from ipam_site.http import problems
-from ipam_site.sign_on import adapters
+from ipam_site.sign_on import gate
 from pools.platform import events, login_limits, second_factor
 from pools.platform.admin import forms as fields
 from pools.platform.outbound import faults
@@ -65,7 +65,7 @@ class _Code:
     cleaned_data: dict[str, Any]
 
     def clean_code(self) -> str:
-        attempt = adapters.count_attempt(context.request, self.user.get_username())
+        attempt = gate.count_attempt(context.request, self.user.get_username())
         with events.recorded_by(_author(self.user)):
             is_right = self._verify()
         if not is_right:
@@ -154,7 +154,7 @@ class _Passkey:
         form: Any = super()
         self.user = self.user or _owner(credential)
         # Passkeys of nobody share a limit.
-        attempt = adapters.count_attempt(request, self.user.get_username() if self.user else "")
+        attempt = gate.count_attempt(request, self.user.get_username() if self.user else "")
         if self.user is None or (self.passwordless and not _may_sign_in(self.user)):
             raise _refused()
         try:

@@ -10,8 +10,9 @@ use. The pool's lock is taken before the row of a migration, as in the removal o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pools.cidr_migrations import forecast, progress
 from pools.cidr_migrations.progress import (
@@ -115,14 +116,15 @@ def take_step(migration_id: int, step: MigrationStep, *, author: events.Author) 
     migration = get_migration(migration_id)
     cidr = _require_open(migration, step)
     reason = author.reason or migration.reason or f"migration of {migration.cidr}"
-    {
+    steps: dict[MigrationStep, Callable[[CIDRMigration, PoolCIDR, events.Author], None]] = {
         MigrationStep.ADD: _add_replacement,
-        MigrationStep.RESERVE: _reserve,
-        MigrationStep.WIDEN: _widen,
+        MigrationStep.RESERVE: partial(_withhold, span_of),
+        MigrationStep.WIDEN: partial(_withhold, _whole_range),
         MigrationStep.REMOVE: _remove,
         MigrationStep.KEEP: _keep_range,
         MigrationStep.ABORT: _abort,
-    }[step](migration, cidr, replace(author, reason=reason))
+    }
+    steps[step](migration, cidr, replace(author, reason=reason))
     return get_migration(migration_id)
 
 
@@ -169,14 +171,6 @@ def _add_replacement(migration: CIDRMigration, _cidr: PoolCIDR, author: events.A
         pools.add_cidr(migration.pool_id, CidrEntry(migration.to), author=author)
 
 
-def _reserve(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
-    _withhold(migration, cidr, span_of(migration), author)
-
-
-def _widen(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
-    _withhold(migration, cidr, _whole_range(migration), author)
-
-
 def _whole_range(migration: CIDRMigration) -> addresses.AddressRange:
     """Return the range of the step `widen`; raise StepNotDue if it is being emptied already."""
     if is_whole(migration):
@@ -188,9 +182,13 @@ def _whole_range(migration: CIDRMigration) -> addresses.AddressRange:
 
 
 def _withhold(
-    migration: CIDRMigration, cidr: PoolCIDR, span: addresses.AddressRange, author: events.Author
+    range_of: Callable[[CIDRMigration], addresses.AddressRange],
+    migration: CIDRMigration,
+    cidr: PoolCIDR,
+    author: events.Author,
 ) -> None:
     """Reserve the unreserved parts of a range, and store which ranges the migration has created."""
+    span = range_of(migration)
     with events.recorded_by(author):
         new_range_ids = [
             pools.reserve(cidr.pk, gap, author=author, reason=author.reason).pk

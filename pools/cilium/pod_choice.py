@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pools.cilium import configuration as cilium_configuration
 from pools.clusters import connections
@@ -11,19 +10,11 @@ from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import connecting
 from pools.core import errors
 from pools.core.cilium import configuration, pod_pool
+from pools.core.cilium.pod_pool import ObjectMetadata
 from pools.core.kubernetes.resources import NAMESPACE, POD, Resource
 from pools.models import Category, Cluster, Connection, Pool
 from pools.platform.outbound import faults
 from pools.register import usage
-
-
-@dataclass(frozen=True)
-class ObjectDescription:
-    """A pod or namespace of a request; fields that are None are read from the cluster if possible."""
-
-    name: str
-    labels: Mapping[str, str] | None = None
-    annotations: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,10 +42,11 @@ class Explanation:
     notes: tuple[str, ...]
 
 
-def explain(
-    cluster: Cluster, *, pod: ObjectDescription, namespace: ObjectDescription
-) -> Explanation:
-    """Return the choice for each family of the cluster's pools; without pools, for IPv4 and IPv6."""
+def explain(cluster: Cluster, *, pod: ObjectMetadata, namespace: ObjectMetadata) -> Explanation:
+    """Return the choice for each family of the cluster's pools; without pools, for IPv4 and IPv6.
+
+    Labels and annotations that are None are read from the cluster if possible.
+    """
     config = cilium_configuration.read_config(cluster, fresh=False)
     manifests = cilium_configuration.pod_pools(cluster)
     cilium_state = configuration.CiliumState(config.values, manifests)
@@ -79,13 +71,13 @@ def explain(
 
 @dataclass(frozen=True)
 class _ReadObject:
-    metadata: pod_pool.ObjectMetadata
+    metadata: ObjectMetadata
     in_cluster: bool = False
     absent: str = ""
 
 
 def _read_both(
-    cluster: Cluster, pod: ObjectDescription, namespace: ObjectDescription
+    cluster: Cluster, pod: ObjectMetadata, namespace: ObjectMetadata
 ) -> tuple[_ReadObject, _ReadObject]:
     connection = Connection.objects.filter(cluster=cluster).first()
     if connection is None:
@@ -103,27 +95,19 @@ def _read_both(
                 )
         except errors.IpamError as error:
             note = error.message
-    return _ReadObject(_described_metadata(pod, note)), _ReadObject(
-        _described_metadata(namespace, note)
-    )
+    return _ReadObject(replace(pod, note=note)), _ReadObject(replace(namespace, note=note))
 
 
-def _is_described(description: ObjectDescription) -> bool:
+def _is_described(description: ObjectMetadata) -> bool:
     return description.labels is not None and description.annotations is not None
 
 
-def _described_metadata(description: ObjectDescription, note: str) -> pod_pool.ObjectMetadata:
-    return pod_pool.ObjectMetadata(
-        description.name, description.labels, description.annotations, note
-    )
-
-
 def _read_object(
-    client: ClusterClient, resource: Resource, description: ObjectDescription, namespace: str = ""
+    client: ClusterClient, resource: Resource, description: ObjectMetadata, namespace: str = ""
 ) -> _ReadObject:
     """Return the object with the described labels and annotations instead of its own. Raises ClusterFault."""
     if _is_described(description):
-        return _ReadObject(_described_metadata(description, ""))
+        return _ReadObject(description)
     absent, observed = "", {}
     try:
         observed = client.get(resource, description.name, namespace).get("metadata", {})
@@ -131,16 +115,16 @@ def _read_object(
         kind = resource.kind.lower()
         absent = f"The cluster has no {kind} {description.name}: it is treated as one without labels and annotations."
     except faults.Forbidden:
-        return _ReadObject(
-            _described_metadata(description, f"the credentials may not get {resource.plural}")
+        note = f"the credentials may not get {resource.plural}"
+        return _ReadObject(replace(description, note=note))
+    labels, annotations = (
+        (observed.get(key) or {}) if value is None else value
+        for key, value in (
+            ("labels", description.labels),
+            ("annotations", description.annotations),
         )
-    metadata = pod_pool.ObjectMetadata(
-        description.name,
-        (observed.get("labels") or {}) if description.labels is None else description.labels,
-        (observed.get("annotations") or {})
-        if description.annotations is None
-        else description.annotations,
     )
+    metadata = ObjectMetadata(description.name, labels, annotations)
     return _ReadObject(metadata, not absent, absent)
 
 

@@ -36,7 +36,7 @@ from pools.models import (
 )
 from pools.models.pools import MigrationOutcome
 from pools.platform import events
-from pools.register import cluster_cidrs, pool_cidrs, pools
+from pools.register import orphans, pool_cidrs, pools
 
 KIND = podippool.KIND
 _MAX_LISTED = 20  # holders in a message
@@ -172,7 +172,7 @@ def update_pending(
 
     `isolated` opens the transaction of each change, given the name of its pool.
     """
-    changes = cluster_cidrs.pending_changes(cluster)
+    changes = orphans.pending_changes(cluster)
     rows = PoolCIDR.objects.filter(pk__in=[change.id for change in changes])
     names = dict(rows.values_list("pk", "pool__name"))
     for change in changes:
@@ -202,7 +202,7 @@ _REMOVAL = (
 
 def find_pending(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Yield a finding for each pending CIDR, with the managers of the object's list of CIDRs."""
-    cidrs = cluster_cidrs.pending_cidrs(context.cluster)
+    cidrs = orphans.pending_cidrs(context.cluster)
     if not cidrs:
         return
     rows = ObservedObject.objects.filter(

@@ -74,11 +74,8 @@ class ConnectionTest:
     @property
     def succeeded(self) -> bool:
         """True if a sync can succeed."""
-        return not (self.code or self.missing or any(map(_is_missing, self.kinds)))
-
-
-def _is_missing(kind: KindResult) -> bool:
-    return kind.is_needed and not kind.served
+        is_kind_missing = any(kind.is_needed and not kind.served for kind in self.kinds)
+        return not (self.code or self.missing or is_kind_missing)
 
 
 def test_connection(connection: Connection, resources: Iterable[Resource]) -> ConnectionTest:

@@ -75,14 +75,6 @@ class ConnectionSource:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ClusterInfo:
-    """Identity and version of a cluster; empty if it was not contacted."""
-
-    identity: str = ""
-    version: str = ""
-
-
 def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
     """Return validated terms.
 
@@ -207,10 +199,10 @@ def register(
     confirmed: bool = False,
 ) -> Connection:
     """Create a cluster with `create` and its connection in one transaction; see `connect`."""
-    cluster_info = _fetch_cluster_info(source, offline=offline)
+    identity, server_version = _fetch_cluster_info(source, offline=offline)
     if not offline:
         check_other_writers(terms, lambda: source.access, confirmed=confirmed)
-    _check_not_registered(cluster_info.identity)
+    _check_not_registered(identity)
 
     def write() -> Cluster:
         with events.recorded_by(author):
@@ -221,9 +213,9 @@ def register(
                 cluster=cluster,
                 mode=terms.mode,
                 managed_resources=list(terms.managed_resources),
-                identity=cluster_info.identity,
+                identity=identity,
                 due_at=Now(),
-                **_connection_fields(cluster, source, cluster_info),
+                **_connection_fields(cluster, source, server_version),
             )
         return cluster
 
@@ -243,17 +235,17 @@ def replace(
 
     Raises IdentityChanged if another cluster answers, SameCluster, VersionMismatch, and the errors of `connect`.
     """
-    cluster_info = _fetch_cluster_info(source, offline=offline)
-    if connection.identity and cluster_info.identity not in {"", connection.identity}:
+    identity, server_version = _fetch_cluster_info(source, offline=offline)
+    if connection.identity and identity not in {"", connection.identity}:
         raise connecting.IdentityChanged(
             f"The cluster at {source.access.server} is not {connection.cluster}."
             " To connect it under this name, disconnect the old cluster first."
         )
-    _check_not_registered(cluster_info.identity, connection)
-    values = _connection_fields(connection.cluster, source, cluster_info) | _DUE_NOW
+    _check_not_registered(identity, connection)
+    values = _connection_fields(connection.cluster, source, server_version) | _DUE_NOW
     values |= {"error_code": "", "error": "", "failures": 0}
-    if cluster_info.identity:
-        values["identity"] = cluster_info.identity
+    if identity:
+        values["identity"] = identity
 
     def write() -> None:
         rows = Connection.objects.select_for_update()
@@ -362,12 +354,13 @@ def find_by_identity(identity: str, excluded: Connection | None = None) -> Conne
     return rows.select_related("cluster").first()
 
 
-def _fetch_cluster_info(source: ConnectionSource, *, offline: bool) -> ClusterInfo:
+def _fetch_cluster_info(source: ConnectionSource, *, offline: bool) -> tuple[str, str]:
+    """Return identity and version of a cluster; empty if it is not contacted."""
     if offline:
-        return ClusterInfo()
+        return "", ""
     with client_for(source.access) as client:
         version = client.version()
-        return ClusterInfo(client.identity(), version)
+        return client.identity(), version
 
 
 def _check_not_registered(identity: str, excluded: Connection | None = None) -> None:
@@ -390,7 +383,7 @@ def _in_transaction(write: Callable[[], Any]) -> Any:
 
 
 def _connection_fields(
-    cluster: Cluster, source: ConnectionSource, cluster_info: ClusterInfo
+    cluster: Cluster, source: ConnectionSource, server_version: str
 ) -> dict[str, Any]:
     ends = [
         end
@@ -403,8 +396,8 @@ def _connection_fields(
         "sealed": "",
         "expires_at": min(ends, default=None),
     }
-    if cluster_info.version:
-        values["version"] = cluster_info.version
+    if server_version:
+        values["version"] = server_version
     if not source.in_cluster:
         ring = secrets.key_ring()
         values["sealed"] = ring.seal(

@@ -202,13 +202,6 @@ def _record_event(
     )
 
 
-def record_takeover(
-    connection: Connection, cluster_object: ClusterObject, fields: str, *, author: events.Author
-) -> None:
-    """Record an event that fields were taken over from other managers, with the author's reason."""
-    _record_event(connection, cluster_object, "ownership_taken", author, fields)
-
-
 # Statuses of a write to an object that the server cannot convert, or that was invalid before.
 _REPAIRABLE = (http.HTTPStatus.INTERNAL_SERVER_ERROR, http.HTTPStatus.UNPROCESSABLE_ENTITY)
 _OWNERS = "/metadata/managedFields"
@@ -279,7 +272,7 @@ def take_over(
             for difference in wish.preview.fields
         )
         with transaction.atomic():  # without its event, nothing is taken over
-            record_takeover(connection, cluster_object, fields, author=author)
+            _record_event(connection, cluster_object, "ownership_taken", author, fields)
             try:
                 _apply(wish)
             except faults.StaleVersion as error:

@@ -101,12 +101,12 @@ class ConnectionSummary:
 def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[ConnectionSummary]:
     """Return summaries in the order of the rows, whose clusters must be loaded; four queries in total."""
     connection_rows = list(rows)
-    ids = [row.cluster_id for row in connection_rows]
     now = now or database.now()
-    objects = _counts(ObservedObject, ids, Q())
-    problems = _counts(ObservedObject, ids, ~Q(problem_code=""))
-    findings = _counts(Finding, ids, Q())
-    drift = _counts(Drift, ids, Q(ignored_at=None))
+    listed = Q(cluster_id__in=[row.cluster_id for row in connection_rows])
+    objects = _counts(ObservedObject, listed)
+    problems = _counts(ObservedObject, listed & ~Q(problem_code=""))
+    findings = _counts(Finding, listed)
+    drift = _counts(Drift, listed & Q(ignored_at=None))
     return [
         ConnectionSummary(
             row,
@@ -130,9 +130,10 @@ def list_connections() -> list[Connection]:
     return list(rows.order_by("cluster__name"))
 
 
-def _counts(model: type[Model], ids: list[int], condition: Q) -> dict[int, int]:
-    rows = model._default_manager.filter(condition, cluster_id__in=ids).values_list("cluster_id")
-    return dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
+def _counts(model: type[Model], condition: Q, cluster: str = "cluster_id") -> dict[int, int]:
+    """Return the number of rows by cluster."""
+    rows = model._default_manager.filter(condition).order_by().values_list(cluster)
+    return dict(rows.annotate(count=Count("pk")).values_list(cluster, "count"))
 
 
 HOLDER_KINDS = ("node", "instance", "env")
@@ -164,8 +165,7 @@ def _connections(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value
 
 def _orphans(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value]:
     is_orphaned = Q(orphaned_at__isnull=False) | Q(pool__orphaned_at__isnull=False)
-    rows = PoolCIDR.objects.filter(is_orphaned).order_by().values_list("pool__cluster_id")
-    counts = dict(rows.annotate(count=Count("pk")).values_list("pool__cluster_id", "count"))
+    counts = _counts(PoolCIDR, is_orphaned, "pool__cluster_id")
     for cluster_id, labels in labels_by_cluster.items():
         yield value("ipam_orphans_detected", counts.get(cluster_id, 0), **labels)
 
@@ -184,8 +184,7 @@ def _findings(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value]:
 
 def _duplicates(clusters: dict[int, str]) -> Iterator[Value]:
     """Yield the number of PodCIDRs that two nodes use; VM networks add duplicates of their own."""
-    rows = Finding.objects.filter(code=SAME_POD_CIDR).order_by().values_list("cluster_id")
-    counts = dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
+    counts = _counts(Finding, Q(code=SAME_POD_CIDR))
     for cluster_id, name in clusters.items():
         yield value("ipam_duplicates_detected", counts.get(cluster_id, 0), cluster=name)
 

@@ -7,8 +7,8 @@ import csv
 import itertools
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TextIO
 
 from pools.core import spreadsheet_cells
 
@@ -20,6 +20,14 @@ FOUND = 3  # the command ran and reports a problem: a violation, a leak, no hold
 FORMATS = ("table", "json", "csv")
 WIDTH_SAMPLE = 1_000  # rows that determine the column widths of a table
 Row = Mapping[str, Any]
+
+
+class Verb(NamedTuple):
+    """A subcommand; `run` takes the options and the output, and returns an exit status."""
+
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[dict[str, Any], TextIO], int]
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

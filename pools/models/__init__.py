@@ -34,8 +34,15 @@ from pools.models.attributes import (
 )
 from pools.models.audit import AuditLayout, AuditSegment
 from pools.models.blocks import LIVE, Block, BlockState, DNSName, FreeSpan, Window
-from pools.models.clusters import AddressSpace, Cluster, Recovery
-from pools.models.connections import Connection, ManagedResource, Mode, Watcher
+from pools.models.clusters import (
+    AddressSpace,
+    Cluster,
+    Connection,
+    ManagedResource,
+    Mode,
+    Recovery,
+    Watcher,
+)
 from pools.models.fields import Clock, HostAddressField, Now
 from pools.models.history import (
     BlockEvent,

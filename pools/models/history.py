@@ -22,8 +22,7 @@ from pools.models.accounts import DirectoryAccount, FactorOwner, TokenOwner
 from pools.models.alerts import WebhookTarget
 from pools.models.attributes import ATTRIBUTES, CustomField, JournalEntry
 from pools.models.blocks import Block, BlockState, DNSName
-from pools.models.clusters import Cluster
-from pools.models.connections import Connection
+from pools.models.clusters import Cluster, Connection
 from pools.models.imports import Import, NetBoxSource
 from pools.models.pools import Category, Container, Pool, PoolCIDR, ReservedRange
 from pools.models.requests import Environment

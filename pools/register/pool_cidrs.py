@@ -18,7 +18,7 @@ from pools.core import addresses, block_fields, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import LIVE, BlockState, Category, Now, Pending, Pool, PoolCIDR, ReservedRange
 from pools.platform import database, events
-from pools.register import cluster_cidrs, orphans
+from pools.register import orphans
 from pools.register.allocator import window
 
 FIRST_HOLDERS = 20
@@ -145,7 +145,7 @@ def _validate_replacements(
             other = others.filter(space=pool.space_id, cidr__net_overlaps=str(cidr)).first()
             if other is not None:
                 raise errors.CIDROverlap(_overlap_message(cidr, other))
-            cluster_cidrs.refuse_observed_elsewhere(pool, cidr)
+            orphans.refuse_observed_elsewhere(pool, cidr)
             window.layout(PoolCIDR(pool=pool, cidr=cidr))  # refuses one without a block
 
 
@@ -163,7 +163,7 @@ def _replace_cidrs(
     """
     desired_cidrs = [entry.cidr for entry in part.cidrs]
     lost = [row for cidr, row in present.items() if cidr not in desired_cidrs]
-    in_cluster = {row.cidr for row in lost if cluster_cidrs.cluster_has_cidr(pool, row.cidr)}
+    in_cluster = {row.cidr for row in lost if orphans.cluster_has_cidr(pool, row.cidr)}
     orphaned = [row.cidr for row in lost if row.orphaned_at is not None]
     kept = set()
     for remainder in orphans.replace_lost_cidrs(pool, lost, desired_cidrs):
@@ -191,22 +191,16 @@ def await_addition(cidr: PoolCIDR, author: events.Author) -> None:
 
     A pool without an object needs no pending addition: the next sync run creates the object.
     """
-    if (
-        author.source == CLUSTER
-        or cidr.pending
-        or not cluster_cidrs.is_written_to_cluster(cidr.pool)
-    ):
+    if author.source == CLUSTER or cidr.pending or not orphans.is_written_to_cluster(cidr.pool):
         return
-    if cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr) is False:
+    if orphans.cluster_has_cidr(cidr.pool, cidr.cidr) is False:
         orphans.suspend_allocation(cidr, Pending.ADDITION)
 
 
 def keep(cidr: PoolCIDR, author: events.Author) -> None:
     """Keep a CIDR that has a row already, also an orphan or a pending removal."""
-    waits = author.source != CLUSTER and cluster_cidrs.is_written_to_cluster(cidr.pool)
-    if not (
-        waits and cidr.closed and cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr) is False
-    ):
+    waits = author.source != CLUSTER and orphans.is_written_to_cluster(cidr.pool)
+    if not (waits and cidr.closed and orphans.cluster_has_cidr(cidr.pool, cidr.cidr) is False):
         orphans.resume_allocation(cidr)
     elif cidr.pending != Pending.ADDITION:
         orphans.suspend_allocation(cidr, Pending.ADDITION)
@@ -269,7 +263,7 @@ def add(pool: Pool, entry: CidrEntry) -> PoolCIDR:
             orphans.resume_allocation(other)
         _change_ranges(other, entry)
         return other
-    cluster_cidrs.refuse_observed_elsewhere(pool, entry.cidr)
+    orphans.refuse_observed_elsewhere(pool, entry.cidr)
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     cidr = PoolCIDR(
         pool=pool,
@@ -319,7 +313,7 @@ def _find_overlap(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
 
 def await_removal(cidr: PoolCIDR) -> bool:
     """Make a CIDR a pending removal if the cluster's object still has it; return True then."""
-    if cidr.orphaned_at is not None or not cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr):
+    if cidr.orphaned_at is not None or not orphans.cluster_has_cidr(cidr.pool, cidr.cidr):
         return False
     refuse_in_use(blocks_in_use(cidr), f"{cidr}", errors.CIDRInUse)
     orphans.suspend_allocation(cidr, Pending.REMOVAL)

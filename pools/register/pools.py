@@ -21,7 +21,7 @@ from pools.models import ATTRIBUTES, AddressSpace, Block, Cluster, Pool, PoolCID
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
 from pools.platform import database, events
 from pools.platform.attributes import values as attribute_values
-from pools.register import cluster_cidrs, orphans, pool_cidrs
+from pools.register import orphans, pool_cidrs
 from pools.register.allocator import window
 from pools.register.plan import containers
 
@@ -288,7 +288,7 @@ def _is_register_owned(pool: Pool, author: events.Author) -> bool:
     """Return True if the change makes the register the owner of the pool, which followed its cluster."""
     if author.source == pool_cidrs.CLUSTER:
         return False
-    return cluster_cidrs.is_written_to_cluster(pool)
+    return orphans.is_written_to_cluster(pool)
 
 
 def _get_cidr(pool_cidr_id: int) -> PoolCIDR:

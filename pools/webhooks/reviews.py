@@ -199,9 +199,7 @@ def _name(manifest: object_reader.Json, request: object_reader.Fields) -> str:
     name = metadata_object.get("name") or request.data.get("name")
     if not name and isinstance(metadata_object.get("generateName"), str):
         name = metadata_object["name"] = metadata_object["generateName"] + _GENERATED
-    return _text(name, request.path("name")) if name else _absent(request)
-
-
-def _absent(request: object_reader.Fields) -> str:
-    request.report.add(request.path("name"), "required", "is required")
-    return ""
+    if not name:
+        request.report.add(request.path("name"), "required", "is required")
+        return ""
+    return _text(name, request.path("name"))

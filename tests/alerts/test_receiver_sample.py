@@ -71,6 +71,8 @@ def test_what_was_sent_is_verified_and_whatever_differs_is_not(
 ) -> None:
     receiver, _ = strict
     body = receiver.received[0].body
+    event = receiver.received[0].event
+    assert (event["type"], event["data"]["alert"]) == ("cadastre.alert.test", None)
     stamp = receiver.received[0].headers["X-Cadastre-Timestamp"]
     assert replay(receiver, body) == 204
     assert replay(receiver, body.replace(b"test", b"tent")) == 401

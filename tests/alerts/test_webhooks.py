@@ -10,14 +10,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
 
 from pools.core import errors
-from pools.models import Alert, Clock, Delivery, Now, WebhookTarget
+from pools.models import Clock, Delivery, Now, WebhookTarget
 from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import evaluation
 from tests import clock, factories
-from tests.alerts import receivers
 from tests.alerts.receivers import Received, Receiver
 
 pytestmark = pytest.mark.django_db
@@ -61,15 +59,6 @@ def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(
     assert [got.event["data"]["event"] for got in receiver.received] == ["opened", "ended"]
     assert receiver.received[1].event["data"]["alert"]["open"] is False
     assert set(Delivery.objects.values_list("state", "attempts")) == {("delivered", 1)}
-
-
-def test_nothing_is_written_when_the_alert_is_not(receiver: Receiver) -> None:
-    receiver.target()
-    fill()
-    with transaction.atomic():
-        assert evaluation.evaluate().deliveries == 2
-        transaction.set_rollback(True)
-    assert (Alert.objects.count(), Delivery.objects.count()) == (0, 0)
 
 
 def test_a_target_is_told_only_what_it_wants_and_while_it_is_on(receiver: Receiver) -> None:
@@ -202,13 +191,3 @@ def test_what_waits_for_a_target_that_is_switched_off_is_given_up(receiver: Rece
     targets.change(off, {"enabled": True}, author=factories.BY)
     outbox.send_again(Delivery.objects.all()[0])
     assert dispatch.send_pending(target.pk) == 1
-
-
-def test_a_test_message(receiver: Receiver) -> None:
-    target, _ = receiver.target()
-    outbox.write_test(target)
-    assert dispatch.send_pending(target.pk) == 1
-    (one,) = receiver.received
-    assert (one.event["type"], one.event["data"]["alert"]) == ("cadastre.alert.test", None)
-    assert one.path == "/hook"
-    assert Delivery.objects.get().last_status == receivers.ACCEPTED

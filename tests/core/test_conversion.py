@@ -1,8 +1,9 @@
-"""The lazy conversion of v2alpha1 pools (rule `v2-wins`), and what two objects of one name say."""
+"""Conversion of v2alpha1 to v2 (rule `v2-wins`), and the shape of a CRD, which is read from its schema."""
 
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pools.core import errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.conversion import VersionDifference, VersionRelation
 from pools.core.cilium.podippool import Shape
+from pools.platform import documents
 
 OLD: dict[str, Any] = {
     "apiVersion": "cilium.io/v2alpha1",
@@ -143,3 +145,59 @@ def test_one_pool_is_converted(kind: str | None) -> None:
 def test_what_was_converted_can_be_read() -> None:
     (pool,) = podippool.parse_document(conversion.convert(OLD, Shape.V2), strict=False)
     assert (pool.name, sorted(pool.families)) == ("green-pool", [4, 6])
+
+
+CRDS = Path(__file__).parent.parent / "kube" / "crds"
+
+
+def _versions(file: str) -> dict[str, Any]:
+    (document,) = documents.load_yaml((CRDS / file).read_text())
+    return {
+        version["name"]: version["schema"]["openAPIV3Schema"]
+        for version in document.data["spec"]["versions"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "shapes"),
+    [
+        ("cilium.io_ciliumpodippools.v2alpha1.yaml", {"v2alpha1": Shape.V2ALPHA1}),
+        (
+            "cilium.io_ciliumpodippools.v2.yaml",
+            {"v2": Shape.V2, "v2alpha1": Shape.V2ALPHA1},
+        ),
+        (
+            "cilium.io_ciliumpodippools.v2-proposal.yaml",
+            {"v2": Shape.V2_PROPOSAL, "v2alpha1": Shape.V2ALPHA1},
+        ),
+    ],
+)
+def test_the_definitions_that_there_are(file: str, shapes: dict[str, Shape]) -> None:
+    result = {name: conversion.shape_of(schema) for name, schema in _versions(file).items()}
+    assert result == shapes
+
+
+def _schema(family: str, **fields: Any) -> dict[str, Any]:
+    spec = {"properties": {family: {"properties": fields}}}
+    return {"properties": {"spec": spec}}
+
+
+def test_one_family_is_enough() -> None:
+    strings = {"type": "array", "items": {"type": "string"}}
+    assert conversion.shape_of(_schema("ipv6", cidrs=strings)) is Shape.V2ALPHA1
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        [],
+        {},
+        {"properties": {"spec": {"x-kubernetes-preserve-unknown-fields": True}}},
+        _schema("ipv4", cidrs={"type": "array", "items": {"type": "object"}}),
+    ],
+)
+def test_the_schema_of_something_else(schema: object) -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        conversion.shape_of(schema)
+    assert caught.value.code == "unknown_shape"

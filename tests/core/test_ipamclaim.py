@@ -48,7 +48,7 @@ def test_the_shipped_form() -> None:
     assert (claim.vm, claim.vm_uid, claim.owner_kind) == ("vm1", "vm-uid", "VirtualMachine")
     assert claim.owner_pod == "virt-launcher-vm1-x"
     assert claim.conditions == (condition,)
-    assert claim.finalizers == (ipamclaim.FINALIZER,)
+    assert claim.finalizers == ("kubevirt.io/persistent-ipam",)
     assert claim.deleted_at == datetime(2026, 5, 5, 10, tzinfo=UTC)
     assert (claim.mac, claim.ips_requested, claim.problems) == (None, (), ())
 

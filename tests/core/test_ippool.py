@@ -11,7 +11,6 @@ from pools.core import errors
 
 MAC, OTHER = "00:1a:4b:12:34:56", "00:1a:4b:12:34:57"
 NOW, LATER = "2025-05-13T12:05:00Z", "2025-05-14T12:05:00Z"
-CLEAN = ippool.IPPoolStatus()
 
 
 def manifest(**more: Any) -> dict[str, Any]:
@@ -24,7 +23,7 @@ def manifest(**more: Any) -> dict[str, Any]:
 
 
 def test_the_conditions_of_the_conflict_in_the_spec() -> None:
-    assert ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 2)]), now=NOW) == [
+    assert ippool.conditions(macs=[(MAC, 2)], now=NOW) == [
         {
             "type": "Success",
             "status": "False",
@@ -50,9 +49,7 @@ def test_the_conditions_of_the_conflict_in_the_spec() -> None:
 
 
 def test_an_address_of_two_macs() -> None:
-    success, macs, ips = ippool.conditions(
-        ippool.IPPoolStatus(ips=[("10.0.0.5", [MAC, OTHER])]), now=NOW
-    )
+    success, macs, ips = ippool.conditions(ips=[("10.0.0.5", [MAC, OTHER])], now=NOW)
     assert (success["status"], success["reason"]) == ("False", "DuplicatesExist")
     assert success["message"] == "Duplicate IP 10.0.0.5 found in entries"
     assert (macs["status"], macs["reason"]) == ("False", "NoMACDuplicates")
@@ -61,7 +58,7 @@ def test_an_address_of_two_macs() -> None:
 
 
 def test_without_duplicates() -> None:
-    success, macs, ips = ippool.conditions(CLEAN, now=NOW)
+    success, macs, ips = ippool.conditions(now=NOW)
     assert (success["status"], success["reason"]) == ("True", "NoDuplicates")
     assert (macs["status"], ips["status"]) == ("False", "False")
     assert all(item["message"] for item in (success, macs, ips))
@@ -69,39 +66,39 @@ def test_without_duplicates() -> None:
 
 def test_unusable_entries_are_no_success() -> None:
     bad = {"mac": MAC, "code": "network_address_not_host", "message": "10.0.0.0 is a network"}
-    success, *_ = ippool.conditions(ippool.IPPoolStatus(unusable=[bad]), now=NOW)
+    success, *_ = ippool.conditions(unusable=[bad], now=NOW)
     assert (success["status"], success["reason"]) == ("False", "UnusableEntries")
     assert success["message"] == f"1 entry cannot be used; {MAC}: 10.0.0.0 is a network"
-    success, *_ = ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 2)], unusable=[bad]), now=NOW)
+    success, *_ = ippool.conditions(macs=[(MAC, 2)], unusable=[bad], now=NOW)
     assert success["reason"] == "DuplicatesExist"
     assert "1 entry cannot be used" in success["message"]
 
 
 def test_the_time_moves_only_with_the_status() -> None:
-    first = ippool.conditions(CLEAN, now=NOW)
-    dirty = ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 2)]), before=first, now=LATER)
+    first = ippool.conditions(now=NOW)
+    dirty = ippool.conditions(macs=[(MAC, 2)], before=first, now=LATER)
     assert [item["lastTransitionTime"] for item in dirty] == [LATER, LATER, NOW]
-    worse = ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 3)]), before=dirty, now="later")
+    worse = ippool.conditions(macs=[(MAC, 3)], before=dirty, now="later")
     assert [item["lastTransitionTime"] for item in worse] == [LATER, LATER, NOW]
     assert "3 times" in worse[1]["message"]
 
 
 def test_messages_stay_within_the_limit_of_a_condition() -> None:
     many = [f"02:00:00:00:{i // 256:02x}:{i % 256:02x}" for i in range(5000)]
-    status = ippool.IPPoolStatus(
-        macs=[(mac, 2) for mac in many],
+    macs = [(mac, 2) for mac in many]
+    conditions = ippool.conditions(
+        macs=macs,
         ips=[(f"fd00::{i:x}", many) for i in range(5000)],
         unusable=[{"mac": mac, "code": "x", "message": "m" * 500} for mac in many],
+        now=NOW,
     )
-    for condition in ippool.conditions(status, now=NOW):
-        assert len(condition["message"]) <= 32768
-    assert "and many more" in ippool.conditions(status, now=NOW)[1]["message"]
-    some = ippool.IPPoolStatus(macs=status.macs[:60])
-    assert "and 10 more" in ippool.conditions(some, now=NOW)[1]["message"]
+    assert all(len(condition["message"]) <= 32768 for condition in conditions)
+    assert "and many more" in conditions[1]["message"]
+    assert "and 10 more" in ippool.conditions(macs=macs[:60], now=NOW)[1]["message"]
 
 
 def test_the_status_of_an_object_keeps_its_times() -> None:
-    ours = ippool.conditions(CLEAN, now=LATER)
+    ours = ippool.conditions(now=LATER)
     theirs = [{"type": "Success", "status": "True", "lastTransitionTime": NOW}, "odd"]
     conditions = ippool.status_conditions(ours, 7, theirs)
     assert [condition["lastTransitionTime"] for condition in conditions] == [NOW, LATER, LATER]
@@ -152,7 +149,7 @@ def test_bad_entries_fail_alone() -> None:
             }
         )
     )
-    result, problems = parsed_ippool.read(entries.rules(["10.0.0.0/24"]))
+    result, problems = ippool.parse_entries(parsed_ippool.entries, entries.rules(["10.0.0.0/24"]))
     assert [item.mac for item in result] == [MAC]
     assert [(problem["mac"], problem["code"]) for problem in problems] == [
         ("x", "mac_syntax"),

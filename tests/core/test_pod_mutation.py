@@ -16,9 +16,7 @@ from claims.core.workloads.vm_addresses import VM, Registrations
 from tests.core.vm_world import (
     MAC,
     Manifest,
-    claim,
     entry,
-    network,
     patched,
     pod,
     registrations,
@@ -65,21 +63,6 @@ def test_the_element_of_the_proposal() -> None:
             "value": json.dumps([OURS], separators=(",", ":")),
         }
     ]
-
-
-def test_by_the_settings_of_the_cluster() -> None:
-    settings = Settings(nad_namespace="openshift-ovn-kubernetes", nad_name="other")
-    element = _element(pod(), _decide(pod(), settings=settings))
-    assert (element["namespace"], element["name"]) == ("openshift-ovn-kubernetes", "other")
-    remaining = _decide(pod(), settings=Settings(addresses=True))
-    assert (remaining.code, remaining.patch) == ("left_to_ipam_extensions", None)
-
-
-def test_dual_stack() -> None:
-    what = registrations(
-        entry("fd00::5/64", "10.0.0.5/16"), networks=(network("10.0.0.0/16", "fd00::/64"),)
-    )
-    assert _element(pod(), _decide(pod(), what))["ips"] == ["10.0.0.5/16", "fd00::5/64"]
 
 
 @pytest.mark.parametrize("annotations", [None, {}])
@@ -154,13 +137,6 @@ def test_secondary_networks_are_left_alone() -> None:
     assert "line 1, column 3" in outcome.warnings[1]
 
 
-def test_both_pods_of_a_migration_get_the_same() -> None:
-    what = registrations(entry(), claims=(claim(vm="vm-server", ips=("10.0.0.5/16",)),))
-    source, target = pod(), pod()
-    target["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = "1"
-    assert _decide(source, what).patch == _decide(target, what).patch
-
-
 @pytest.mark.parametrize("ips", [["10.0.0.5/16"], ["10.0.0.5"]])
 def test_an_element_of_the_owner_gets_the_claim(ips: list[str]) -> None:
     """No entry and no claim: what the owner asks for stays as it is written."""
@@ -183,14 +159,6 @@ def test_an_element_of_the_owner_that_cannot_be_completed(there: Manifest, code:
     there = {"name": "default", "namespace": "ovn-kubernetes", **there}
     outcome = _decide(_with(there), registrations())
     assert (outcome.code, outcome.patch) == (code, None)
-
-
-def test_a_vm_without_an_entry() -> None:
-    outcome = _decide(pod(), registrations())
-    assert (outcome.code, outcome.patch) == ("no_entry", None)
-    assert "neither a MAC entry nor an IPAMClaim" in outcome.warnings[0]
-    quiet = _decide(pod(), registrations(networks=()))
-    assert (quiet.code, quiet.warnings) == ("no_primary_network", ())
 
 
 def test_the_vm_of_a_pod() -> None:

@@ -13,7 +13,7 @@ from claims.core.workloads import mutation
 from claims.core.workloads.mutation import MutationOutcome, Settings
 from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
 from claims.core.workloads.vm_addresses import Interface, Registrations
-from tests.core.vm_world import MAC, Manifest, entry, network, patched, registrations, vm_manifest
+from tests.core.vm_world import MAC, Manifest, entry, patched, registrations, vm_manifest
 
 BARE = Settings(addresses=True)
 VMI = "VirtualMachineInstance"
@@ -41,29 +41,6 @@ def test_bare_addresses_for_ipam_extensions(kind: str, metadata: bool) -> None:
     assert _annotations(manifest, outcome) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
     again = _decide(patched(manifest, outcome.patch))
     assert (again.code, again.patch, again.warnings) == ("unchanged", None, ())
-
-
-def test_dual_stack() -> None:
-    what = registrations(
-        entry("fd00::5/64", "10.0.0.5/16"), networks=(network("10.0.0.0/16", "fd00::/64"),)
-    )
-    result = _annotations(vm_manifest(), _decide(vm_manifest(), what))
-    assert result[ADDRESSES] == {"podnet": ["10.0.0.5", "fd00::5"]}
-
-
-@pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
-def test_the_element_of_the_proposal(kind: str) -> None:
-    manifest = vm_manifest(kind=kind)
-    outcome = _decide(manifest, settings=Settings())
-    element = {
-        "name": "default",
-        "namespace": "ovn-kubernetes",
-        "mac": MAC,
-        "ips": ["10.0.0.5/16"],
-    }
-    assert _annotations(manifest, outcome) == {DEFAULT_NETWORK: [element]}
-    again = _decide(patched(manifest, outcome.patch), settings=Settings())
-    assert (again.code, again.patch) == ("unchanged", None)
 
 
 def test_other_interfaces_stay() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from pools.models import Connection
+from pools.models import Block, Connection
 from pools.register.demo import demo
 from tests import factories
 from tests.e2e import fleet
@@ -119,4 +119,22 @@ def test_where_a_pool_is(visit: Visit, ids: dict[str, int]) -> None:
     assert links.count() == page.locator("svg.cad-topology a").count()
     links.nth(1).click()
     page.wait_for_url("**/pools/pool/*/change/**")
+    assert visit.complaints == []
+
+
+def test_where_a_node_and_a_block_are(visit: Visit, ids: dict[str, int]) -> None:
+    page = visit.page
+    node = Block.objects.filter(holder_kind="node", state="held").first()
+    assert node is not None
+    visit.open(f"/admin/pools/cluster/{node.pool.cluster_id}/topology/?node={node.holder_id}")
+    here = page.locator("svg.cad-topology #here")
+    assert here.get_attribute("aria-label").startswith(f"node {node.holder_id}")
+    visit.open(f"/admin/pools/block/{node.pk}/change/")
+    page.locator(".cad-object-head summary").click()
+    page.get_by_role("link", name="Where is this?").click()
+    here.wait_for()
+    assert page.locator("svg.cad-topology a.t-path").count() == 4
+    here.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/pools/block/{node.pk}/change/")
     assert visit.complaints == []

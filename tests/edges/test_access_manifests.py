@@ -9,7 +9,7 @@ import yaml
 from django.urls import reverse
 
 from pools.clusters import connection_test
-from pools.models.connections import Mode
+from pools.models.clusters import Mode
 from tests import factories, people
 from tests.deploy import shipped
 

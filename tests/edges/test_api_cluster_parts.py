@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from pools.api.clusters import observed
-from pools.api.clusters.drift import NodeSerializer
+from pools.api.clusters import drift, observed
 from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObject, SyncRun
 from tests import people
 from tests.edges import api as apis
@@ -151,7 +150,7 @@ def test_the_description_names_every_field(api: apis.Api, part: str) -> None:
         "runs": observed.RunSerializer,
         "objects": observed.ObservedObjectSerializer,
         "findings": observed.FindingSerializer,
-        "drift": observed.DriftSerializer,
+        "drift": drift.DriftSerializer,
     }[part]
     assert set(_found(api, f"{part}/")[0]) == set(serializer().fields)
     apis.refused(api("GET", f"clusters/nobody/{part}/"), 404, "not_found")
@@ -224,6 +223,6 @@ def test_nodes_in_pages(api: apis.Api) -> None:
     (node,) = first["results"]
     (pool,) = node["pools"]
     assert (pool["needed"], pool["cidrs"]) == ({"ipv4": 16, "ipv6": 0}, ["10.9.1.0/24"])
-    assert set(node) == set(NodeSerializer().fields)
+    assert set(node) == set(drift.NodeSerializer().fields)
     assert [item["name"] for item in _found(api, "nodes/?name=node-b&ordering=-name")] == ["node-b"]
     assert _found(api, "nodes/?name=nobody") == []

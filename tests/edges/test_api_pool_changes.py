@@ -51,11 +51,11 @@ def test_a_null_is_never_passed_over(
 MATCHES = [
     ("{}", 200), ("*", 200), ('"0", {}', 200), ('{}, "0"', 200), (', {} ,, W/"x"', 200),
     ('"a,b", {}', 200), ("W/{}", 412), ('"0"', 412), ('"0", "9"', 412), ('"word"', 412),
-    ('W/{}, "0"', 412), ("5", 400), ('"1" "2"', 400), ('*, "1"', 400), ('"1', 400), (",", 400),
+    ('W/{}, "0"', 412), ('""', 412), ('"' + "9" * 30 + '"', 412), ("5", 400), ('"1" "2"', 400), ('*, "1"', 400), ('"1', 400), (",", 400),
 ]  # fmt: skip
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize(("header", "status"), MATCHES)
 def test_if_match(api: Api, pool: dict[str, Any], header: str, status: int) -> None:
     value = header.replace("{}", f'"{pool["version"]}"')

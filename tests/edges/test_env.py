@@ -25,9 +25,16 @@ from ipam_site import database_url, env
         pytest.param(env.words, ["a"], "b, c,,", ["b", "c"], id="words"),
     ],
 )
-def test_reader(reader: Any, default: object, value: str | None, expected: object) -> None:
-    source = {} if value is None else {"X": value}
-    assert reader("X", default, source=source) == expected
+def test_reader(
+    reader: Any,
+    default: object,
+    value: str | None,
+    expected: object,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if value is not None:
+        monkeypatch.setenv("X", value)
+    assert reader("X", default) == expected
 
 
 @pytest.mark.parametrize(
@@ -41,31 +48,37 @@ def test_reader(reader: Any, default: object, value: str | None, expected: objec
     ],
 )
 def test_a_wrong_value_is_loud_and_names_the_variable(
-    reader: Any, default: object, value: str
+    reader: Any, default: object, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("X", value)
     with pytest.raises(exceptions.ImproperlyConfigured, match="X must be"):
-        reader("X", default, source={"X": value})
+        reader("X", default)
 
 
-def test_a_secret_is_the_variable_or_the_line_of_a_file(tmp_path: pathlib.Path) -> None:
+def test_a_secret_is_the_variable_or_the_line_of_a_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "url"
     file.write_text("postgresql://u:p@h/n\n")
-    assert env.secret("X", source={}) == ""
-    assert env.secret("X", source={"X_FILE": str(file)}) == "postgresql://u:p@h/n"
-    assert env.secret("X", source={"X": "a", "X_FILE": str(file)}) == "a"
+    assert env.secret("X") == ""
+    monkeypatch.setenv("X_FILE", str(file))
+    assert env.secret("X") == "postgresql://u:p@h/n"
+    monkeypatch.setenv("X", "a")
+    assert env.secret("X") == "a"
 
 
 @pytest.mark.parametrize(
     "content", [None, "", "\n", "a\nb\n"], ids=["none", "empty", "blank", "two"]
 )
 def test_a_secret_that_cannot_be_read_stops_the_start(
-    content: str | None, tmp_path: pathlib.Path
+    content: str | None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "url"
     if content is not None:
         file.write_text(content)
+    monkeypatch.setenv("X_FILE", str(file))
     with pytest.raises(exceptions.ImproperlyConfigured, match="X_FILE"):
-        env.secret("X", source={"X_FILE": str(file)})
+        env.secret("X")
 
 
 def _entry(**parts: object) -> dict[str, object]:

@@ -92,7 +92,7 @@ def test_it_starts_at_a_node_with_all_its_blocks_and_what_runs_there() -> None:
     factories.ask(pool, *(factories.holder(f"other-{number:03}") for number in range(600)))
     for _ in range(12):
         factories.take(pool, factories.holder("node-1", kind="node"))
-    factories.pool("10.1.0.0/28", name="blue", within=pool.cluster)
+    blue = factories.pool("10.1.0.0/28", name="blue", within=pool.cluster)
     network = worlds.network(of=pool.cluster)
     for number in range(250):
         worlds.workload(
@@ -107,6 +107,10 @@ def test_it_starts_at_a_node_with_all_its_blocks_and_what_runs_there() -> None:
         f"cluster {pool.cluster}", f"pool green, {usage_of(text)}", "node node-1, 12 blocks"
     ]  # fmt: skip
     assert START.findall(text) == ["node node-1, 12 blocks"]
+    factories.take(blue, factories.holder("node-1", kind="node"))
+    both = page(pool.cluster, node="node-1")
+    assert len(PATH.findall(both)) == 5  # in both pools
+    assert both.count('id="here"') == 1
     assert "Where is node-1?" in text
     assert 'aria-label="VM blue/vm-000, Running"' in text
     shapes = len(SHAPE.findall(text))
@@ -136,4 +140,4 @@ def test_it_starts_at_a_block(state: str) -> None:
     path = PATH.findall(text)
     assert len(path) == (4 if state == "held" else 3)
     link = reverse("admin:pools_pool_topology", args=[pool.pk], query={"block": block.pk})
-    assert f'href="{link}#here"' in people.browser().get(display.url_of(block)).content.decode()
+    assert f'href="{link}"' in people.browser().get(display.url_of(block)).content.decode()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pools.models.connections import ManagedResource
+from pools.models.clusters import ManagedResource
 from tests.handlers.conftest import OLD, SHIPPED
 from tests.handlers.fleet import Fleet, manifest
 from tests.kube.fake import CRDS, FakeCluster

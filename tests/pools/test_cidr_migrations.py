@@ -239,4 +239,4 @@ def test_of_two_steps_at_once_one_is_refused() -> None:
     _take(migration, MigrationStep.RESERVE)
     assert stale.pool_cidr is not None
     with pytest.raises(errors.StepNotDue, match="Another step"):
-        migrations._withhold(stale, stale.pool_cidr, progress.span_of(stale), BY)
+        migrations._withhold(progress.span_of, stale, stale.pool_cidr, BY)

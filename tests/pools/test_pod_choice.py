@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pools.cilium import pod_choice
-from pools.cilium.pod_choice import ObjectDescription
+from pools.core.cilium.pod_pool import ObjectMetadata
 from pools.models import Cluster
 from tests import factories
 
@@ -19,7 +19,7 @@ def _cluster(**green: Any) -> Cluster:
 
 
 def _pools(
-    cluster: Cluster, pod: ObjectDescription, namespace: ObjectDescription
+    cluster: Cluster, pod: ObjectMetadata, namespace: ObjectMetadata
 ) -> list[tuple[int, str]]:
     explanation = pod_choice.explain(cluster, pod=pod, namespace=namespace)
     return [(item.choice.family, item.choice.pool) for item in explanation.chosen]
@@ -28,12 +28,12 @@ def _pools(
 def test_annotation_selector_and_default() -> None:
     cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
     plain, annotated = (
-        ObjectDescription("ns", {}, {}),
-        ObjectDescription("ns", {}, {"ipam.cilium.io/ip-pool": "default"}),
+        ObjectMetadata("ns", {}, {}),
+        ObjectMetadata("ns", {}, {"ipam.cilium.io/ip-pool": "default"}),
     )
-    assert _pools(cluster, ObjectDescription("pod", {}, {}), plain) == [(4, "default")]
-    assert _pools(cluster, ObjectDescription("pod", {"team": "green"}, {}), plain) == [(4, "green")]
-    assert _pools(cluster, ObjectDescription("pod", {"team": "green"}, {}), annotated) == [
+    assert _pools(cluster, ObjectMetadata("pod", {}, {}), plain) == [(4, "default")]
+    assert _pools(cluster, ObjectMetadata("pod", {"team": "green"}, {}), plain) == [(4, "green")]
+    assert _pools(cluster, ObjectMetadata("pod", {"team": "green"}, {}), annotated) == [
         (4, "default")
     ]
 
@@ -41,7 +41,7 @@ def test_annotation_selector_and_default() -> None:
 def test_the_pool_and_its_room() -> None:
     cluster = _cluster()
     explanation = pod_choice.explain(
-        cluster, pod=ObjectDescription("pod", {}, {}), namespace=ObjectDescription("ns", {}, {})
+        cluster, pod=ObjectMetadata("pod", {}, {}), namespace=ObjectMetadata("ns", {}, {})
     )
     (chosen,) = explanation.chosen
     assert chosen.pool is not None
@@ -51,8 +51,8 @@ def test_the_pool_and_its_room() -> None:
 
 
 def test_a_pool_of_another_category_is_none() -> None:
-    pod = ObjectDescription("pod", {}, {"ipam.cilium.io/ip-pool": "vms"})
-    (chosen,) = pod_choice.explain(_cluster(), pod=pod, namespace=ObjectDescription("ns")).chosen
+    pod = ObjectMetadata("pod", {}, {"ipam.cilium.io/ip-pool": "vms"})
+    (chosen,) = pod_choice.explain(_cluster(), pod=pod, namespace=ObjectMetadata("ns")).chosen
     assert (chosen.choice.pool, chosen.pool) == ("vms", None)
     assert 'there is no pool "vms"' in chosen.choice.problem
 
@@ -60,9 +60,9 @@ def test_a_pool_of_another_category_is_none() -> None:
 def test_what_was_not_read_is_unknown() -> None:
     """Nobody says that there is no annotation where nobody has looked."""
     cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
-    description = ObjectDescription("pod", {}, {})
+    description = ObjectMetadata("pod", {}, {})
     (chosen,) = pod_choice.explain(
-        cluster, pod=ObjectDescription("pod"), namespace=ObjectDescription("ns")
+        cluster, pod=ObjectMetadata("pod"), namespace=ObjectMetadata("ns")
     ).chosen
     assert (chosen.choice.pool, chosen.pool) == ("", None)
     assert chosen.choice.unknown == (
@@ -72,20 +72,18 @@ def test_what_was_not_read_is_unknown() -> None:
     assert chosen.choice.problem.endswith(": the cluster is not connected")
     assert "has no annotation" not in " ".join(chosen.choice.reasons)
     assert chosen.choice.reasons[-1].endswith('the result is the pool "default".')
-    (chosen,) = pod_choice.explain(
-        cluster, pod=description, namespace=ObjectDescription("ns")
-    ).chosen
+    (chosen,) = pod_choice.explain(cluster, pod=description, namespace=ObjectMetadata("ns")).chosen
     assert chosen.choice.unknown == ("the annotations of the namespace",)
 
 
 def test_what_is_not_known_is_not_needed() -> None:
-    pod = ObjectDescription("pod", None, {"ipam.cilium.io/ip-pool": "green"})
-    assert _pools(_cluster(), pod, ObjectDescription("ns")) == [(4, "green")]
+    pod = ObjectMetadata("pod", None, {"ipam.cilium.io/ip-pool": "green"})
+    assert _pools(_cluster(), pod, ObjectMetadata("ns")) == [(4, "green")]
 
 
 def test_a_cluster_without_pools_is_told_of_both_families() -> None:
     explanation = pod_choice.explain(
-        factories.cluster(), pod=ObjectDescription("pod"), namespace=ObjectDescription("ns")
+        factories.cluster(), pod=ObjectMetadata("pod"), namespace=ObjectMetadata("ns")
     )
     assert [item.choice.family for item in explanation.chosen] == [4, 6]
     assert all(item.choice.problem for item in explanation.chosen)

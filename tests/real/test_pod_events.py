@@ -8,7 +8,7 @@ import pytest
 
 from claims.ipamclaims import status_writer
 from claims.models import IPPool, Network
-from pools.models.connections import ManagedResource
+from pools.models.clusters import ManagedResource
 from tests.claims import worlds
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn

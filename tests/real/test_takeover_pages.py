@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pools.models.connections import ManagedResource
+from pools.models.clusters import ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.real.owned_pools import A, B, Owned

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pools.clusters.client.api_client import ClusterClient
 from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObject, SyncRun, Trigger
-from pools.models.connections import ManagedResource, Mode
+from pools.models.clusters import ManagedResource, Mode
 from tests import factories
 from tests.kube import gateways
 from tests.reconcile import small

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib import parse
 
+from pools.platform.outbound.credentials import Access
 from tests.kube import certificates
 
 AUTHORITY = certificates.Authority()
@@ -49,6 +50,9 @@ class NetBox:
     before_page: Callable[[str, int], None] = lambda _path, _offset: None
     raw: Callable[[http.server.BaseHTTPRequestHandler], None] | None = None  # answers instead
     _next: int = 1
+
+    def access(self) -> Access:
+        return Access(self.url, ca=AUTHORITY.pem, token=TOKEN)
 
     def prefix(
         self, prefix: str, status: str = "active", site: str = "", **more: Any

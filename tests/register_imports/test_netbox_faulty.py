@@ -15,7 +15,6 @@ import pytest
 from django.urls import reverse
 
 from pools.platform.outbound import faults
-from pools.platform.outbound.credentials import Access
 from pools.register.imports import netbox
 from tests import people
 from tests.register_imports import netbox_server
@@ -97,9 +96,8 @@ def test_a_faulty_answer_fails_with_its_reason(
 ) -> None:
     monkeypatch.setattr(netbox, "LONGEST_ANSWER", 0.2)
     server.raw, fault, words = FAULTS[case]
-    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
     with pytest.raises(fault, match=words):
-        netbox.read(access, sleep=lambda _: None)
+        netbox.read(server.access(), sleep=lambda _: None)
     failed = run(source(server)) if case.startswith("unstorable") else None
     assert failed is None or (failed.status, failed.error_code) == ("failed", "cluster_forbidden")
 
@@ -130,8 +128,7 @@ def test_a_token_that_netbox_repeats_is_stored_and_logged_nowhere(
 
 def test_compressed_answers_are_read(server: NetBox) -> None:
     server.raw = answer(gzip.compress(objects()), Content_Encoding="gzip")
-    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
-    assert netbox.read(access).rows == []
+    assert netbox.read(server.access()).rows == []
 
 
 def test_characters_that_cannot_be_stored_are_replaced(server: NetBox) -> None:

@@ -21,7 +21,6 @@ from pools.models import (
 from pools.platform import database
 from pools.platform.imports import worker
 from pools.platform.outbound import faults
-from pools.platform.outbound.credentials import Access
 from pools.register.allocator import allocation
 from pools.register.imports import drafts as import_drafts
 from pools.register.imports import netbox, sources
@@ -320,9 +319,8 @@ def test_the_token_is_sealed_and_stays_with_its_server(server: NetBox) -> None:
 
 def test_loopback_is_refused_without_the_setting(server: NetBox, settings: Any) -> None:
     settings.IPAM_ALLOW_LOOPBACK_NETBOX = False
-    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
     with pytest.raises(faults.AddressNotAllowed):
-        netbox.read(access)
+        netbox.read(server.access())
     assert server.requests == []
 
 

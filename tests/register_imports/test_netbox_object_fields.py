@@ -7,22 +7,15 @@ from typing import Any
 import pytest
 
 from pools.models import CustomField
-from pools.platform.attributes import custom_fields
 from pools.register.imports import drafts
 from tests.register_imports.netbox_server import NetBox
-from tests.register_imports.sources import BY, counts
-from tests.register_imports.test_imported_attributes import attributes, exported, reasons
+from tests.register_imports.sources import BY, counts, exported
+from tests.register_imports.test_imported_attributes import attributes, define, reasons
 from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PREFIX = "10.1.1.0/24"
-
-
-def define(*names: str) -> None:
-    for name in names:
-        values = {"name": name, "label": name, "type": "text", "object_types": ["cidr"]}
-        custom_fields.create(values, author=BY)
 
 
 def reference(pk: int, display: str, **more: Any) -> dict[str, Any]:
@@ -41,7 +34,8 @@ VALUES: dict[str, Any] = {
 
 
 def test_they_are_texts_that_follow_are_restored_and_go_back(server: NetBox) -> None:
-    define("device", "vlans", "stages", "facts")
+    for name in ("device", "vlans", "stages", "facts"):
+        define(name, kinds="cidr")
     prefix = server.prefix(PREFIX, custom_fields=dict(VALUES))
     mirror = source(server)
     assert counts(run(mirror)) == {"new": 1}

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from pools.platform.outbound.credentials import Access
 from pools.register.imports import netbox
-from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox, choice
 from tests.register_imports.sources import counts, rows_of
 from tests.register_imports.test_netbox_mirror import run, source
@@ -120,7 +118,6 @@ def test_a_netbox_that_sorts_its_own_way_is_read_completely(server: NetBox) -> N
         server.statuses.extend([502, 429]) if (name, offset) == ("prefixes", 0) else None
     )
     waits: list[float] = []
-    access = Access(server.url, ca=netbox_server.AUTHORITY.pem, token=netbox_server.TOKEN)
-    rows = netbox.read(access, sleep=waits.append).rows
+    rows = netbox.read(server.access(), sleep=waits.append).rows
     assert [row.texts["prefix"] for row in rows] == [f"10.1.{n}.0/24" for n in range(1, 6)]
     assert waits == [2.0, 3.0]

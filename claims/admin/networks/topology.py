@@ -73,7 +73,7 @@ def _users(request: HttpRequest, network: Network) -> Iterator[Branch]:
 
 
 def _row_shape(row: Any) -> Branch:
-    usage = ", ".join(row.ips[:1])
+    usage = row.ips[0].partition("/")[0] if row.ips else ""
     if isinstance(row, Entry):
         return Branch(row.mac, display.url_of(row), row.vm, usage)
     if isinstance(row, IPAMClaim):

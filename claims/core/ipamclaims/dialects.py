@@ -146,18 +146,6 @@ def ip_conflict_message(ips: Sequence[str]) -> str:
     return f"Requested {_format_ips(ips)} {verb} already assigned in the network"
 
 
-def mac_conflict_message(mac: str) -> str:
-    return f"Requested MAC {mac} is already assigned in the network"
-
-
-def kept_mac_message(mac: str, port: str) -> str:
-    return f"Requested MAC {mac} is that of the network's {port}"
-
-
-def exhausted_message(family: int) -> str:
-    return f"The network has no free IPv{family} address"
-
-
 def outside_message(ips: Sequence[str], subnets: Iterable[object]) -> str:
     verb = "is" if len(ips) == 1 else "are"
     inside = ", ".join(str(subnet) for subnet in subnets) or "none"

@@ -19,7 +19,7 @@ from typing import Any
 
 from claims.core import macs
 from claims.core.ipamclaims import dialects
-from claims.core.ipamclaims.dialects import Condition, Dialect, dialect
+from claims.core.ipamclaims.dialects import Condition, Dialect
 from claims.core.resources import IPAM_CLAIM
 from pools.core import addresses, errors, object_reader
 
@@ -105,10 +105,7 @@ def name_problems(vm: str, network: str) -> list[errors.FieldProblem]:
     return name_problems
 
 
-__all__ = ["Claim", "dialect", "host", "parse", "parse_address", "render", "with_prefix"]
-
 KIND = IPAM_CLAIM.kind
-FINALIZER = "kubevirt.io/persistent-ipam"
 VM_LABEL = "kubevirt.io/vm"
 OWNERS = ("VirtualMachine", "VirtualMachineInstance")
 MAX_IPS = 32  # read of one claim; a network has one of each family

@@ -20,6 +20,7 @@ GATEWAY, MANAGEMENT = "gateway", "management"
 INFRASTRUCTURE, EXCLUDED, JOIN = "infrastructure", "excluded", "join_subnet"
 EDGE, OUT_OF_RANGE = "subnet_edge", "out_of_range"
 RESERVED_SUBNET = "reserved_subnet"
+RESERVED_RANGE = "reserved_range"  # of the network's pool, by whoever reserved it
 # How the reason of a reserved range begins that only notes what an import left out has in use.
 LEFT_OUT = "in use, not imported"
 SEGMENT_REASON = "reserved on another network of the segment"  # of a reserved range of the pool
@@ -48,19 +49,24 @@ _MOST_IPV6 = 1 << 16  # addresses of an IPv6 subnet, from its first one
 
 @dataclass(frozen=True)
 class KeptSpan:
-    """Addresses that OVN-Kubernetes keeps, with the type of the reason.
+    """Addresses that OVN-Kubernetes keeps, or that are reserved in the pool, with the type of the reason.
 
-    `name` is the address, the subnet of the network's object, or the subnet whose edge it is.
+    `name` is the address, the subnet of the network's object, the subnet whose edge it is, or the reason of a
+    reserved range.
     """
 
     type: str
     span: AddressRange
     name: str
 
+    def has(self, address: Address) -> bool:
+        return self.span.overlaps(AddressRange(address, address))
+
     @property
-    def on_request(self) -> bool:
-        """True if OVN-Kubernetes assigns the addresses to whoever requests them."""
-        return self.type == RESERVED_SUBNET
+    def is_note(self) -> bool:
+        """True if a use is no conflict: OVN-Kubernetes assigns it on request, or an import left it out."""
+        is_left_out = self.type == RESERVED_RANGE and self.name.startswith(LEFT_OUT)
+        return is_left_out or self.type == RESERVED_SUBNET
 
     @property
     def reason(self) -> str:
@@ -68,8 +74,9 @@ class KeptSpan:
 
     @property
     def description(self) -> str:
-        """What an address of the span is: `the gateway of the network`."""
-        return _REASONS[self.type][1].format(name=self.name)
+        """What an address of the span is: `the gateway of the network`; "" for a reserved range."""
+        is_known = self.type != RESERVED_RANGE
+        return _REASONS[self.type][1].format(name=self.name) if is_known else ""
 
     @property
     def port(self) -> str:
@@ -170,25 +177,27 @@ def contradictions(network: udn.NetworkLike) -> list[Contradiction]:
         ("exclude_subnets", "excluded subnet", network.exclude_subnets),
         ("infrastructure_subnets", "infrastructure subnet", network.infrastructure_subnets),
     ]
-    taken = [
+    parts_taken_out = [
         (field, f"the {word} {part}", part)
         for field, word, texts in parts
         for part in udn.readable_networks(texts)
     ]
     if not infrastructure:
-        taken += [("default_gateways", f"the {name} {part[0]}", part) for name, part in ports]
-    found = [
+        parts_taken_out += [
+            ("default_gateways", f"the {name} {part[0]}", part) for name, part in ports
+        ]
+    problems = [
         Contradiction(field, f"{_begin(words)} {why}: {_NO_ALLOCATOR}", fatal=True)
-        for field, words, part in taken
+        for field, words, part in parts_taken_out
         if (why := _cannot_be_taken_out(part, subnets))
     ]
-    found += [
+    problems += [
         Contradiction(field, f"{_begin(words)} and {other} overlap: {_TWICE}", fatal=True)
-        for number, (field, words, part) in enumerate(taken)
-        for _, other, rest in taken[number + 1 :]
+        for number, (field, words, part) in enumerate(parts_taken_out)
+        for _, other, rest in parts_taken_out[number + 1 :]
         if _share_an_address(part, rest, subnets)
     ]
-    found += [
+    problems += [
         Contradiction(
             "infrastructure_subnets",
             f"The {name} {part[0]} is in none of the infrastructure subnets, which have no room for it:"
@@ -198,7 +207,7 @@ def contradictions(network: udn.NetworkLike) -> list[Contradiction]:
         for name, part in ports
         if infrastructure and not any(part.overlaps(other) for other in infrastructure)
     ]
-    return found
+    return problems
 
 
 _NO_ALLOCATOR = (
@@ -212,7 +221,7 @@ def _begin(words: str) -> str:
 
 
 def _cannot_be_taken_out(part: Network, subnets: Sequence[Network]) -> str:
-    subnet = next((each for each in subnets if _holds(each, part)), None)
+    subnet = next((candidate for candidate in subnets if holds(candidate, part)), None)
     if subnet is None:
         return "is in none of the subnets" if subnets else ""
     last = int(part.broadcast_address) - int(subnet.network_address)
@@ -221,12 +230,8 @@ def _cannot_be_taken_out(part: Network, subnets: Sequence[Network]) -> str:
     return ""
 
 
-def _holds(outer: Network, inner: Network) -> bool:
-    return (
-        outer.version == inner.version
-        and outer.overlaps(inner)
-        and outer.prefixlen <= inner.prefixlen
-    )
+def holds(outer: Network, inner: Network) -> bool:
+    return inner.network_address in outer and outer.prefixlen <= inner.prefixlen
 
 
 def _share_an_address(one: Network, other: Network, subnets: Sequence[Network]) -> bool:

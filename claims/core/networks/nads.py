@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from claims.core.networks import udn
@@ -10,7 +11,6 @@ from claims.core.networks.udn import UDN
 from pools.core import addresses, errors, object_reader
 
 TYPE = "ovn-k8s-cni-overlay"
-# On NADs that OVN-Kubernetes generates from a (Cluster)UserDefinedNetwork.
 _MAX_LENGTH = 1 << 18  # characters of a config; no network needs more
 
 
@@ -34,17 +34,16 @@ def parse(manifest: object_reader.Json) -> Attachment:
     report = object_reader.ProblemReport(strict=False)
     doc = object_reader.Fields(manifest, "", report)
     metadata = doc.section("metadata")
-    namespace, name = (
-        metadata.parse("namespace", udn.text),
-        metadata.parse("name", udn.text),
-    )
+    namespace, name = (metadata.parse(key, udn.text) for key in ("namespace", "name"))
     report.raise_any()
     foreign = Attachment(namespace or "", name or "")
     spec = doc.section("spec")
     if not spec.has("config") or not str(spec.data["config"]).strip():
         return foreign  # the nodes have the config, as a file
     data = _config(spec.data["config"])
-    if data.get("type") != TYPE or _is_default(data):
+    # The NAD `ovn-kubernetes/default` stands for the cluster's pod network.
+    is_default = data.get("name") in {"ovn-kubernetes", "default"} and not data.get("topology")
+    if data.get("type") != TYPE or is_default:
         return foreign
     return Attachment(
         namespace=foreign.namespace,
@@ -53,11 +52,6 @@ def parse(manifest: object_reader.Json) -> Attachment:
         allow_persistent_ips=data.get("allowPersistentIPs") is True,
         config=data,
     )
-
-
-def _is_default(config: object_reader.Json) -> bool:
-    """Return True for the NAD `ovn-kubernetes/default`, which stands for the cluster's pod network."""
-    return config.get("name") in {"ovn-kubernetes", "default"} and not config.get("topology")
 
 
 def _config(value: object) -> object_reader.Json:
@@ -81,34 +75,31 @@ def _config(value: object) -> object_reader.Json:
 def network_of(config: object_reader.Json, *, namespace: str, name: str) -> UDN:
     """Return the network that a NAD's config describes. Raises InvalidInput as `parse` does."""
     report = object_reader.ProblemReport(strict=False)
-    network = _network(object_reader.Fields(config, "spec.config", report), namespace, name)
-    report.raise_any()
-    return network
-
-
-def _network(part: object_reader.Fields, namespace: str, object_name: str) -> UDN:
+    part = object_reader.Fields(config, "spec.config", report)
     topology = udn.optional_text(part, "topology").lower()
     subnets = _listed(part, "subnets")
-    if topology == udn.LAYER3:
-        subnets = [_without_host_subnet(subnet) for subnet in subnets]
+    if topology == udn.LAYER3:  # `10.0.0.0/16/24` has the size of a node's subnet, too
+        subnets = ["/".join(subnet.split("/")[:2]) for subnet in subnets]
     persistent = part.data.get("allowPersistentIPs") is True
-    return UDN(
+    network = UDN(
         name=part.parse("name", udn.text) or "",
         kind=udn.NAD_KIND,
-        object_name=object_name,
+        object_name=name,
         namespace=namespace,
         topology=topology,
         role=udn.optional_text(part, "role").lower() or udn.SECONDARY,
         ipam_mode=udn.ENABLED if subnets else udn.DISABLED,
         lifecycle=udn.PERSISTENT if persistent else "",
         mtu=_mtu(part),
-        subnets=_networks(part, "subnets", subnets),
-        default_gateways=_gateways(part),
-        reserved_subnets=_networks(part, "reservedSubnets"),
-        infrastructure_subnets=_networks(part, "infrastructureSubnets"),
-        exclude_subnets=_networks(part, "excludeSubnets"),
-        join_subnets=_networks(part, "joinSubnet"),
+        subnets=_parsed(part, "subnets", udn.network_text, subnets),
+        default_gateways=_parsed(part, "defaultGatewayIPs", udn.address),
+        reserved_subnets=_parsed(part, "reservedSubnets", udn.network_text),
+        infrastructure_subnets=_parsed(part, "infrastructureSubnets", udn.network_text),
+        exclude_subnets=_parsed(part, "excludeSubnets", udn.network_text),
+        join_subnets=_parsed(part, "joinSubnet", udn.network_text),
     )
+    report.raise_any()
+    return network
 
 
 def _mtu(part: object_reader.Fields) -> int | None:
@@ -130,27 +121,17 @@ def _listed(part: object_reader.Fields, key: str) -> list[str]:
     ]
 
 
-def _without_host_subnet(subnet: str) -> str:
-    """`10.0.0.0/16/24` -> `10.0.0.0/16`"""
-    return "/".join(subnet.split("/")[:2])
-
-
-def _networks(
-    part: object_reader.Fields, key: str, members: list[str] | None = None
+def _parsed(
+    part: object_reader.Fields,
+    key: str,
+    parse: Callable[[object, str], str],
+    members: list[str] | None = None,
 ) -> tuple[str, ...]:
-    cidrs = []
+    texts = []
     for member in _listed(part, key) if members is None else members:
         with part.report.collect():
-            cidrs.append(udn.network_text(member, part.path(key)))
-    return tuple(cidrs)
-
-
-def _gateways(part: object_reader.Fields) -> tuple[str, ...]:
-    gateways = []
-    for member in _listed(part, "defaultGatewayIPs"):
-        with part.report.collect():
-            gateways.append(udn.address(member, part.path("defaultGatewayIPs")))
-    return tuple(gateways)
+            texts.append(parse(member, part.path(key)))
+    return tuple(texts)
 
 
 # Fields of a NAD's config that repeat those of its (Cluster)UserDefinedNetwork.

@@ -6,7 +6,7 @@ network are immutable, so an error is expensive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -101,13 +101,9 @@ class Lists:
         if self.subnets and not same:
             message = f"{cidr} is an IPv{cidr.version} network, and no subnet is IPv{cidr.version}"
             report.add(path, "mixed_family", message, str(cidr))
-        elif not any(_holds(subnet, cidr) for subnet in same):
+        elif not any(kept_addresses.holds(subnet, cidr) for subnet in same):
             message = f"{cidr} is in none of the subnets"
             report.add(path, "range_outside_cidr", message, str(cidr))
-
-
-def _holds(outer: addresses.Network, inner: addresses.Network) -> bool:
-    return inner[0] in outer and inner.prefixlen >= outer.prefixlen
 
 
 def _is_edge(address: addresses.Address, network: addresses.Network) -> bool:
@@ -175,8 +171,6 @@ IMMUTABLE = (
     ("name", "The name, from which the logical network name is derived."),
 )
 MUTABLE = "Only the namespace selector and the description can be changed later."
-
-_Parser = Callable[[object, str], Any]
 
 
 def parse_network(

@@ -18,7 +18,6 @@ from typing import Protocol
 
 from claims.core.networks import kept_addresses, udn
 from claims.core.networks.kept_addresses import KeptSpan
-from pools.core.addresses import AddressRange
 from pools.core.addresses import Interface as Address
 from pools.core.addresses import Network as Subnet
 
@@ -159,7 +158,7 @@ def fit(ips: Iterable[str], network: udn.NetworkLike, source: str) -> tuple[str,
     subnets = udn.readable_networks(network.subnets)
     _check_number(requested_addresses, source)
     kept_spans = [
-        kept_span for kept_span in kept_addresses.kept_spans(network) if not kept_span.on_request
+        kept_span for kept_span in kept_addresses.kept_spans(network) if not kept_span.is_note
     ]
     fitting = tuple(
         _within(address, subnets, kept_spans, source) for address in requested_addresses
@@ -200,8 +199,7 @@ def _within(
     if subnet is None:
         message = f"{source} has {address.ip}, which is in none of the subnets {', '.join(map(str, subnets))}"
         raise DeclinedError("outside_subnet", message)
-    host = AddressRange(address.ip, address.ip)
-    kept_span = next((kept_span for kept_span in kept_spans if kept_span.span.overlaps(host)), None)
+    kept_span = next((kept_span for kept_span in kept_spans if kept_span.has(address.ip)), None)
     if kept_span is not None:
         message = f"{source} has {address.ip}, which is {kept_span.description}"
         raise DeclinedError("unusable_address", message)

@@ -26,9 +26,7 @@ from pools.core.kubernetes.resources import Manifest
 
 POD_NETWORKS = "k8s.ovn.org/pod-networks"
 NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status"
-DOMAIN = "kubevirt.io/domain"
 ADDRESSES = "network.kubevirt.io/addresses"
-_LAUNCHER = "virt-launcher"
 _OVER = {"Succeeded", "Failed"}
 _KEY = re.compile(r"([^/]+/[^/]+)(/[0-9]+)?")
 
@@ -112,7 +110,7 @@ class Machine:
 
 def is_attached(manifest: Manifest) -> bool:
     """Return True if a pod runs a VM, or may be attached to more than the cluster's default network."""
-    if _is_launcher(manifest):
+    if vm_objects.is_launcher(manifest):
         return True
     annotations = _section(manifest, "metadata", "annotations")
     networks = _quietly(annotations.get(POD_NETWORKS))
@@ -133,11 +131,11 @@ def parse_pod(manifest: Manifest) -> Pod:
     annotations, spec = _section(metadata, "annotations"), _section(manifest, "spec")
     vmi_name, vmi_uid = _owner(metadata, "VirtualMachineInstance")
     labels = _section(metadata, "labels")
-    launcher = _is_launcher(manifest)
+    launcher = vm_objects.is_launcher(manifest)
     vm = (
-        vm_objects.text(annotations, DOMAIN)
+        vm_objects.text(annotations, vm_objects.DOMAIN)
         or vmi_name
-        or vm_objects.text(labels, "vm.kubevirt.io/name")
+        or vm_objects.text(labels, vm_objects.NAME)
     )
     vmi_uid = vmi_uid or vm_objects.text(labels, "kubevirt.io/created-by")
     attachments_by_key: dict[str, Attachment] = {}
@@ -318,10 +316,6 @@ def _nics(
             yield Nic(name, nad if "/" in nad else f"{namespace}/{nad}", mac)
         elif isinstance(network.get("pod"), dict):
             yield Nic(name, "", mac)
-
-
-def _is_launcher(manifest: Manifest) -> bool:
-    return _section(manifest, "metadata", "labels").get("kubevirt.io") == _LAUNCHER
 
 
 def _owner(metadata: Manifest, kind: str) -> tuple[str, str]:

@@ -365,9 +365,7 @@ def _with_addresses(
         patch = set_annotation(manifest, metadata_path, ADDRESSES, value)
         message = f"{name} gets {', '.join(hosts)} by {choice.because}"
         outcome = explained_outcome("completed" if present else "patched", message, choice, patch)
-    return MutationOutcome(
-        outcome.code, outcome.message, outcome.warnings + notes, outcome.patch, outcome.network
-    )
+    return dataclasses.replace(outcome, warnings=outcome.warnings + notes)
 
 
 def _missing_mac_warnings(vm: VM, choice: AddressChoice) -> tuple[str, ...]:

@@ -141,20 +141,12 @@ def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) 
     network = _network(vm, registrations)
     if vm.observed and vm.interface is None:
         raise DeclinedError("no_interface", f"the VM {vm} has no interface to the pod network")
-    registrations = Registrations(
-        (network,),
-        tuple(entry for entry in registrations.entries if entry.network == network.name),
-        tuple(claim for claim in registrations.claims if claim.network == network.name),
-        tuple(
-            unusable_entry
-            for unusable_entry in registrations.unusable
-            if unusable_entry.network == network.name
-        ),
-    )
-    name, notes = _claim_name(vm, network, registrations.claims)
-    named_claim, other_claims = _claims(vm, name, registrations.claims)
+    entries = [entry for entry in registrations.entries if entry.network == network.name]
+    claims = [claim for claim in registrations.claims if claim.network == network.name]
+    name, notes = _claim_name(vm, network, claims)
+    named_claim, other_claims = _claims(vm, name, claims)
     request = (
-        _of_entry(vm, registrations.entries)
+        _of_entry(vm, entries)
         or _of_claim(vm, named_claim)
         or _of_claims(vm, other_claims)
         or _of_grant(vm, network, named_claim)
@@ -179,7 +171,7 @@ def _no_request_error(
 ) -> DeclinedError:
     """Return the error for a VM without a request, or with an entry that is not valid."""
     for entry in registrations.unusable:
-        if entry.mac == _mac(vm):
+        if entry.network == network.name and entry.mac == _mac(vm):
             message = f"the entry of {entry.mac} in the IPPool {entry.ippool} is not valid: {entry.message}"
             return DeclinedError("unusable_entry", message)
     message = f"neither a MAC entry nor an IPAMClaim of {network.name} requests addresses for {vm}"
@@ -236,7 +228,8 @@ def _of_entry(vm: VM, entries: Sequence[MACEntry]) -> _AddressRequest | None:
         own_entries = [entry for entry in matching_entries if _may_be_of(entry, vm)]
         if matching_entries and not own_entries:
             other = matching_entries[0]
-            message = f"the entry of {mac} belongs to {_whose(other)}, not to {vm}"
+            owner = "/".join(filter(None, (other.namespace, other.vm)))
+            message = f"the entry of {mac} belongs to {owner}, not to {vm}"
             answer = f"the entry of {mac} belongs to another VM, not to {vm}"
             raise DeclinedError(
                 "entry_of_another_vm", message, "" if other.namespace == vm.namespace else answer
@@ -265,10 +258,6 @@ def _mac(vm: VM) -> str | None:
 
 def _may_be_of(entry: MACEntry, vm: VM) -> bool:
     return entry.vm in {"", vm.name} and entry.namespace in {"", vm.namespace}
-
-
-def _whose(entry: MACEntry) -> str:
-    return "/".join(filter(None, (entry.namespace, entry.vm)))
 
 
 def _of_claim(vm: VM, claim: Claim | None) -> _AddressRequest | None:

@@ -121,11 +121,11 @@ _METADATA = dict.fromkeys(
     ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
      "ownerReferences", "finalizers")
 )  # fmt: skip
-_LABELS = ("kubevirt.io", "kubevirt.io/created-by", "kubevirt.io/domain", "vm.kubevirt.io/name")
+_LABELS = (LAUNCHER[0], "kubevirt.io/created-by", DOMAIN, NAME)
 _ANNOTATIONS = (
     attachments.POD_NETWORKS,
     attachments.NETWORK_STATUS,
-    attachments.DOMAIN,
+    DOMAIN,
     attachments.ADDRESSES,
     "k8s.v1.cni.cncf.io/networks",
     "v1.multus-cni.io/default-network",

@@ -71,10 +71,10 @@ def pool_for_pod(request: HttpRequest) -> HttpResponse:
         values = form.cleaned_data
         choice = pod_choice.explain(
             values["cluster"],
-            pod=pod_choice.ObjectDescription(
+            pod=pod_pool.ObjectMetadata(
                 values["pod"], values["pod_labels"], values["pod_annotations"]
             ),
-            namespace=pod_choice.ObjectDescription(
+            namespace=pod_pool.ObjectMetadata(
                 values["namespace"], values["namespace_labels"], values["namespace_annotations"]
             ),
         )

@@ -27,9 +27,9 @@ from pools.sql import statements
 MOST = 200  # shapes of a drawing
 _MOST_POOLS = 40
 _MOST_HOLDERS = 8  # of each pool, beside other pools or the object from which the drawing starts
-_LETTERS = 30  # of a name in a shape; all of it on hover
+_LETTERS = 24  # of a name in a shape; all of it on hover
 _ROW, _HEIGHT = 30, 24  # units of the drawing from shape to shape, and of a shape
-_COLUMN, _WIDTH = 330, 240
+_COLUMN, _WIDTH = 285, 195  # four columns fit on a laptop
 _FIND_HOLDERS = statements.read("pools/holders_of_pools")
 
 
@@ -37,7 +37,7 @@ _FIND_HOLDERS = statements.read("pools/holders_of_pools")
 class Branch:
     """An object or a group with its link; `usage` stands at the edge that leads to it.
 
-    The path to the `start`, from which somebody came, is drawn thick.
+    The path to each `start`, from which somebody came, is drawn thick; the first is the anchor `here`.
     """
 
     name: str
@@ -205,7 +205,7 @@ def _block_shape(block: Block) -> Branch:
 def _draw(root: Branch, columns: Sequence[str], title: str) -> SafeString:
     """Return the tree as SVG, from left to right; colours and patterns are in cadastre.css."""
     parts: list[SafeString] = []
-    rows = _place(root, 0, 1, parts)
+    rows = _place(root, 0, 1, parts, root.path[-1] if root.path else None)
     height = (rows + 1) * _ROW
     width = (len(columns) - 1) * _COLUMN + _WIDTH + 2
     headings = format_html_join(
@@ -219,13 +219,17 @@ def _draw(root: Branch, columns: Sequence[str], title: str) -> SafeString:
     )  # fmt: skip
 
 
-def _place(shape: Branch, level: int, first: int, parts: list[SafeString]) -> int:
+def _place(
+    shape: Branch, level: int, first: int, parts: list[SafeString], here: Branch | None
+) -> int:
     """Draw a shape in the row `first`, beside its first child; return the rows that it takes with its children."""
     x, rows = level * _COLUMN + 1, 0
-    parts.append(_box(shape, x, first))
+    parts.append(_box(shape, x, first, is_here=shape is here))
+    edges = []
     for child in shape.children:
-        parts.append(_edge(x + _WIDTH, first, first + rows, child))
-        rows += _place(child, level + 1, first + rows, parts)
+        edges.append((bool(child.path), _edge(x + _WIDTH, first, first + rows, child)))
+        rows += _place(child, level + 1, first + rows, parts, here)
+    parts += [edge for _on_path, edge in sorted(edges)]  # the path above the others
     return max(1, rows)
 
 
@@ -238,21 +242,21 @@ def _edge(x: int, row: int, other: int, shape: Branch) -> SafeString:
     )  # fmt: skip
 
 
-def _box(shape: Branch, x: int, row: int) -> SafeString:
+def _box(shape: Branch, x: int, row: int, *, is_here: bool) -> SafeString:
     name = shape.name if len(shape.name) <= _LETTERS else f"{shape.name[: _LETTERS - 1]}…"
     y = row * _ROW
     body = format_html(
         '<title>{}</title><rect x="{}" y="{}" width="{}" height="{}" rx="4"/><text x="{}" y="{}">{}</text>',
         shape.label, x, y, _WIDTH, _HEIGHT, x + 8, y + 16, name,
     )  # fmt: skip
-    place = SafeString(' id="here" aria-current="location"' if shape.start else "")
+    place = ' id="here"' * is_here + ' aria-current="location"' * shape.start
     return format_html(
         '<{} class="t-shape{}" {} aria-label="{}"{}>{}</{}>',
         "a" if shape.url else "g",
         " t-path" * bool(shape.path),
         format_html('href="{}"', shape.url) if shape.url else SafeString('role="img"'),
         shape.label,
-        place,
+        SafeString(place),
         body,
         "a" if shape.url else "g",
     )

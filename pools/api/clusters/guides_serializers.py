@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pools.cilium import pod_choice
 from pools.core import errors, holders, object_reader
-from pools.core.cilium import multipool
+from pools.core.cilium import multipool, pod_pool
 from pools.core.cilium.preflight import RuleResult
 from pools.platform.rest import fields, parsing
 from pools.platform.rest.serializers import Representation, Serializer
@@ -35,7 +34,7 @@ class ObjectDescriptionSerializer(Serializer):
     annotations = fields.StringMapField(required=False, default=None)
 
     def validate(self, attrs: dict[str, Any]) -> Any:
-        return pod_choice.ObjectDescription(**attrs)
+        return pod_pool.ObjectMetadata(**attrs)
 
 
 class PodDescriptionSerializer(Serializer):

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 
 from django.db import connection, transaction
 from django.db.models import Case, F, Q, When
@@ -44,12 +45,12 @@ def due_connections(limit: int = 1000, *, overdue: float = 0) -> list[int]:
     return list(rows.order_by("due_at").values_list("pk", flat=True)[:limit])
 
 
-def _try_lock(connection_id: int) -> bool:
-    return advisory_locks.try_lock(advisory_locks.CONNECTION, connection_id)
-
-
 SECONDS = 60
-_LEASES = leases.Leases(Connection, seconds=SECONDS, admits=_try_lock)
+_LEASES = leases.Leases(
+    Connection,
+    seconds=SECONDS,
+    admits=partial(advisory_locks.try_lock, advisory_locks.CONNECTION),
+)
 
 
 def take(connection_id: int, worker_name: str, *, only_due: bool = False) -> Lease | None:

@@ -8,7 +8,7 @@ an annotation, a label or a selector has no effect on its addresses.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pools.core import errors
 from pools.core.cilium import podippool
@@ -31,8 +31,8 @@ class ObjectMetadata:
     """Metadata of a pod or a namespace; None means unknown, and `note` says why."""
 
     name: str
-    labels: Mapping[str, str] | None = field(default_factory=dict)
-    annotations: Mapping[str, str] | None = field(default_factory=dict)
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
     note: str = ""
 
 

@@ -6,15 +6,13 @@ reports a problem, such as a violation, a leak or no holder.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import sys
 from typing import Any
 
 from django.core.management import base
 
 from pools.core import errors
-from pools.management import verbs
+from pools.management.verbs import blocks, upkeep
 
 
 class Command(base.BaseCommand):
@@ -22,11 +20,10 @@ class Command(base.BaseCommand):
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         parsers = parser.add_subparsers(dest="verb", required=True)
-        for verb_module in pkgutil.iter_modules(verbs.__path__):
-            module = importlib.import_module(f"{verbs.__name__}.{verb_module.name}")
-            verb = parsers.add_parser(verb_module.name, help=module.HELP, description=module.HELP)
-            module.add_arguments(verb)
-            verb.set_defaults(run=module.run)
+        for name, verb in sorted({**blocks.VERBS, **upkeep.VERBS}.items()):
+            subparser = parsers.add_parser(name, help=verb.help, description=verb.help)
+            verb.add_arguments(subparser)
+            subparser.set_defaults(run=verb.run)
 
     def handle(self, **options: Any) -> None:
         try:

@@ -116,7 +116,12 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
 
     def author(self, reason: str = "") -> events.Author:
         """The author that is recorded with the events of a change."""
-        return views.author(self.request, reason)
+        return events.Author(
+            actor=self.request.user.get_username(),
+            source="api",
+            request_id=self.request.META.get(views.REQUEST_ID, ""),
+            reason=reason,
+        )
 
     def respond(self, row: Any, serializer_class: Any = None, **options: Any) -> Response:
         """The answer with a row that was read or changed; `options` are those of Response."""

@@ -13,7 +13,7 @@ from rest_framework import negotiation, permissions, views
 from rest_framework.request import Request
 
 from pools.core import errors
-from pools.platform import database, documents, events, idempotency
+from pools.platform import database, documents, idempotency
 from pools.platform.rest import authentication, parsing, token_scopes
 
 
@@ -98,16 +98,6 @@ def require(request: Request, permission: str) -> None:
     if not request.user.has_perm(permission):
         token_scopes.explain_missing(request.auth, [permission])
         raise errors.NotAllowed(f"This needs the permission {permission}.")
-
-
-def author(request: Request, reason: str = "") -> events.Author:
-    """Return the author that is recorded with the events of a change."""
-    return events.Author(
-        actor=request.user.get_username(),
-        source="api",
-        request_id=request.META.get(REQUEST_ID, ""),
-        reason=reason,
-    )
 
 
 def key(request: Request, body: bytes | None = None) -> idempotency.Key | None:

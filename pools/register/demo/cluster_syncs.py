@@ -19,7 +19,7 @@ from pools.core.cilium import podippool
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Block, BlockState, Cluster, Connection, ConnectionEvent, Now, Pool, Trigger
-from pools.models.connections import ManagedResource, Mode
+from pools.models.clusters import ManagedResource, Mode
 from pools.models.pools import Category
 from pools.platform.outbound import faults
 from pools.register import manifests

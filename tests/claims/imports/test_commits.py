@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
 
 from claims.entries import entries
 from claims.imports import drafts as import_drafts
 from claims.imports import manifests
+from claims.imports.mapping import ImportOptions
 from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent
 from pools.core import errors
@@ -167,3 +170,29 @@ def test_the_status_of_each_vm() -> None:
         4: "provisioned",
     }
     assert manifests.status_counts(of)["running"] == 1
+
+
+def _exported() -> bytes:
+    get_user_model().objects.create_superuser("root", password="secret")
+    client = Client()
+    client.login(username="root", password="secret")
+    answer = client.get("/admin/claims/entry/export/")
+    assert answer.status_code == 200
+    return b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+
+
+@pytest.mark.exhaustive
+def test_an_export_of_entries_is_unchanged_as_an_import() -> None:
+    network = worlds.network(subnets=("10.0.0.0/24", "fd00::/64"))
+    of = worlds.ippool(network)
+    entry = {"namespace": "blue", "note": "=1+1"}
+    worlds.entry(of, "00:1a:4b:00:00:0a", "10.0.0.5/24", vm="web", **entry)
+    worlds.entry(of, "00:1a:4b:00:00:0b", "10.0.0.6/24", "fd00::6/64", vm="db", **entry)
+    text = _exported()
+    assert b"'=1+1" in text  # no formula for a spreadsheet
+    draft = import_drafts.IMPORTS.create(
+        [("entries.csv", text)],
+        ImportOptions(network.cluster, network=network, namespace="blue"),
+        author=BY,
+    )
+    assert {status: count for status, count in draft.counts.items() if count} == {"unchanged": 2}

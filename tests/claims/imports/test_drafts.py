@@ -163,6 +163,21 @@ def test_rows_against_each_other() -> None:
     }
 
 
+def test_a_corrected_row_leaves_what_others_contradict() -> None:
+    rows = [
+        row("a", mac(1), "10.0.0.11"),
+        row("b", mac(2), "10.0.0.11"),
+        row("c", mac(2), "10.0.0.13"),
+    ]
+    of = drafts.draft(worlds.network(), *rows)
+    import_drafts.IMPORTS.correct_row(of.pk, 1, {"ips": ["10.0.0.12"]}, author=worlds.BY)
+    assert drafts.statuses(of) == {
+        1: ("new", set()),
+        2: ("conflict", {"mac_twice_in_file"}),
+        3: ("conflict", {"mac_twice_in_file"}),
+    }
+
+
 def test_a_file_too_large_to_wait_for_waits_for_a_worker() -> None:
     network = worlds.network(subnets=("10.0.0.0/16",))
     of = drafts.draft(network, *drafts.many(2001))

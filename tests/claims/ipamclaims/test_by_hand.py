@@ -150,16 +150,6 @@ def test_a_change_before_the_grant_counts(world: World) -> None:
         ipamclaims.delete(claim.pk, author=BY)
 
 
-def test_names_that_no_object_can_have(world: World) -> None:
-    network = world.network()
-    with pytest.raises(errors.InvalidInput) as caught:
-        create_claim(network, vm="v" * 252)
-    assert caught.value.problems[0].field == "name"
-    create_claim(network, vm="a.b")
-    with pytest.raises(errors.AlreadyExists):
-        create_claim(network, vm="a.b")
-
-
 @pytest.mark.exhaustive
 def test_an_object_that_was_deleted_is_not_made_again(world: World) -> None:
     """Not even by the list that first lacks it; its claim goes with the second one."""

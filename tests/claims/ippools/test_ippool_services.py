@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
-from claims.models import Entry, EntryEvent, IndexEntry, IPPool, Network
+from claims.models import Entry, EntryEvent, IndexEntry, IPPool
 from pools.core import errors
 from pools.models import Block
 from tests.claims import worlds
@@ -43,11 +43,6 @@ CLEAN = {
 }
 
 
-def test_a_new_ippool_is_without_duplicates(blue: IPPool) -> None:
-    assert conditions(blue) == CLEAN
-    assert not blue.follows_cluster
-
-
 def test_a_network_has_one_ippool(blue: IPPool) -> None:
     with pytest.raises(errors.AlreadyExists, match=r"cluster_udn_blue already has an IPPool: blue"):
         ippools.create(blue.cluster, "second", blue.network.name, author=worlds.BY)
@@ -65,13 +60,6 @@ def test_a_name_stands_once_in_a_cluster(blue: IPPool) -> None:
 def test_a_network_that_nobody_saw_gets_a_row() -> None:
     ippool = ippools.create(worlds.cluster(), "p", "prod-network", author=worlds.BY)
     assert (ippool.network.name, ippool.network.kind) == ("prod-network", "")
-
-
-@pytest.mark.parametrize(("name", "network"), [("A b", "n"), ("p", ""), ("p", "a\u202eb")])
-def test_names_that_are_none(name: str, network: str) -> None:
-    with pytest.raises(errors.InvalidInput):
-        ippools.create(worlds.cluster(), name, network, author=worlds.BY)
-    assert not Network.objects.exists()
 
 
 def test_renaming_and_noting(blue: IPPool) -> None:

@@ -135,7 +135,7 @@ def test_a_range_that_somebody_removed_is_not_handed_out(
     assert set(reasons) == {"default gateway of the network", "management port of the network"}
 
 
-def test_reserved_subnets_are_given_on_request_only(ovn: Ovn) -> None:
+def test_reserved_subnets_are_given_is_note_only(ovn: Ovn) -> None:
     ovn.put(cudn("prod", f"{FIRST}.0/24", reservedSubnets=[f"{FIRST}.4/30", f"{FIRST}.8/29"]))
     ovn.passed()
     network = ovn.network()

@@ -11,9 +11,8 @@ from django.db import connection
 from claims.models import Decision
 from claims.workloads import vm_lookup
 from pools.webhooks import register
-from tests.claims import worlds
-from tests.claims.webhooks.doors import Door, review, world
-from tests.core.vm_world import MAC, pod
+from tests.claims.webhooks.doors import Door, review
+from tests.core.vm_world import pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,13 +25,6 @@ def _as_in_production(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(LIMITS) < 1000
     monkeypatch.setattr(register, "STATEMENT_MS", LIMITS[0])
     monkeypatch.setattr(vm_lookup, "WAIT_MS", LIMITS[1])
-
-
-@pytest.fixture
-def door() -> Door:
-    pool = world()
-    worlds.entry(pool, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
-    return Door(pool.cluster)
 
 
 @contextlib.contextmanager

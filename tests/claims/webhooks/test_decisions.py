@@ -9,21 +9,13 @@ from typing import Any
 import pytest
 
 from claims import tasks
-from claims.models import Decision, IPPool
+from claims.models import Decision
 from claims.workloads import vm_lookup
 from pools.platform import database
-from tests.claims import worlds
-from tests.claims.webhooks.doors import Door, world
-from tests.core.vm_world import MAC, pod
+from tests.claims.webhooks.doors import Door
+from tests.core.vm_world import pod
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def door() -> Door:
-    pool: IPPool = world()
-    worlds.entry(pool, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
-    return Door(pool.cluster)
 
 
 def test_a_decision(door: Door) -> None:

@@ -15,25 +15,12 @@ from claims.core.workloads.network_selection import DEFAULT_NETWORK
 from claims.entries import ippool_writes
 from claims.models import Decision, Entry, IPPool, Network, NetworkSettings
 from tests.claims import worlds
-from tests.claims.webhooks.doors import Door, bring, review, see, world
+from tests.claims.webhooks.doors import Door, bring, review, see
 from tests.core.vm_world import MAC, Manifest, pod, vm_manifest
 
 pytestmark = pytest.mark.django_db
 OTHER = "02:00:00:00:00:99"
 VMI = "VirtualMachineInstance"
-
-
-@pytest.fixture
-def pool() -> IPPool:
-    """With an entry for the VM of `pod()`."""
-    result = world()
-    worlds.entry(result, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
-    return result
-
-
-@pytest.fixture
-def door(pool: IPPool) -> Door:
-    return Door(pool.cluster)
 
 
 def _element(stored: Manifest) -> Any:
@@ -129,14 +116,6 @@ def test_the_request_of_a_claim_and_what_it_was_granted(pool: IPPool, door: Door
     assert _element(door.mutated(pod("another")))["ips"] == ["10.0.0.70/16"]
 
 
-def test_a_claim_of_another_vm_with_the_name_of_ours(pool: IPPool, door: Door) -> None:
-    worlds.entry(pool, OTHER, "10.0.0.9/16", vm="a.b", namespace="blue")
-    see(door.cluster, vm_manifest("a.b", mac=OTHER))
-    worlds.claim(pool.network, "a", "10.0.0.10/16", name="a.b.podnet")
-    assert "patch" not in door.ask(pod("a.b"))
-    assert _code() == "claim_of_another_vm"
-
-
 def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     """It stands in the object, and the register could not take it in."""
     parsed = ippool.ParsedIPPool(
@@ -152,30 +131,25 @@ def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     assert "10.9.0.5 is in none of the network's subnets (10.0.0.0/16)" in response["warnings"][0]
 
 
-def test_both_pods_of_a_migration(door: Door) -> None:
-    first, second = door.ask(pod()), door.ask(pod(labels={"kubevirt.io": "virt-launcher"}))
-    assert first == second
+def _leave(pool: IPPool, what: str) -> None:
+    """Take away what the addresses of the VM depend on."""
+    if what == "nad":
+        pool.network.nads.update(role="secondary")
+    elif what == "network":
+        Network.objects.filter(pk=pool.network_id).update(gone_at=pool.created_at)
+    else:
+        IPPool.objects.filter(pk=pool.pk).update(gone_at=pool.created_at)
 
 
 @pytest.mark.parametrize(
-    ("fields", "code"),
-    [
-        ({"role": "secondary"}, "nad_missing"),
-        ({"allow_persistent_ips": False}, "not_persistent"),
-    ],
+    ("what", "code"), [("nad", "nad_missing"), ("network", "nad_missing"), ("ippool", "no_entry")]
 )
-def test_nads_that_take_none(door: Door, pool: IPPool, fields: Manifest, code: str) -> None:
-    pool.network.nads.update(**fields)
-    response = door.ask(pod())
-    assert "patch" not in response
-    assert response["warnings"]
-    assert _code() == code
-
-
-def test_several_primary_networks(door: Door) -> None:
-    bring(worlds.network("another", subnets=("10.9.0.0/16",)))
+def test_what_is_gone_or_not_primary_gives_no_address(
+    pool: IPPool, door: Door, what: str, code: str
+) -> None:
+    _leave(pool, what)
     assert "patch" not in door.ask(pod())
-    assert _code() == "several_networks"
+    assert _code() == code
 
 
 def test_secondary_networks_beside_the_primary_one(door: Door) -> None:
@@ -191,26 +165,6 @@ def test_another_namespace_and_another_cluster(door: Door) -> None:
     assert "patch" not in elsewhere.ask(pod())
 
 
-def test_an_entry_of_another_vm_is_given_to_nobody(pool: IPPool, door: Door) -> None:
-    see(door.cluster, vm_manifest("thief"))
-    response = door.ask(pod("thief"))
-    assert "patch" not in response
-    assert _code() == "entry_of_another_vm"
-
-
-def test_a_network_whose_object_is_gone(pool: IPPool, door: Door) -> None:
-    pool.network.gone_at = pool.created_at
-    pool.network.save()
-    assert "patch" not in door.ask(pod())
-    assert _code() == "nad_missing"
-
-
-def test_an_ippool_whose_object_is_gone(pool: IPPool, door: Door) -> None:
-    pool.gone_at = pool.created_at
-    pool.save()
-    assert "patch" not in door.ask(pod())
-
-
 @pytest.mark.parametrize("labels", [{}, {"app": "web"}, {"kubevirt.io": "virt-handler"}])
 def test_other_pods(door: Door, labels: Manifest) -> None:
     with CaptureQueriesContext(connection) as queries:
@@ -222,9 +176,12 @@ def test_other_pods(door: Door, labels: Manifest) -> None:
 
 def test_by_the_settings_of_the_cluster(door: Door) -> None:
     settings = NetworkSettings.objects.create(
-        cluster=door.cluster, default_nad_namespace="openshift-ovn-kubernetes"
+        cluster=door.cluster,
+        default_nad_namespace="openshift-ovn-kubernetes",
+        default_nad_name="other",
     )
-    assert _element(door.mutated(pod()))["namespace"] == "openshift-ovn-kubernetes"
+    element = _element(door.mutated(pod()))
+    assert (element["namespace"], element["name"]) == ("openshift-ovn-kubernetes", "other")
     settings.annotation = "addresses"
     settings.save()
     assert "patch" not in door.ask(pod())

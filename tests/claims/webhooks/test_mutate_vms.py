@@ -46,7 +46,8 @@ def test_bare_addresses(door: Door, kind: str) -> None:
     )  # fmt: skip
 
 
-def test_the_element_of_the_proposal(door: Door) -> None:
+@pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
+def test_the_element_of_the_proposal(door: Door, kind: str) -> None:
     NetworkSettings.objects.update(annotation="default-network")
     element = {
         "name": "default",
@@ -54,7 +55,8 @@ def test_the_element_of_the_proposal(door: Door) -> None:
         "mac": MAC,
         "ips": ["10.0.0.5/16"],
     }
-    assert _annotations(door.mutated(vm_manifest())) == {DEFAULT_NETWORK: [element]}
+    stored = door.mutated(vm_manifest(kind=kind))
+    assert _annotations(stored) == {DEFAULT_NETWORK: [element]}
 
 
 def test_an_update_is_told_the_same_and_leaves_no_line_when_nothing_is_new(door: Door) -> None:
@@ -66,13 +68,6 @@ def test_an_update_is_told_the_same_and_leaves_no_line_when_nothing_is_new(door:
     unknown = vm_manifest("other", mac="02:00:00:00:00:77")
     assert "warnings" not in door.ask(unknown, unknown)
     assert [decision.code for decision in Decision.objects.all()] == ["patched"]
-
-
-def test_what_the_owner_wrote_stays(door: Door) -> None:
-    theirs = vm_manifest(annotations={ADDRESSES: '{"podnet":["10.0.0.9"]}'})
-    response = door.ask(theirs)
-    assert "patch" not in response
-    assert "10.0.0.9 and is kept" in response["warnings"][0]
 
 
 def test_a_vm_that_is_named_later(door: Door) -> None:

@@ -193,6 +193,7 @@ def test_no_reason_names_another_namespace(code: str, address: str, shared_netwo
         answer = door.ask(vm)
     decision = Decision.objects.latest("pk")
     assert decision.code == code
+    assert "patch" not in answer
     assert not CANARIES.search(json.dumps(answer))
     if CANARIES.search(decision.message):  # what is read by others, too, leaves it out
         assert code in vm_addresses.NAMING_OTHERS

@@ -7,20 +7,12 @@ from typing import Any
 import pytest
 
 from claims.models import Decision, Membership, NetworkSettings
-from tests.claims import worlds
-from tests.claims.webhooks.doors import Door, world
-from tests.core.vm_world import MAC, pod
+from tests.claims.webhooks.doors import Door
+from tests.core.vm_world import pod
 from tests.edges.api import Api
 
 pytestmark = pytest.mark.django_db
 SETTINGS = "clusters/prod/network-settings/"
-
-
-@pytest.fixture
-def door() -> Door:
-    pool = world()
-    worlds.entry(pool, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
-    return Door(pool.cluster)
 
 
 def test_settings_that_nobody_chose(door: Door) -> None:

@@ -12,20 +12,12 @@ from django.urls import reverse
 from claims.models import Decision, NetworkSettings
 from claims.workloads import vm_lookup
 from tests import factories, people
-from tests.claims import worlds
-from tests.claims.webhooks.doors import Door, world
-from tests.core.vm_world import MAC, pod
+from tests.claims.webhooks.doors import Door
+from tests.core.vm_world import pod
 
 pytestmark = pytest.mark.django_db
 DECISIONS = "admin:claims_decision_changelist"
 SETTINGS = "admin:claims_networksettings_changelist"
-
-
-@pytest.fixture
-def door() -> Door:
-    pool = world()
-    worlds.entry(pool, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
-    return Door(pool.cluster)
 
 
 def _browser(role: str) -> Client:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from claims.core.workloads import attachments, running
+from claims.core.workloads import attachments
 from claims.core.workloads.attachments import Attachment, Pod
-from claims.core.workloads.running import ClusterNetworks, Net
+from claims.workloads import running
+from claims.workloads.running import ClusterNetworks, Net
 
 NET = Net(7, (ip_network("10.0.0.0/24"), ip_network("fd00::/64")))
 KNOWN = ClusterNetworks({"shop/prod": NET, "shop/free": Net(8)}, {"shop": "shop/prod"})
@@ -45,32 +46,32 @@ def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
                 {"interfaceName": "docker0", "ipAddress": "10.0.0.77", "mac": MAC})  # fmt: skip
     (first, second) = running.vm_attachments(instance, [], KNOWN)
     assert (first.network_id, first.interface, first.mac) == (7, "default", OTHER)
-    assert first.ips == ("10.0.0.5/24", "fd00::5/64")
+    assert first.ips == ["10.0.0.5/24", "fd00::5/64"]
     assert (first.vm_uid, first.uid, first.name) == ("vm-1", "vmi-1", "db")
-    assert (second.network_id, second.interface, second.mac, second.ips) == (8, "extra", None, ())
+    assert (second.network_id, second.interface, second.mac, second.ips) == (8, "extra", None, [])
 
 
 def test_a_network_without_subnets_takes_every_address() -> None:
     instance = vmi({"name": "extra", "ipAddresses": ["192.0.2.20", "fe80::1"]})
     assert [vm_attachment.ips for vm_attachment in running.vm_attachments(instance, [], KNOWN)] == [
-        (),
-        ("192.0.2.20/32",),
+        [],
+        ["192.0.2.20/32"],
     ]
 
 
 def test_the_pods_annotation_counts_first() -> None:
     instance = vmi({"name": "default", "mac": OTHER, "ipAddresses": ["10.0.0.5", "10.0.0.9"]})
     (result,) = running.vm_attachments(instance, [launcher("a", "10.0.0.5/24")], KNOWN)
-    assert (result.mac, result.ips, result.pods) == (MAC, ("10.0.0.5/24", "10.0.0.9/24"), ("a",))
+    assert (result.mac, result.ips, result.pods) == (MAC, ["10.0.0.5/24", "10.0.0.9/24"], ["a"])
 
 
 def test_a_live_migration_is_one_workload() -> None:
     pods = [launcher("b", "10.0.0.5/24", node="n2", mac=OTHER), launcher("a", "10.0.0.5/24")]
     (result,) = running.vm_attachments(vmi(), pods, KNOWN)
-    assert (result.mac, result.ips, result.pods) == (MAC, ("10.0.0.5/24",), ("a", "b"))
+    assert (result.mac, result.ips, result.pods) == (MAC, ["10.0.0.5/24"], ["a", "b"])
     pods = [launcher("b", "10.0.0.5/24", node="n2"), launcher("a", "10.0.0.5/24", over=True)]
     assert [vm_attachment.pods for vm_attachment in running.vm_attachments(vmi(), pods, KNOWN)] == [
-        ("b",)
+        ["b"]
     ]
 
 
