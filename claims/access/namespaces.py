@@ -28,6 +28,7 @@ from claims.models import (
     IPPool,
     Membership,
     Network,
+    VMImport,
     Workload,
 )
 from pools.core import errors
@@ -113,6 +114,13 @@ def require_request(user: Any, cluster_id: int, namespace: str) -> None:
 def request_scope(user: Any) -> Scope:
     """Return the scope in which an address that the user requests must be free; operators may cause conflicts."""
     return EVERYTHING if user.has_perm("claims.add_ipamclaim") else owner_scope(user)
+
+
+def import_scope(vm_import: VMImport) -> Scope:
+    """Return the namespaces that an import may read and write: all, or those of its user."""
+    if not vm_import.limited:
+        return EVERYTHING
+    return owner_scope(vm_import.user) if vm_import.user else Scope()
 
 
 def of_user(user: Any) -> QuerySet[Membership]:

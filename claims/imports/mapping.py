@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from claims.access import namespaces
-from claims.imports import formats, rows, validation
+from claims.imports import formats, rows
 from claims.models import NAD, Network, PortGroup, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
@@ -55,7 +55,7 @@ def parse(
         message = f"at most {MOST_PORT_GROUPS} port groups"
         raise errors.InvalidInput.for_field(field, "too_many", message)
     networks_of_cluster = Network.objects.filter(cluster=vm_import.cluster)
-    visible_networks = namespaces.visible(networks_of_cluster, validation.scope(vm_import))
+    visible_networks = namespaces.visible(networks_of_cluster, namespaces.import_scope(vm_import))
     network_ids = [destination.get("network") for destination in mappings.values()]
     valid_ids = [
         network_id

@@ -12,7 +12,6 @@ from claims.core.networks import udn
 from claims.core.vm_import import resolving
 from claims.core.vm_import.resolving import Destination, Plan
 from claims.core.vm_import.vm_interface import VMInterface
-from claims.imports import validation
 from claims.ipamclaims import ipamclaims
 from claims.models import Network, PortGroup, VMImport, VMRow
 from claims.models.imports import ImportTarget
@@ -40,7 +39,7 @@ class Destinations:
     """
 
     def __init__(self, vm_import: VMImport) -> None:
-        scope = validation.scope(vm_import)
+        scope = namespaces.import_scope(vm_import)
         rows = namespaces.visible(Network.objects.filter(cluster=vm_import.cluster_id), scope)
         self._networks: dict[int, Network] = {row.pk: row for row in rows}
         self._subnets = tuple(
@@ -96,7 +95,7 @@ def _key(name: str) -> str:
 
 def plan(vm_import: VMImport) -> Plan:
     """Return the options for resolving the rows of an import."""
-    names = validation.scope(vm_import).namespaces.get(vm_import.cluster_id, frozenset())
+    names = namespaces.import_scope(vm_import).namespaces.get(vm_import.cluster_id, frozenset())
     return Plan(
         resolving.IPAMCLAIMS if vm_import.target == ImportTarget.IPAMCLAIMS else resolving.IPPOOL,
         names if vm_import.limited else None,

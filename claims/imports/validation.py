@@ -60,13 +60,6 @@ def _result(row: VMRow) -> tuple[Any, ...]:
     return row.status, row.reasons, row.object_id, row.before
 
 
-def scope(vm_import: VMImport) -> namespaces.Scope:
-    """Return the namespaces that the import may read and write: all, or those of its user."""
-    if not vm_import.limited:
-        return namespaces.EVERYTHING
-    return namespaces.owner_scope(vm_import.user) if vm_import.user else namespaces.Scope()
-
-
 def _rows_sharing(vm_import: VMImport, rows: Sequence[VMRow]) -> list[VMRow]:
     """Return these rows of an import, and all that share a MAC, an address or a VM with one."""
     values = {
@@ -155,7 +148,7 @@ class _Validation:
         self.cluster_id = vm_import.cluster_id
         self.claims = vm_import.target == ImportTarget.IPAMCLAIMS
         self.match: Callable[[VMRow, Any], _Match] = _match_claim if self.claims else _match_entry
-        self.scope = scope(vm_import)
+        self.scope = namespaces.import_scope(vm_import)
         network_ids = {row.network_id for row in self.rows}
         self.networks = Network.objects.select_related("pool", "ippool").in_bulk(network_ids)
         self.lacking = {static_vms.MISSING, *(() if self.claims else (resolving.NO_ADDRESS,))}
@@ -297,7 +290,7 @@ class _Validation:
         if not self.scope.has(self.cluster_id, other.namespace):
             return "in use"
         if other.type == "entry":
-            vm = f" (VM {_full_name(other.namespace, other.vm)})" if other.vm else ""
+            vm = f" (VM {_name(other.namespace, other.vm)})" if other.vm else ""
             return f"used by the entry {other.mac}{vm}"
         kind = {"ipamclaim": "IPAMClaim", "vm_template": "VM"}.get(other.type, "running VM")
         kind = "running pod" if other.type == "workload" and other.id in self.pods else kind
@@ -356,10 +349,11 @@ class _Validation:
                 self._add_to_all(rows, numbers, "vm_name_collision", message)
             elif (namespace, vm) in crowded_vms:
                 primary = [row for row in rows if self._is_primary(row)]
+                several = len({(row.network_id, row.mac) for row in primary}) > 1
                 message = (
-                    f"The VM {_full_name(namespace, vm)} would have several interfaces on primary networks (rows"
-                    f" {_lines(primary)}, and what is registered); a VM has one: leave the others out, or map them"
-                    " to a secondary network."
+                    f"The VM {_name(namespace, vm)} would have several interfaces on primary networks (rows"
+                    f" {_lines(primary)}{'' if several else ', and what is registered'}); a VM has one: leave the"
+                    " others out, or map them to a secondary network."
                 )
                 self._add_to_all(primary, numbers, "several_primary_interfaces", message)
 
@@ -447,8 +441,8 @@ def _groups(
     return groups
 
 
-def _full_name(namespace: str, name: str) -> str:
-    return f"{namespace}/{name}" if namespace else name
+def _name(*parts: str) -> str:
+    return "/".join(filter(None, parts))
 
 
 def _lines(rows: Iterable[VMRow]) -> str:
