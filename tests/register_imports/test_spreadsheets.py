@@ -251,3 +251,28 @@ def test_files_and_sheets_with_long_names_are_read() -> None:
     options = drafts.ImportOptions(factories.cluster())
     created = drafts.IMPORTS.create([("f" * 240 + ".xlsx", content)], options, author=BY)
     assert sources.counts(created) == {"new": 2}
+
+
+def test_lists_of_hosts_with_blanks() -> None:
+    """As /etc/hosts and notes have them: an address, a blank, a name."""
+    rows, _notes = read("10.0.0.0/24 Servers\n10.0.0.5 web1\n10.0.0.6\tdb 1\nfd00::7  web2\n")
+    assert [(kind, texts.get(kind)) for kind, texts in rows] == [
+        ("prefix", "10.0.0.0/24"),
+        ("address", "10.0.0.5"),
+        ("address", "10.0.0.6"),
+        ("address", "fd00::7"),
+    ]
+    assert [texts.get("holder") or texts.get("description") for _kind, texts in rows] == [
+        "Servers",
+        "web1",
+        "db 1",
+        "web2",
+    ]
+
+
+@pytest.mark.parametrize("begin", ["", "---\n", "\n"])
+def test_objects_as_yaml(begin: str) -> None:
+    text = "- prefix: 10.0.0.0/24\n  status: active\n- address: 10.0.0.9/24\n  dns_name: web\n"
+    rows, notes = read(begin + text)
+    assert [kind for kind, _texts in rows] == ["prefix", "address"]
+    assert (rows[0][1]["prefix"], rows[1][1]["dns_name"], notes) == ("10.0.0.0/24", "web", [])

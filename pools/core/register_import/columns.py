@@ -252,18 +252,28 @@ def _settle_names(columns: dict[str, list[int]], kind: str, register: str) -> No
 
 def guess(cells: Sequence[str]) -> Layout | None:
     """Return the layout of a list without header that begins with a prefix or an address; None for others."""
+    cells = split_place(cells)
     first = cells[0].strip()
     if _PLAIN_PREFIX.fullmatch(first):
-        return _list(PREFIX, ("prefix", "description", "tenant"), cells)
+        return _list(PREFIX, ("prefix", "description", "tenant"))
     if _PLAIN_ADDRESS.fullmatch(first):
-        return _list(ADDRESS, ("address", "holder", "description", "tenant"), cells)
+        return _list(ADDRESS, ("address", "holder", "description", "tenant"))
     return None
+
+
+def split_place(cells: Sequence[str]) -> Sequence[str]:
+    """Return two cells for the one of a line like `10.0.0.5 web-1`, as lists of hosts are written."""
+    parts = cells[0].split(maxsplit=1)
+    if len(parts) < 2 or not parts[1][0].isalpha() or any(map(str.strip, cells[1:])):
+        return cells
+    is_place = _PLAIN_ADDRESS.fullmatch(parts[0]) or _PLAIN_PREFIX.fullmatch(parts[0])
+    return parts if is_place else cells
 
 
 _PLAIN_ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,7}")
 _PLAIN_PREFIX = re.compile(rf"(?:{_PLAIN_ADDRESS.pattern})/[0-9.]+")
 
 
-def _list(kind: str, names: Sequence[str], cells: Sequence[str]) -> Layout:
-    columns = {name: (column,) for column, name in enumerate(names[: len(cells)])}
+def _list(kind: str, names: Sequence[str]) -> Layout:
+    columns = {name: (column,) for column, name in enumerate(names)}
     return Layout(kind, "spreadsheet", columns, is_list=True, width=len(names))

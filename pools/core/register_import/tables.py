@@ -48,6 +48,8 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
     """Return the row of a table that is not Infoblox's."""
     if cells[0].lstrip().startswith("#"):
         return Row(left_out=COMMENT)
+    if layout.is_list:
+        cells = columns.split_place(cells)
     if layout.kind == ADDRESS and (heading := read_heading(cells)):
         return heading
     texts = layout.values(cells)

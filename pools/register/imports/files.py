@@ -1,9 +1,10 @@
-"""Files of other registers: CSV and XLSX tables, Infoblox's CSV; each row with the texts of its fields."""
+"""Files of other registers: CSV and XLSX tables, Infoblox's CSV, objects as JSON or YAML; each row with the texts of its fields."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from pools.platform.imports.lifecycle import Certainty, Recognition
 LARGEST = archives.LARGEST
 MOST_ROWS = 200_000
 _UNLIKE = "cells of the column {}, because another column of the same field counts"
+_YAML_LIST = re.compile(r"(?:---\s+)?(- \w+:\s)")
 MORE_CELLS = (
     "ends of rows with more cells than the header: a text with the separator in it needs quotes"
 )
@@ -79,15 +81,20 @@ def read_file(name: str, content: bytes, reading: Reading) -> None:
 
 
 def _read_objects(content: bytes) -> list[object]:
-    """Return the objects of a JSON file: of one page of NetBox's REST API or several, or a list; [] for another file."""
+    """Return the objects of JSON or YAML: of one page of NetBox's REST API or several, or a list; [] for another file."""
     archives.check_kind(content)
     if content.startswith(archives.ZIP):
         return []
     text = texts.decode(lambda: io.BytesIO(content))
     with text.open() as stream:
-        if stream.read(1024).lstrip()[:1] not in {"{", "["}:
-            return []
-    data = documents.load_json_value(text.read(), limit=archives.LARGEST)
+        start = stream.read(1024).lstrip()
+    if start[:1] in {"{", "["}:
+        data = documents.load_json_value(text.read(), limit=archives.LARGEST)
+    elif list_start := _YAML_LIST.match(start):
+        listed = "results:\n" + text.read().lstrip()[list_start.start(1) :]
+        data = documents.load_yaml(listed, limit=archives.LARGEST)[0].data
+    else:
+        return []
     objects: list[object] = []
     for page in data if isinstance(data, list) else [data]:
         results = page.get("results") if isinstance(page, dict) else None
