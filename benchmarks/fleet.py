@@ -22,8 +22,7 @@ from typing import Any
 
 from django.db import connection
 
-from benchmarks import passes as passes_
-from benchmarks import registers
+from benchmarks import passes as passes_, registers
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import connecting, leases, registry, sync
 from pools.models import Connection, ObservedObject, Watcher

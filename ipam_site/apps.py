@@ -1,7 +1,6 @@
 from typing import Any
 
-from django.apps import AppConfig
-from django.apps import apps as installed
+from django.apps import AppConfig, apps as installed
 from django.contrib import admin
 from django.contrib.admin import apps
 from django.core import checks, exceptions
@@ -9,8 +8,7 @@ from django.db import connections
 from django.db.backends import signals
 from django.db.models.signals import pre_migrate
 
-from ipam_site import checks as site_checks
-from ipam_site import pooler
+from ipam_site import checks as site_checks, pooler
 
 
 class SiteConfig(AppConfig):

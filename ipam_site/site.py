@@ -19,8 +19,7 @@ from django.urls import URLPattern
 from django.utils.cache import patch_cache_control
 from django.utils.functional import SimpleLazyObject
 from django.utils.html import format_html
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 

@@ -7,8 +7,7 @@ from django.views.decorators import http
 from django.views.generic import base
 
 from ipam_site.http import metrics
-from ipam_site.sign_on import oidc
-from ipam_site.sign_on import urls as second_factor
+from ipam_site.sign_on import oidc, urls as second_factor
 
 _ICON = base.RedirectView.as_view(url=static("cadastre/icon.svg"))
 

@@ -13,21 +13,21 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
-from pools.admin import events as admin_events
-from pools.admin import find
+from pools.admin import events as admin_events, find
 from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
 from pools.admin.pools import topology
-from pools.api.imports import kinds as rest_imports
-from pools.api.imports import register as rest_register_imports
+from pools.api.imports import kinds as rest_imports, register as rest_register_imports
 from pools.cidr_migrations import demo as migration_demo
-from pools.cilium import ciliumnodes, ciliumpodippools, pool_findings, pool_sync
-from pools.cilium import configuration as cilium_operator
-from pools.cluster_api import allocation, claims
-from pools.cluster_api import claims as address_claims
-from pools.cluster_api import pools as cadastre_pools
-from pools.clusters import connections, drift, other_writers
-from pools.clusters import fleet as cluster_metrics
+from pools.cilium import (
+    ciliumnodes,
+    ciliumpodippools,
+    configuration as cilium_operator,
+    pool_findings,
+    pool_sync,
+)
+from pools.cluster_api import allocation, claims, claims as address_claims, pools as cadastre_pools
+from pools.clusters import connections, drift, fleet as cluster_metrics, other_writers
 from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
@@ -40,10 +40,8 @@ from pools.models import (
     PoolCIDR,
     RegisterImport,
 )
-from pools.observed import cidrs as observed_kinds
-from pools.observed import cidrs as observed_metrics
-from pools.platform import checks as data_checks
-from pools.platform import events, search, search_text
+from pools.observed import cidrs as observed_kinds, cidrs as observed_metrics
+from pools.platform import checks as data_checks, events, search, search_text
 from pools.platform.alerts import targets
 from pools.platform.attributes import values as attribute_values
 from pools.platform.conditions import registry as condition_registry
@@ -52,15 +50,20 @@ from pools.platform.history import search as history_search
 from pools.platform.imports import lifecycle
 from pools.platform.imports.lifecycle import Imports
 from pools.platform.metrics import registry as metric_registry
-from pools.register import checks as register_checks
-from pools.register import event_filters, journal, searched
-from pools.register import metrics as register_metrics
-from pools.register.conditions import clusters as cluster_conditions
-from pools.register.conditions import pools as pool_conditions
-from pools.register.conditions import register as register_conditions
+from pools.register import (
+    checks as register_checks,
+    event_filters,
+    journal,
+    metrics as register_metrics,
+    searched,
+)
+from pools.register.conditions import (
+    clusters as cluster_conditions,
+    pools as pool_conditions,
+    register as register_conditions,
+)
 from pools.register.demo import cluster_syncs, demo, samples
-from pools.register.history import holders as history_holders
-from pools.register.history import searchers
+from pools.register.history import holders as history_holders, searchers
 from pools.register.imports import drafts as import_drafts
 from pools.register.leaks import detection
 from pools.webhooks import configuration

@@ -16,8 +16,7 @@ from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
 from pools.platform import audit, idempotency, login_limits, process_metrics, sessions
 from pools.platform.conditions import evaluation
-from pools.platform.imports import lifecycle
-from pools.platform.imports import worker as import_worker
+from pools.platform.imports import lifecycle, worker as import_worker
 from pools.platform.metrics import registry as metrics_registry
 from pools.register import dns, retention, usage
 from pools.register.allocator import requests

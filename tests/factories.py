@@ -15,8 +15,7 @@ from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Block, Cluster, Pool, PoolCIDR
 from pools.models.history import SEQUENCE
 from pools.platform import events
-from pools.register import clusters as cluster_services
-from pools.register import pools as pool_services
+from pools.register import clusters as cluster_services, pools as pool_services
 from pools.register.allocator import allocation, requests
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.access import namespaces
 from claims.admin import scoped
@@ -18,8 +17,7 @@ from claims.models import Entry, Network
 from claims.networks import networks
 from pools.core import errors
 from pools.platform import events
-from pools.platform.admin import attributes, bulk_edit, related
-from pools.platform.admin import forms as fields
+from pools.platform.admin import attributes, bulk_edit, forms as fields, related
 
 
 class NetworkBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):

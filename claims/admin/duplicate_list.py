@@ -9,8 +9,7 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from claims.address_index.duplicates import Duplicate, Occurrence
 from claims.models import Entry, IPAMClaim, Network, Workload

@@ -11,8 +11,7 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.access import cluster_owners, memberships, namespaces
 from claims.admin import scoped
@@ -22,8 +21,16 @@ from pools.admin import access, users
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders
 from pools.models import Cluster
-from pools.platform.admin import columns, display, lists, objects, pages, related, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import (
+    columns,
+    display,
+    forms as fields,
+    lists,
+    objects,
+    pages,
+    related,
+    row_forms,
+)
 from pools.platform.admin.columns import Column
 from pools.platform.events import Author
 

@@ -15,15 +15,13 @@ from django.db.models import ForeignKey, ManyToManyField, Model, QuerySet
 from django.http import Http404, HttpRequest
 from django.urls import reverse_lazy
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.access import namespaces
 from claims.entries import entries
 from claims.models import NAD, IPPool, Network
 from pools.models import Cluster
-from pools.platform.admin import display, filters, lists, related
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, filters, forms as fields, lists, related
 
 Row = TypeVar("Row", bound=Model)
 MOST = 500  # choices that a filter or a form offers

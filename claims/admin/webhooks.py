@@ -11,8 +11,7 @@ from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.admin import scoped
 from claims.models import Decision, NetworkSettings
@@ -20,8 +19,7 @@ from claims.models.networks import Annotation
 from claims.workloads import vm_lookup
 from pools.core import addresses, holders
 from pools.models import Cluster
-from pools.platform.admin import columns, display, filters, lists, pages, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, filters, forms as fields, lists, pages, row_forms
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.webhooks import configuration

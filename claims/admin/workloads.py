@@ -12,8 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.admin import scoped, tables
 from claims.models import Network, Workload
@@ -21,8 +20,7 @@ from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import adoption, results
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.admin import export, lists, pages
-from pools.platform.admin import forms as fields
+from pools.platform.admin import export, forms as fields, lists, pages
 from pools.platform.admin.lists import Page
 
 LIST = "admin:claims_workload_changelist"

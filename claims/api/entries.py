@@ -16,10 +16,8 @@ from rest_framework.response import Response
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.api import scoped
-from claims.core import entries as core
-from claims.core import ippool, macs
-from claims.entries import entries as services
-from claims.entries import ippools
+from claims.core import entries as core, ippool, macs
+from claims.entries import entries as services, ippools
 from claims.models import Entry, IndexEntry, IPPool
 from claims.models.networks import EntrySource, FirstAddress
 from pools.core import errors, object_reader

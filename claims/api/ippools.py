@@ -19,8 +19,7 @@ from rest_framework.response import Response
 from claims.access import namespaces
 from claims.api import entries, scoped
 from claims.api.entries import ConditionSerializer, DuplicateCountsSerializer
-from claims.entries import entries as entry_services
-from claims.entries import ippools
+from claims.entries import entries as entry_services, ippools
 from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.core import errors
 from pools.platform.rest import fields, filters, generics, schema, views

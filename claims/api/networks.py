@@ -16,8 +16,7 @@ from claims.api import scoped
 from claims.core.networks import rules, udn
 from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
-from claims.networks import handlers
-from claims.networks import networks as services
+from claims.networks import handlers, networks as services
 from pools.api import pool_cidrs
 from pools.core import holders, object_reader
 from pools.models import ATTRIBUTES

@@ -15,8 +15,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from claims.address_index import index
-from claims.core import entries as core
-from claims.core import ippool, macs, resources
+from claims.core import entries as core, ippool, macs, resources
 from claims.entries import entries, ippools
 from claims.models import Entry, IPPool
 from claims.networks import networks

@@ -26,8 +26,7 @@ from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.core.networks import kept_addresses
 from claims.entries import entries, ippools
-from claims.imports import rows as import_rows
-from claims.imports import validation
+from claims.imports import rows as import_rows, validation
 from claims.ipamclaims import ingest, ipamclaims
 from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
@@ -37,8 +36,7 @@ from pools.core.addresses import Address, AddressRange
 from pools.core.register_import import columns, parsing
 from pools.models import Block, Pool, PoolCIDR, ReservedRange, RowStatus
 from pools.platform import database, events
-from pools.platform.imports import rows as stored_rows
-from pools.platform.imports import states
+from pools.platform.imports import rows as stored_rows, states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pool_cidrs
 from pools.sql import statements

@@ -17,8 +17,7 @@ from django.db.models import QuerySet
 from claims.access import namespaces
 from claims.core.networks import static_vms, udn
 from claims.core.vm_import.vm_interface import MAX_NAMES, Skipped
-from claims.imports import commit, formats, mapping, validation
-from claims.imports import rows as import_rows
+from claims.imports import commit, formats, mapping, rows as import_rows, validation
 from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from claims.networks import pools as network_pools
@@ -26,8 +25,7 @@ from pools.core import errors
 from pools.core.register_import import parsing
 from pools.models.imports import RowStatus
 from pools.platform import database, events
-from pools.platform.imports import lifecycle, states
-from pools.platform.imports import rows as stored_rows
+from pools.platform.imports import lifecycle, rows as stored_rows, states
 
 MOST_IPS = 32
 

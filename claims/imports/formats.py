@@ -22,8 +22,7 @@ from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Row
 from pools.platform import documents
-from pools.platform.files import archives, texts
-from pools.platform.files import tables as file_tables
+from pools.platform.files import archives, tables as file_tables, texts
 from pools.platform.files.archives import file_error
 from pools.platform.files.tables import Table, Tables
 from pools.platform.files.texts import Text

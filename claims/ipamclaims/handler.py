@@ -20,15 +20,13 @@ from functools import partial
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
-from claims.ipamclaims import allocation, ingest, status_writer
-from claims.ipamclaims import findings as ipamclaim_findings
+from claims.ipamclaims import allocation, findings as ipamclaim_findings, ingest, status_writer
 from claims.ipamclaims.ingest import ObservedClaim
 from claims.models import IPAMClaim
 from claims.workloads.running import summarize_problems
 from pools.clusters import other_writers, recovery_mode
 from pools.clusters.other_writers import OtherWriter, Trace
-from pools.clusters.reconcile import ingest as reconcile_ingest
-from pools.clusters.reconcile import watchers
+from pools.clusters.reconcile import ingest as reconcile_ingest, watchers
 from pools.clusters.reconcile.handler import (
     MANAGER,
     STATUS_MANAGER,

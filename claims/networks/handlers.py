@@ -26,9 +26,7 @@ from claims.core.networks.nads import Attachment
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
-from claims.networks import findings as network_findings
-from claims.networks import networks as services
-from claims.networks import pools
+from claims.networks import findings as network_findings, networks as services, pools
 from pools.cilium import pool_sync
 from pools.clusters.reconcile import ingest, watchers
 from pools.clusters.reconcile.handler import (

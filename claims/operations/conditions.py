@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any
 
 from django.db.models import Count, Min, Q, QuerySet
-from django.utils.translation import gettext, ngettext, ngettext_lazy
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext, ngettext_lazy
 
 from claims.address_index import conflicts, index
 from claims.ipamclaims import states

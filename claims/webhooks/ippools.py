@@ -15,8 +15,7 @@ from ipaddress import ip_address
 from django.db.models import Q
 
 from claims.address_index import duplicates
-from claims.core import entries as core
-from claims.core import ippool, resources
+from claims.core import entries as core, ippool, resources
 from claims.core.entries import EntrySpec
 from claims.entries import ippools
 from claims.models import Entry, IPPool, Network

@@ -14,8 +14,7 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, include, path, reverse_lazy
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 from unfold.widgets import INPUT_CLASSES
 
 from ipam_site.sign_on import forms

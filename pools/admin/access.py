@@ -13,16 +13,14 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 from knox.models import AuthToken
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from pools.models import Cluster, Preferences, time_zones
 from pools.platform import events, second_factor
-from pools.platform.admin import forms as fields
-from pools.platform.admin import pages, related
+from pools.platform.admin import forms as fields, pages, related
 
 SUPERUSER = "superuser"
 # Each has the rights of the roles before it; a role is the group of its name.

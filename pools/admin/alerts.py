@@ -16,14 +16,12 @@ from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.admin.clusters import field as cluster_fields
 from pools.models import Alert, Cluster, Delivery, Drift, Environment, Level, Pool, WebhookTarget
 from pools.platform import database
-from pools.platform.admin import columns, display, filters, lists, pages, related
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, filters, forms as fields, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts

@@ -11,15 +11,13 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from knox.models import AuthToken
 
 from pools.admin import access, users
 from pools.models import TokenLevel, TokenScope
 from pools.platform import events
-from pools.platform.admin import columns, display, lists, pages, related
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, forms as fields, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.rest import token_scopes

@@ -9,8 +9,7 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.pools import blocks

@@ -9,14 +9,11 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.text import capfirst
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
-from pools.core import custom_fields as core
-from pools.core import errors
+from pools.core import custom_fields as core, errors
 from pools.models import CustomField, CustomFieldType
-from pools.platform.admin import columns, display, lists, objects, pages, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, forms as fields, lists, objects, pages, row_forms
 from pools.platform.admin.columns import Column
 from pools.platform.attributes import custom_fields, values
 from pools.platform.events import Author

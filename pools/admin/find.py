@@ -23,8 +23,7 @@ from pools.platform import search, search_text
 from pools.platform.admin import display, pages
 from pools.platform.history import search as history_search
 from pools.register import dns
-from pools.register.history import addresses as history_addresses
-from pools.register.history import holders
+from pools.register.history import addresses as history_addresses, holders
 from pools.register.plan import free_space
 
 MOST = 50

@@ -18,8 +18,7 @@ from pools.core import block_fields, errors
 from pools.core.periods import Period
 from pools.models import Event, Pool
 from pools.platform import database, search_text
-from pools.platform.admin import display, export, lists, pages
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, export, forms as fields, lists, pages
 from pools.platform.history import search as history_search
 from pools.platform.history.search import HistoryQuery
 from pools.register.history import addresses, holders, pools

@@ -8,13 +8,11 @@ from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.core import errors
 from pools.models import JournalEntry, JournalKind
-from pools.platform.admin import display, pages
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, forms as fields, pages
 from pools.register import journal
 
 SHOWN = 10  # notes on the page of an object

@@ -8,14 +8,12 @@ from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters.field import cluster_field
 from pools.models import Silence
 from pools.platform import database
-from pools.platform.admin import columns, display, lists, pages
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, forms as fields, lists, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts

@@ -17,8 +17,15 @@ from pools.admin.clusters import drift, sync_runs
 from pools.admin.pools import usage_bars
 from pools.clusters import recovery_mode
 from pools.models import Block, Event
-from pools.platform.admin import attributes, display, lists, menu, pages, preferences
-from pools.platform.admin import live as live_parts
+from pools.platform.admin import (
+    attributes,
+    display,
+    lists,
+    live as live_parts,
+    menu,
+    pages,
+    preferences,
+)
 from pools.register import usage
 
 SHOWN_CLUSTERS = 5

@@ -19,10 +19,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
-from unfold import admin as unfold
-from unfold import forms as unfold_forms
+from django.utils.translation import gettext, gettext_lazy as _
+from unfold import admin as unfold, forms as unfold_forms
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from pools.admin import access

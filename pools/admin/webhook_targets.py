@@ -12,15 +12,13 @@ from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django.views.decorators.debug import sensitive_variables
 
 from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools.blocks import POOLS
 from pools.models import Cluster, Delivery, DeliveryState, Level, Pool, TargetKind, WebhookTarget
-from pools.platform.admin import columns, display, lists, pages, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, forms as fields, lists, pages, row_forms
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import outbox, targets

@@ -14,8 +14,7 @@ from pools.models import BlockEvent
 from pools.platform import database
 from pools.platform.rest import fields, filters, generics, keyset
 from pools.platform.rest.serializers import Representation
-from pools.register.history import addresses as history_addresses
-from pools.register.history import comparison
+from pools.register.history import addresses as history_addresses, comparison
 
 
 class DifferenceSerializer(Representation):

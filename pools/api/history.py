@@ -18,9 +18,7 @@ from pools.platform.history.search import HistoryQuery
 from pools.platform.rest import fields, filters, generics, keyset, query
 from pools.platform.rest.serializers import Representation
 from pools.register import event_filters
-from pools.register.history import addresses as history_addresses
-from pools.register.history import holders as history_holders
-from pools.register.history import pools
+from pools.register.history import addresses as history_addresses, holders as history_holders, pools
 
 _STATES = ("present", "deleted", "absent")
 

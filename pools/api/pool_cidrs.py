@@ -23,8 +23,7 @@ from pools.models import Pending, Pool, PoolCIDR, ReservedRange
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, query, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
-from pools.register import overlaps, pools
-from pools.register import overlaps as owners
+from pools.register import overlaps, overlaps as owners, pools
 
 _NAMED_OVERLAPS = 5  # in the header
 _OVERLAP_CHOICES = ("warn", "refuse")

@@ -14,9 +14,7 @@ from pools.models import Category, Pool
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation
-from pools.register import overlaps as owners
-from pools.register import pool_cidrs as register_cidrs
-from pools.register import pools, usage
+from pools.register import overlaps as owners, pool_cidrs as register_cidrs, pools, usage
 
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 _EXAMPLE = schema.example(

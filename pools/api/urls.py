@@ -27,8 +27,7 @@ from pools.api import (
     webhook_targets,
 )
 from pools.api.clusters import clusters, connections, drift, guides, observed
-from pools.api.imports import netbox
-from pools.api.imports import views as imports
+from pools.api.imports import netbox, views as imports
 from pools.api.plan import address_plan, containers
 from pools.platform.rest.generics import routes
 from pools.platform.rest.views import endpoints

@@ -20,8 +20,7 @@ from pools.platform import database
 from pools.platform.rest import fields, filters, generics, query, views
 from pools.platform.rest.serializers import Representation
 from pools.register import usage
-from pools.register.utilization import forecasts
-from pools.register.utilization import samples as utilization_samples
+from pools.register.utilization import forecasts, samples as utilization_samples
 
 MOST_DAYS = 400
 MOST_WITH_HISTORY = 100  # rows on a page

@@ -19,8 +19,7 @@ from pools.core.cilium.podippool import CidrEntry, Family, PodIPPool, Shape
 from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.models import Category, Connection, Pool
 from pools.platform import events
-from pools.register import manifests as pool_manifests
-from pools.register import overlaps, pool_cidrs, pools, previews, usage
+from pools.register import manifests as pool_manifests, overlaps, pool_cidrs, pools, previews, usage
 
 MOST_NAMES = 5  # in one message
 

@@ -36,8 +36,7 @@ from pools.models import (
     Pool,
 )
 from pools.platform.outbound import faults
-from pools.register import manifests as register_manifests
-from pools.register import pool_cidrs
+from pools.register import manifests as register_manifests, pool_cidrs
 
 CONFIG = ("cilium-config", "kube-system")
 _BGP = (

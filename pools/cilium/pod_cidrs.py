@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pools.cilium import configuration as cilium_configuration
-from pools.cilium import node_status
+from pools.cilium import configuration as cilium_configuration, node_status
 from pools.cilium.node_status import FAMILIES, NodeStatus
 from pools.cilium.pod_pools import PodPools
 from pools.core import addresses, errors, redaction

@@ -16,8 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.urls import URLPattern, path
-from rest_framework import exceptions
-from rest_framework import views as rest_views
+from rest_framework import exceptions, views as rest_views
 from rest_framework.request import Request
 
 from pools.core import errors

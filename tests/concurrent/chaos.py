@@ -25,9 +25,7 @@ from typing import Any
 import psycopg
 
 from tests import eventually, running_site
-from tests.concurrent import checker, doors
-from tests.concurrent import crowd as crowds
-from tests.concurrent import trouble as troubles
+from tests.concurrent import checker, crowd as crowds, doors, trouble as troubles
 
 # name, family, CIDR, cooldown in seconds: small, so that addresses are used again and again.
 POOLS = (("v4", 4, "10.0.0.0/26", 1), ("v6", 6, "fd00::/122", 2), ("wide", 4, "10.1.0.0/25", 1))

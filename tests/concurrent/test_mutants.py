@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.concurrent import crowd as crowds
-from tests.concurrent import doors, mutants
+from tests.concurrent import crowd as crowds, doors, mutants
 
 if TYPE_CHECKING:
     from pathlib import Path

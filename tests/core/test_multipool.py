@@ -5,8 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from pools.core import errors
 from pools.core.cilium import ciliumnode, multipool, podippool

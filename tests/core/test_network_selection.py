@@ -7,8 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from claims.core.workloads import network_selection as selection
 from claims.core.workloads.network_selection import DEFAULT_NETWORK, Element

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from claims.core.networks import udn as network_manifest
-from claims.core.networks import udn as network_udn
+from claims.core.networks import udn as network_manifest, udn as network_udn
 from claims.core.networks.udn import UDN
 from pools.core import errors
 

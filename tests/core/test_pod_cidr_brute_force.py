@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pools.core import addresses
 from pools.core.cilium import ciliumnode

@@ -16,10 +16,8 @@ import psycopg
 import pytest
 
 from tests import running_site, servers
-from tests.concurrent import chaos, journal
-from tests.concurrent import crowd as crowds
-from tests.deploy import balancer as balancers
-from tests.deploy import conftest
+from tests.concurrent import chaos, crowd as crowds, journal
+from tests.deploy import balancer as balancers, conftest
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from claims.imports import drafts as import_drafts
-from claims.imports import formats
+from claims.imports import drafts as import_drafts, formats
 from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, Network, VMImport
 from claims.waves import waves

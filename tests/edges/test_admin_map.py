@@ -7,8 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pools.admin.pools import map as maps
 from pools.core import addresses, blocks

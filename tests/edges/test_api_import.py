@@ -8,9 +8,11 @@ import pytest
 from django.core.files import uploadedfile
 
 from tests.edges import api as apis
-from tests.pools.test_imports import CFP_PROPOSED as PROPOSED
-from tests.pools.test_imports import CFP_TODAY as V2ALPHA1
-from tests.pools.test_imports import DOCUMENTED_HELM as HELM
+from tests.pools.test_imports import (
+    CFP_PROPOSED as PROPOSED,
+    CFP_TODAY as V2ALPHA1,
+    DOCUMENTED_HELM as HELM,
+)
 
 pytestmark = pytest.mark.django_db
 

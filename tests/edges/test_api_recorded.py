@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.edges import api as apis
-from tests.edges import recorded
+from tests.edges import api as apis, recorded
 from tests.security import everything
 
 

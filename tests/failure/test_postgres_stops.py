@@ -13,8 +13,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from tests import eventually, running_site
-from tests.edges import api as apis
-from tests.edges import webhooks
+from tests.edges import api as apis, webhooks
 from tests.failure.sites import Answer, Site
 
 pytestmark = pytest.mark.usefixtures("well")

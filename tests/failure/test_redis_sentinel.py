@@ -12,8 +12,7 @@ import psycopg
 import pytest
 
 from tests import eventually, running_site
-from tests.concurrent import chaos
-from tests.concurrent import crowd as crowds
+from tests.concurrent import chaos, crowd as crowds
 from tests.edges import api as apis
 from tests.failure import redis_group
 from tests.failure.sites import Site

@@ -19,8 +19,7 @@ import pytest
 
 from ipam_site import data_folder
 from tests import running_site, servers
-from tests.concurrent import chaos
-from tests.concurrent import crowd as crowds
+from tests.concurrent import chaos, crowd as crowds
 from tests.ha import pgbouncer
 
 if TYPE_CHECKING:

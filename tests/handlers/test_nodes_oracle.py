@@ -16,8 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from pools.cilium.ciliumnodes import CiliumNodes
 from pools.clusters.reconcile import ingest

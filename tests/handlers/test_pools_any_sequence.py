@@ -14,8 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 from django.db import transaction
-from hypothesis import stateful
-from hypothesis import strategies as st
+from hypothesis import stateful, strategies as st
 
 from pools.clusters import drift
 from pools.core import errors

@@ -19,8 +19,7 @@ from claims.webhooks import hooks
 from tests import eventually
 from tests.claims import worlds
 from tests.claims.webhooks import doors
-from tests.core.vm_world import MAC, Manifest, vm_manifest
-from tests.core.vm_world import pod as launcher
+from tests.core.vm_world import MAC, Manifest, pod as launcher, vm_manifest
 from tests.kube import own_site
 from tests.kube.api import JSON_PATCH, MERGE, Api, Cluster, Reply
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import OperationalError
-from django.db import connection as database
+from django.db import OperationalError, connection as database
 
 from pools import tasks
 from pools.clusters.reconcile import leases, sync

@@ -13,8 +13,7 @@ from pools.register import overlaps
 from tests import factories, people
 from tests.observed import objects
 from tests.observed.rows import observed
-from tests.observed.test_kinds import _let_time_pass as let_time_pass
-from tests.observed.test_kinds import _uses as uses
+from tests.observed.test_kinds import _let_time_pass as let_time_pass, _uses as uses
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 from django.db import connection, transaction
-from hypothesis import stateful
-from hypothesis import strategies as st
+from hypothesis import stateful, strategies as st
 
 from pools.core import addresses, errors
 from pools.models import Block, FreeSpan, PoolCIDR

@@ -6,8 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from pools.register import occupancy, pool_cidrs, previews
-from pools.register import pools as pool_services
+from pools.register import occupancy, pool_cidrs, pools as pool_services, previews
 from pools.register.allocator import allocation
 from pools.register.occupancy import UsedBlocks
 from tests import factories

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pools.core import errors
-from tests import clock as database_clock
-from tests import factories
+from tests import clock as database_clock, factories
 
 POOLS = [("node", "fd00::/64"), ("instance", "fd00::/64"), ("ipv4", "10.0.0.0/24"),
          ("vm", "10.0.0.0/24"), ("pod", "10.0.0.0/24")]  # fmt: skip

@@ -20,8 +20,7 @@ from pools.models import Block, ManagedResource, ObservedObject
 from tests import commands, eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn
-from tests.core.vm_world import pod as launcher
-from tests.core.vm_world import vm_manifest
+from tests.core.vm_world import pod as launcher, vm_manifest
 from tests.edges import api as apis
 from tests.kube import own_site
 from tests.real import sites

@@ -89,8 +89,7 @@ def main() -> None:
     django.setup()
     from django.core.management import call_command
 
-    from pools.clusters.reconcile import registry
-    from pools.clusters.reconcile import watcher as reconcile_watcher
+    from pools.clusters.reconcile import registry, watcher as reconcile_watcher
     from tests.reconcile import small
 
     if sys.argv[1] == "cilium":

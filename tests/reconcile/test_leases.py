@@ -8,8 +8,7 @@ import threading
 from typing import Any
 
 import pytest
-from django.db import connection as database
-from django.db import transaction
+from django.db import connection as database, transaction
 
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors

@@ -9,8 +9,7 @@ from django.db import connection
 
 from pools.models import Block, ImportFile, Pool, RegisterImport
 from pools.platform.imports import worker
-from pools.register.imports import drafts, files
-from pools.register.imports import sources as netbox_sources
+from pools.register.imports import drafts, files, sources as netbox_sources
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.sources import BY

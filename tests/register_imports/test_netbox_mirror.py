@@ -22,8 +22,7 @@ from pools.platform import database
 from pools.platform.imports import worker
 from pools.platform.outbound import faults
 from pools.register.allocator import allocation
-from pools.register.imports import drafts as import_drafts
-from pools.register.imports import netbox, sources
+from pools.register.imports import drafts as import_drafts, netbox, sources
 from tests import eventually, factories, people
 from tests.edges import api as apis
 from tests.register_imports import netbox_server

@@ -32,8 +32,7 @@ from pools.models.fields import Now
 from pools.platform import database
 from pools.platform.alerts import outbox, targets
 from pools.register import environments, journal
-from pools.register.imports import drafts as register_drafts
-from pools.register.imports import sources as netbox_sources
+from pools.register.imports import drafts as register_drafts, sources as netbox_sources
 from pools.webhooks import views
 from tests import factories
 from tests.claims import worlds

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.signon import issuer as issuers
-from tests.signon import provider_process
+from tests.signon import issuer as issuers, provider_process
 from tests.signon.issuer import Issuer
 from tests.signon.provider_process import SECRET, Provider
 

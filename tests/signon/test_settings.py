@@ -12,8 +12,7 @@ import pytest
 from django.core import checks
 
 from claims.core import directory_groups
-from ipam_site import checks as site_checks
-from ipam_site import data_folder
+from ipam_site import checks as site_checks, data_folder
 
 RIGHT = {
     "IPAM_OIDC_ISSUER": "https://id.example.org/realms/staff",

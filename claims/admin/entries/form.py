@@ -10,22 +10,19 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html_join
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped, tables, time_bars
 from claims.core import entries as core
 from claims.core.entries import EntrySpec
-from claims.entries import entries as services
-from claims.entries import ippools
+from claims.entries import entries as services, ippools
 from claims.models import NAD, Entry, IPPool, Network
 from claims.models.networks import EntrySource
 from claims.networks import networks
 from pools.core import errors, object_reader
-from pools.platform.admin import display, lists, pages, related, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, forms as fields, lists, pages, related, row_forms
 
 
 class EntryForm(row_forms.RowForm):

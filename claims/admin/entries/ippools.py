@@ -11,14 +11,12 @@ from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext, ngettext_lazy
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext, ngettext_lazy
 
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped
-from claims.admin.entries import form as entry_form
-from claims.admin.entries import rows as entry_rows
+from claims.admin.entries import form as entry_form, rows as entry_rows
 from claims.entries import ippools
 from claims.models import Entry, IndexEntry, IPPool
 from pools.admin.clusters import field as cluster_fields
@@ -28,13 +26,13 @@ from pools.platform.admin import (
     columns,
     display,
     filters,
+    forms as fields,
     lists,
     objects,
     pages,
     related,
     row_forms,
 )
-from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.events import Author

@@ -12,8 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import format_lazy
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
 from django_stubs_ext import StrOrPromise
 
@@ -30,11 +29,9 @@ from pools.admin.register_imports import page as register_page
 from pools.admin.register_imports.sources import RegisterOptions
 from pools.core import errors, holders
 from pools.models import Cluster, Import, ImportStatus, RegisterImport
-from pools.platform.admin import display, imports, lists, pages, related
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, forms as fields, imports, lists, pages, related
 from pools.platform.imports.lifecycle import NewImport, Recognition
-from pools.register.imports import drafts as register_drafts
-from pools.register.imports import files as register_files
+from pools.register.imports import drafts as register_drafts, files as register_files
 
 VM, REGISTER = VMImport.KIND, RegisterImport.KIND
 ONE = "one"  # a VM that is typed

@@ -20,8 +20,7 @@ from claims.imports import drafts, mapping
 from claims.models import Network, VMImport
 from pools.core import errors, holders
 from pools.models import Cluster
-from pools.platform.admin import forms as fields
-from pools.platform.admin import import_texts, lists, pages, related, row_forms
+from pools.platform.admin import forms as fields, import_texts, lists, pages, related, row_forms
 
 Destination = Network | Cluster
 

@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
 from claims.access import namespaces
@@ -20,8 +19,7 @@ from claims.admin import scoped, tables
 from claims.admin.imports import mapping
 from claims.core.networks import static_vms
 from claims.entries import ippools
-from claims.imports import drafts, manifests
-from claims.imports import mapping as import_mapping
+from claims.imports import drafts, manifests, mapping as import_mapping
 from claims.models import Network, VMImport, VMRow, Wave
 from claims.models.imports import ImportTarget
 from claims.networks import networks

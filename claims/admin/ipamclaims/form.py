@@ -9,8 +9,7 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.access import namespaces
 from claims.admin import scoped
@@ -18,8 +17,7 @@ from claims.core import macs
 from claims.ipamclaims import ipamclaims
 from claims.models import IPAMClaim, Network
 from pools.core import errors, holders
-from pools.platform.admin import display, lists, pages, related, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, forms as fields, lists, pages, related, row_forms
 
 LIST = "admin:claims_ipamclaim_changelist"
 

@@ -9,13 +9,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.access import namespaces
 from claims.admin import scoped, tables
-from claims.admin.ipamclaims import form as claim_form
-from claims.admin.ipamclaims import page
+from claims.admin.ipamclaims import form as claim_form, page
 from claims.ipamclaims import ipamclaims, states
 from claims.models import IPAMClaim
 from claims.models.networks import FirstAddress

@@ -8,15 +8,13 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped, tables, time_bars
 from claims.admin.ipamclaims import form
 from claims.core.ipamclaims import dialects, ipamclaim
-from claims.ipamclaims import findings, ipamclaims, states
-from claims.ipamclaims import findings as codes
+from claims.ipamclaims import findings, findings as codes, ipamclaims, states
 from claims.models import IPAMClaim
 from pools.models import Cluster, Finding
 from pools.platform import documents

@@ -15,8 +15,7 @@ from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import format_lazy
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from claims.admin import scoped
@@ -28,8 +27,7 @@ from claims.networks import networks as services
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
-from pools.platform.admin import attributes, pages, related, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import attributes, forms as fields, pages, related, row_forms
 from pools.register import overlaps
 
 _LIST_FIELDS = (

@@ -9,8 +9,7 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.admin import bulk, scoped
 from claims.admin.networks import form, page, topology

@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.admin import scoped
 from claims.admin.entries import form
@@ -22,9 +21,7 @@ from claims.ipamclaims import ipamclaims
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import NetworkKind
 from claims.models.workloads import WorkloadKind
-from claims.networks import handlers
-from claims.networks import networks as services
-from claims.networks import pools as network_pools
+from claims.networks import handlers, networks as services, pools as network_pools
 from pools.admin.pools import page as pool_page
 from pools.core import errors
 from pools.models import Pool

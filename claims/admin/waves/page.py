@@ -10,8 +10,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from claims.admin import tables
 from claims.admin.imports import page as import_page
@@ -21,8 +20,7 @@ from claims.waves import readiness, waves
 from claims.waves.readiness import NOT_READY, READY, WARNING, WaveMachine, WaveReadiness
 from pools.core import errors
 from pools.models.imports import ImportStatus as Status
-from pools.platform.admin import display as admin_display
-from pools.platform.admin import lists, pages
+from pools.platform.admin import display as admin_display, lists, pages
 
 MOST_VMS = 200  # VMs on the page; the print view lists all
 _MOST_IMPORTS = 50

@@ -10,8 +10,7 @@ from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import lazy
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from claims.access import namespaces
 from claims.admin import scoped
@@ -20,8 +19,15 @@ from claims.models import Network, Wave
 from claims.waves import waves
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.admin import columns, display, objects, pages, related, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import (
+    columns,
+    display,
+    forms as fields,
+    objects,
+    pages,
+    related,
+    row_forms,
+)
 from pools.platform.admin.lists import Page
 from pools.platform.events import Author
 

@@ -9,9 +9,13 @@ from rest_framework.request import Request
 
 from claims.api import scoped
 from claims.core import entries
-from claims.imports import drafts, formats, manifests
-from claims.imports import mapping as import_mapping
-from claims.imports import rows as import_rows
+from claims.imports import (
+    drafts,
+    formats,
+    manifests,
+    mapping as import_mapping,
+    rows as import_rows,
+)
 from claims.imports.mapping import ImportOptions
 from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget

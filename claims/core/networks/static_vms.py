@@ -18,8 +18,7 @@ from typing import Protocol
 
 from claims.core.networks import kept_addresses, udn
 from claims.core.networks.kept_addresses import KeptSpan
-from pools.core.addresses import Interface as Address
-from pools.core.addresses import Network as Subnet
+from pools.core.addresses import Interface as Address, Network as Subnet
 
 
 @dataclass(frozen=True)

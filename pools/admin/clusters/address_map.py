@@ -10,8 +10,7 @@ from ipaddress import ip_network
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
 from pools.admin.pools.map import COLUMNS, SIDE, STEP, label_rows

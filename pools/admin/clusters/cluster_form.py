@@ -6,15 +6,13 @@ from typing import Any
 
 from django import forms
 from django.utils.text import format_lazy
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field
 from pools.core import blocks, errors
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
-from pools.platform.admin import attributes, pages, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import attributes, forms as fields, pages, row_forms
 from pools.register import clusters, overlaps
 
 

@@ -10,14 +10,12 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
 from pools.admin.clusters import address_claims, address_map, cluster_form, connections
 from pools.admin.pools import page, topology
-from pools.clusters import connections as cluster_connections
-from pools.clusters import fleet
+from pools.clusters import connections as cluster_connections, fleet
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
 from pools.platform import database, events, search_text
@@ -27,11 +25,11 @@ from pools.platform.admin import (
     columns,
     display,
     filters,
+    forms as fields,
     lists,
     objects,
     pages,
 )
-from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts

@@ -11,16 +11,14 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 from unfold import widgets
 
 from pools.clusters import connection_test, connections, other_writers
 from pools.clusters.client import kubeconfig
 from pools.core import errors
 from pools.models import Cluster, ManagedResource, Mode
-from pools.platform.admin import forms as fields
-from pools.platform.admin import pages, row_forms
+from pools.platform.admin import forms as fields, pages, row_forms
 from pools.platform.outbound import faults, secrets
 
 # What the labels of the model do not say: whose place Cadastre takes.

@@ -11,16 +11,14 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import observed
 from pools.admin.clusters.field import cluster_filter
 from pools.clusters import drift
 from pools.core import errors
 from pools.models import Connection, Drift
-from pools.platform.admin import columns, display, filters, lists, pages
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, filters, forms as fields, lists, pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.outbound.faults import FieldConflict

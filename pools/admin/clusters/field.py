@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pools.core import addresses
 from pools.models import AddressSpace, Cluster, Environment
-from pools.platform.admin import filters, related
-from pools.platform.admin import forms as fields
+from pools.platform.admin import filters, forms as fields, related
 from pools.register import overlaps
 
 CLUSTERS = related.RelatedRows(lambda _request: Cluster.objects.all(), ("name",))

@@ -10,15 +10,13 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.cilium import configuration, pod_choice, pod_cidrs
 from pools.core.cilium import multipool, pod_pool
 from pools.core.cilium.preflight import PreflightFinding
-from pools.platform.admin import forms as fields
-from pools.platform.admin import pages
+from pools.platform.admin import forms as fields, pages
 
 
 class MarksField(forms.CharField):

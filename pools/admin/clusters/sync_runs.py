@@ -8,8 +8,7 @@ from django.contrib import admin
 from django.db.models import Q
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy as _, ngettext
 
 from pools.admin.clusters.field import cluster_filter
 from pools.models import SyncRun

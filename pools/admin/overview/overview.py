@@ -12,8 +12,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from pools.admin import alerts as alert_pages
-from pools.admin import find
+from pools.admin import alerts as alert_pages, find
 from pools.admin.overview import alerts, checklist, pool_summary, timeline
 from pools.admin.overview.pool_summary import MeasuredPool
 from pools.admin.pools import usage_bars

@@ -8,8 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan
@@ -22,12 +21,12 @@ from pools.platform.admin import (
     columns,
     display,
     filters,
+    forms as fields,
     lists,
     objects,
     pages,
     row_forms,
 )
-from pools.platform.admin import forms as fields
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.attributes import values as attribute_values

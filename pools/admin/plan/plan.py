@@ -13,15 +13,13 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan_map
 from pools.core import addresses, cidr_sets
 from pools.platform import search_text
-from pools.platform.admin import display, lists, pages
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, forms as fields, lists, pages
 from pools.register import overlaps as register_overlaps
 from pools.register.overlaps import OverlapKind, OverlapSeverity
 from pools.register.plan import free_space, tree

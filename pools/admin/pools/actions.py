@@ -11,18 +11,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.admin.clusters import field as form_fields
-from pools.admin.pools import block_actions
-from pools.admin.pools import form as pool_form
+from pools.admin.pools import block_actions, form as pool_form
 from pools.core import dns_names, errors
 from pools.core.cilium.podippool import CidrEntry
 from pools.core.holders import MOST_BLOCKS
 from pools.models import AllocationRequest, Block, Pool, PoolCIDR
-from pools.platform.admin import display, pages
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, forms as fields, pages
 from pools.register import dns, overlaps, pool_cidrs, pools, previews, usage
 from pools.register.allocator import allocation, requests
 

@@ -8,14 +8,12 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools import tasks
 from pools.core import dns_names, errors, holders
 from pools.models import Block, BlockState, Event, Pool
-from pools.platform.admin import display, lists, pages, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, forms as fields, lists, pages, row_forms
 from pools.register import block_lists, dns
 from pools.register.allocator import allocation
 

@@ -10,14 +10,14 @@ from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
-from pools.admin.clusters import field as form_fields
-from pools.admin.clusters import guides
-from pools.cidr_migrations import forecast as cidr_migration_forecast
-from pools.cidr_migrations import migrations
-from pools.cidr_migrations import progress as cidr_migration_progress
+from pools.admin.clusters import field as form_fields, guides
+from pools.cidr_migrations import (
+    forecast as cidr_migration_forecast,
+    migrations,
+    progress as cidr_migration_progress,
+)
 from pools.cidr_migrations.progress import (
     MigrationProgress,
     MigrationStatus,
@@ -29,8 +29,7 @@ from pools.cilium import pool_sync
 from pools.core import errors
 from pools.models import CIDRMigration, Pool
 from pools.platform import events
-from pools.platform.admin import forms as fields
-from pools.platform.admin import pages
+from pools.platform.admin import forms as fields, pages
 from pools.register import overlaps
 
 ENDED = {MigrationStatus.REMOVED, MigrationStatus.KEPT, MigrationStatus.ABORTED}

@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters.field import (
     cluster_field,
@@ -23,8 +22,16 @@ from pools.admin.clusters.field import (
 )
 from pools.admin.pools import pools
 from pools.models import LIVE, Environment
-from pools.platform.admin import columns, display, filters, lists, objects, pages, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import (
+    columns,
+    display,
+    filters,
+    forms as fields,
+    lists,
+    objects,
+    pages,
+    row_forms,
+)
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.events import Author

@@ -9,16 +9,14 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Category, Event, Pool
 from pools.platform import events
-from pools.platform.admin import attributes, pages, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import attributes, forms as fields, pages, row_forms
 from pools.register import overlaps, pool_cidrs, pools
 
 _PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")

@@ -9,15 +9,13 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
 from pools.core import errors
 from pools.models import Pool
-from pools.platform.admin import attributes, pages
-from pools.platform.admin import forms as fields
+from pools.platform.admin import attributes, forms as fields, pages
 from pools.platform.attributes import values as attribute_values
 from pools.register import manifests
 

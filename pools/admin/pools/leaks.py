@@ -10,18 +10,15 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.admin.clusters.field import cluster_filter
 from pools.admin.pools import block_actions, blocks
 from pools.models import Leak, ReferenceFeed
-from pools.platform.admin import columns, display, filters, lists, pages, related
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, filters, forms as fields, lists, pages, related
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.register.leaks import detection, reports
-from pools.register.leaks import reclaim as leak_reclaim
+from pools.register.leaks import detection, reclaim as leak_reclaim, reports
 
 MOST = 100  # blocks on one page
 FEEDS = 20  # shown above the list

@@ -12,8 +12,7 @@ from ipaddress import ip_network
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.core import addresses, blocks
 from pools.platform.admin import display

@@ -14,8 +14,7 @@ from django.utils.translation import gettext
 
 from pools.admin import time_bars
 from pools.admin.overview import timeline
-from pools.admin.pools import block_actions, usage_bars, yaml_page
-from pools.admin.pools import map as maps
+from pools.admin.pools import block_actions, map as maps, usage_bars, yaml_page
 from pools.cilium import pool_sync
 from pools.core import addresses, errors
 from pools.models import LIVE, AllocationRequest, Block, Event, Pending, Pool, PoolCIDR

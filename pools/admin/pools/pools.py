@@ -12,14 +12,18 @@ from django.contrib.postgres.fields import ArrayField
 from django.db.models import BigIntegerField, F, Func, IntegerField, QuerySet, Value
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import cidr_inputs
 from pools.admin.clusters.field import cluster_filter
-from pools.admin.pools import actions as pool_actions
-from pools.admin.pools import cidr_migrations, page, topology, usage_bars
-from pools.admin.pools import form as pool_form
+from pools.admin.pools import (
+    actions as pool_actions,
+    cidr_migrations,
+    form as pool_form,
+    page,
+    topology,
+    usage_bars,
+)
 from pools.models import Category, Cluster, Environment, Pool
 from pools.platform import events
 from pools.platform.admin import (
@@ -29,11 +33,11 @@ from pools.platform.admin import (
     display,
     export,
     filters,
+    forms as fields,
     large_tables,
     lists,
+    pages as admin_pages,
 )
-from pools.platform.admin import forms as fields
-from pools.platform.admin import pages as admin_pages
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.attributes import values as attribute_values

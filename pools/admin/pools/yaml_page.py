@@ -9,8 +9,7 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.core import errors

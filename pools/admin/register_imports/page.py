@@ -8,8 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
 from pools import tasks
@@ -18,8 +17,7 @@ from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
 from pools.models.imports import ImportStatus, RegisterTarget, RowStatus
 from pools.platform.admin import display, import_texts, imports, pages
 from pools.register import overlaps
-from pools.register.imports import drafts
-from pools.register.imports import rows as import_rows
+from pools.register.imports import drafts, rows as import_rows
 
 
 class RegisterImportPages(imports.ImportPages[RegisterImport]):

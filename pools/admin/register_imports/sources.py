@@ -7,8 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
 
 from pools import tasks
@@ -16,8 +15,15 @@ from pools.admin.clusters import field as cluster_fields
 from pools.core import errors, holders
 from pools.models import Cluster, NetBoxSource, RegisterImport
 from pools.models.pools import DAY
-from pools.platform.admin import columns, display, import_texts, lists, pages, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import (
+    columns,
+    display,
+    forms as fields,
+    import_texts,
+    lists,
+    pages,
+    row_forms,
+)
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.register.imports import sources

@@ -14,8 +14,7 @@ from pools.models import Cluster
 from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, query, schema, views
 from pools.platform.rest.serializers import Representation
-from pools.register import clusters
-from pools.register import overlaps as owners
+from pools.register import clusters, overlaps as owners
 
 _EXAMPLE = schema.example({"name": "prod", "cluster_prefix": "2001:db8:10::/48"}, "with its pools")
 

@@ -23,8 +23,7 @@ from pools.cilium import configuration, pod_choice, pod_cidrs
 from pools.core import addresses
 from pools.core.cilium import pod_pool, podippool
 from pools.platform.rest import generics, query, schema, views
-from pools.register import manifests as pool_manifests
-from pools.register import overlaps
+from pools.register import manifests as pool_manifests, overlaps
 
 YAML = "application/yaml"
 _SEVERITIES = [severity.value for severity in overlaps.OverlapSeverity]

@@ -12,8 +12,7 @@ from rest_framework.response import Response
 
 from pools import tasks
 from pools.api import lookups
-from pools.api.imports import kinds, register
-from pools.api.imports import views as imports
+from pools.api.imports import kinds, register, views as imports
 from pools.core import errors, holders
 from pools.models import NetBoxSource, RegisterImport
 from pools.platform.rest import fields, generics, parsing, schema, views

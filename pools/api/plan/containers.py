@@ -10,8 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups, pool_cidrs
-from pools.api import pools as pools_api
+from pools.api import lookups, pool_cidrs, pools as pools_api
 from pools.core import errors, object_reader
 from pools.models import ATTRIBUTES, AddressSpace, Category, Container
 from pools.platform.attributes.values import split

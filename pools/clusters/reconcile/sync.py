@@ -14,8 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import DatabaseError, transaction
-from django.db import connection as database_connection
+from django.db import DatabaseError, connection as database_connection, transaction
 
 from pools.clusters.client.api_client import ClusterClient, Listing
 from pools.clusters.reconcile import (

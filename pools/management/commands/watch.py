@@ -17,8 +17,7 @@ from typing import Any
 from django.core.management import base
 from django.db import connection
 
-from pools.clusters.reconcile import registry
-from pools.clusters.reconcile import watcher as reconcile_watcher
+from pools.clusters.reconcile import registry, watcher as reconcile_watcher
 from pools.platform import heartbeat
 from pools.platform.alerts import dispatch
 from pools.platform.conditions import evaluation

@@ -14,8 +14,7 @@ from pools.management import output
 from pools.models import Category
 from pools.platform import database
 from pools.register import block_lists
-from pools.register.history import addresses as history_addresses
-from pools.register.history import holders
+from pools.register.history import addresses as history_addresses, holders
 from pools.register.history.addresses import Tenure
 
 LIST_HELP = "List held and cooling blocks."

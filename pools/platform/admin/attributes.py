@@ -10,13 +10,11 @@ from django.db.models import Count, F, Func, Model, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.core import custom_fields as core
 from pools.models import CustomField, CustomFieldType
-from pools.platform.admin import columns, display, filters, lists, row_forms
-from pools.platform.admin import forms as fields
+from pools.platform.admin import columns, display, filters, forms as fields, lists, row_forms
 from pools.platform.admin.columns import Column
 from pools.platform.attributes import values as attribute_values
 

@@ -17,13 +17,11 @@ from django.contrib import messages
 from django.db import models, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.core import errors
 from pools.platform import database, events
-from pools.platform.admin import forms as fields
-from pools.platform.admin import lists, pages
+from pools.platform.admin import forms as fields, lists, pages
 
 MOST = 200  # rows that one change may have
 _TICK = "change_"

@@ -12,8 +12,7 @@ from django.utils import formats, timezone
 from django.utils.functional import lazy
 from django.utils.html import format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext, pgettext
 from django_stubs_ext import StrOrPromise
 
 from pools.core import addresses, forecast

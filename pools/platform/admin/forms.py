@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from django import forms
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from unfold import widgets
 
 from pools.core import addresses, errors, holders, periods

@@ -7,12 +7,10 @@ from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
-from pools.models.imports import Import, RowStatus
-from pools.models.imports import ImportStatus as Status
+from pools.models.imports import Import, ImportStatus as Status, RowStatus
 from pools.platform.admin import display
 from pools.platform.imports import states
 

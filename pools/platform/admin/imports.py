@@ -15,8 +15,7 @@ from django.utils.translation import gettext, ngettext_lazy
 from django_stubs_ext import StrOrPromise
 
 from pools.core import errors
-from pools.models.imports import Import, RowStatus
-from pools.models.imports import ImportStatus as Status
+from pools.models.imports import Import, ImportStatus as Status, RowStatus
 from pools.platform import database, search
 from pools.platform.admin import display, import_texts, lists, pages, row_forms
 from pools.platform.imports import states

@@ -20,8 +20,7 @@ from django.utils.translation import gettext
 
 from pools.core import errors
 from pools.platform import events
-from pools.platform.admin import display
-from pools.platform.admin import forms as fields
+from pools.platform.admin import display, forms as fields
 
 # The form field of a problem, None for no field; or the field of all problems.
 FieldOf = Callable[[errors.FieldProblem], str | None] | str

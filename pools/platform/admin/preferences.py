@@ -21,14 +21,12 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.text import capfirst
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.core import holders
 from pools.models import ListColumns, SavedFilter
 from pools.platform import database
-from pools.platform.admin import forms as fields
-from pools.platform.admin import pages, row_forms
+from pools.platform.admin import forms as fields, pages, row_forms
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from unfold.contrib.filters.forms import SearchForm
 
 from pools.core import errors
 from pools.platform import search_text
-from pools.platform.admin import filters, lists, pages, preferences
-from pools.platform.admin import forms as fields
+from pools.platform.admin import filters, forms as fields, lists, pages, preferences
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -12,8 +12,7 @@ from typing import Any
 from django.db.models import F, JSONField, QuerySet
 from django.db.models.expressions import RawSQL
 
-from pools.core import custom_fields as core
-from pools.core import errors
+from pools.core import custom_fields as core, errors
 from pools.models import CustomField
 from pools.platform import database, events
 from pools.platform.attributes.values import MODELS

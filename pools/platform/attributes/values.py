@@ -11,8 +11,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Left
 from django.db.models.lookups import Regex
 
-from pools.core import custom_fields as core
-from pools.core import errors, object_reader
+from pools.core import custom_fields as core, errors, object_reader
 from pools.models import ATTRIBUTES, CustomField, CustomFieldType
 from pools.platform import database
 

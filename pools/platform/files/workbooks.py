@@ -17,8 +17,7 @@ from typing import Any
 import openpyxl
 from defusedxml import DefusedXmlException
 
-from pools.core import errors
-from pools.core import spreadsheet_cells as cells
+from pools.core import errors, spreadsheet_cells as cells
 from pools.platform.files import archives
 from pools.platform.files.archives import file_error
 

@@ -19,8 +19,7 @@ from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet
 
 from pools.core import errors
 from pools.models import Clock, Cluster
-from pools.models.imports import WAITING, Import, ImportFile
-from pools.models.imports import ImportStatus as Status
+from pools.models.imports import WAITING, Import, ImportFile, ImportStatus as Status
 from pools.platform import advisory_locks, database, events
 from pools.platform.imports import states
 

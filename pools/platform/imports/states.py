@@ -12,8 +12,7 @@ from django.db.models import BooleanField, Case, Count, F, Func, QuerySet, Value
 
 from pools.core import errors
 from pools.models.fields import Clock, Now
-from pools.models.imports import WAITING, Import, RowStatus
-from pools.models.imports import ImportStatus as Status
+from pools.models.imports import WAITING, Import, ImportStatus as Status, RowStatus
 from pools.platform import events
 
 SMALL = 2_000  # most rows of an import that is drafted and committed in the request

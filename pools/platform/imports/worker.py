@@ -16,8 +16,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 
 from pools.core import errors
-from pools.models.imports import Import
-from pools.models.imports import ImportStatus as Status
+from pools.models.imports import Import, ImportStatus as Status
 from pools.platform import advisory_locks, database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import KINDS, Imports, Step

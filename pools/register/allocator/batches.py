@@ -13,8 +13,7 @@ from django.db import connection
 
 from pools.core import addresses, block_fields, blocks, errors
 from pools.core.block_fields import BlockAnswer
-from pools.core.holders import ENVIRONMENT as ENV
-from pools.core.holders import BlockDemand, Holder
+from pools.core.holders import ENVIRONMENT as ENV, BlockDemand, Holder
 from pools.models import Block, BlockState, Pool, PoolCIDR
 from pools.models.pools import SINGLE
 from pools.platform import database

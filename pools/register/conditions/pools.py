@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db.models import Count
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.core.forecast import ForecastState, whole_percent
 from pools.models import AllocationRequest, Environment, Level, Pool, PoolCIDR, RequestState

@@ -9,8 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.models import Delivery, DeliveryState, Level, Recovery, WebhookTarget
 from pools.platform import audit, checks, database

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pools.core.register_import import attributes as core
-from pools.core.register_import import columns
+from pools.core.register_import import attributes as core, columns
 from pools.core.register_import.attributes import Attributes, Definitions
 from pools.core.register_import.parsing import CONTAINER, POOL
 from pools.models import ATTRIBUTES, Container, CustomField, PoolCIDR, RegisterRow

@@ -36,8 +36,7 @@ from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register.allocator import window
-from pools.register.imports import attributes, vanished
-from pools.register.imports import rows as import_rows
+from pools.register.imports import attributes, rows as import_rows, vanished
 from pools.register.plan import containers
 from pools.sql import statements
 

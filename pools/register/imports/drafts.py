@@ -13,18 +13,17 @@ from pools.core import errors
 from pools.models import ImportStatus, RegisterImport, RegisterRow, RowStatus
 from pools.models.pools import DAY
 from pools.platform import events
-from pools.platform.imports import lifecycle, states
-from pools.platform.imports import rows as stored_rows
+from pools.platform.imports import lifecycle, rows as stored_rows, states
 from pools.register.imports import (
     attributes,
     commit,
     files,
+    rows as import_rows,
     sources,
     topology,
     undo,
     vanished,
 )
-from pools.register.imports import rows as import_rows
 
 LARGE_FILE = 256 * 1024  # bytes from which a worker reads the files
 # The fields that a correction may change; the others of a row say what it is.

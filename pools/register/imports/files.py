@@ -15,8 +15,7 @@ from pools.core.register_import import columns, infoblox, netbox_objects, tables
 from pools.core.register_import.columns import Layout
 from pools.core.spreadsheet_cells import Row
 from pools.platform import documents
-from pools.platform.files import archives, texts
-from pools.platform.files import tables as file_tables
+from pools.platform.files import archives, tables as file_tables, texts
 from pools.platform.files.archives import file_error
 from pools.platform.files.tables import Table, Tables
 from pools.platform.imports.lifecycle import Certainty, Recognition

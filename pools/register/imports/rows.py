@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pools.core import errors
-from pools.core.register_import import attributes as core_attributes
-from pools.core.register_import import parsing
+from pools.core.register_import import attributes as core_attributes, parsing
 from pools.models import Block, Cluster, RegisterImport, RegisterRecord, RegisterRow
 from pools.models.blocks import BlockState
 from pools.platform import database

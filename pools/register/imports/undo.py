@@ -17,13 +17,11 @@ from pools.models import Container, Pool, PoolCIDR, RegisterImport, RegisterRow,
 from pools.models.attributes import ATTRIBUTES
 from pools.models.imports import RegisterTarget, RowStatus
 from pools.platform import database, events
-from pools.platform.imports import rows as stored_rows
-from pools.platform.imports import states
+from pools.platform.imports import rows as stored_rows, states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import attributes, commit, topology, vanished
-from pools.register.imports import rows as import_rows
+from pools.register.imports import attributes, commit, rows as import_rows, topology, vanished
 from pools.register.plan import containers
 from pools.sql import statements
 

@@ -23,8 +23,7 @@ from pools.models import (
 )
 from pools.models.observed import ROLE_LABELS
 from pools.platform import database
-from pools.register import overlaps as register_overlaps
-from pools.register import usage
+from pools.register import overlaps as register_overlaps, usage
 from pools.register.plan import free_space
 from pools.register.plan.free_space import Scope
 from pools.sql import statements

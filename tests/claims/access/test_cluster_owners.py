@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, User
 
-from claims.access import cluster_owners, memberships
-from claims.access import namespaces as access_namespaces
+from claims.access import cluster_owners, memberships, namespaces as access_namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
 from pools.clusters import connections
 from pools.models import Cluster, Connection

@@ -9,8 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from claims.entries import entries
-from claims.imports import drafts as import_drafts
-from claims.imports import manifests
+from claims.imports import drafts as import_drafts, manifests
 from claims.imports.mapping import ImportOptions
 from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent

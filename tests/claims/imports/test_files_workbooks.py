@@ -11,8 +11,7 @@ import pytest
 from openpyxl.worksheet.formula import ArrayFormula
 
 from claims.imports import formats
-from pools.core import errors
-from pools.core import spreadsheet_cells as cells
+from pools.core import errors, spreadsheet_cells as cells
 from pools.platform.files import workbooks
 from tests.claims.imports import corpus
 

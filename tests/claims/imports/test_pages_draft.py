@@ -8,8 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from claims.imports import drafts as import_drafts
-from claims.imports import formats
+from claims.imports import drafts as import_drafts, formats
 from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, Network, PortGroup, VMImport, VMRow
 from pools.models.imports import ImportStatus as Status

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from claims.models import Network, WaveVM
-from claims.waves import readiness as wave_readiness
-from claims.waves import waves
+from claims.waves import readiness as wave_readiness, waves
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row

@@ -8,8 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection as database
 
-from claims.access import cluster_owners as access_handlers
-from claims.access import namespaces
+from claims.access import cluster_owners as access_handlers, namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
 from claims.networks.handlers import NetworkAttachmentDefinitions
 from pools.models import Finding, ObservedObject, SyncRun

@@ -9,8 +9,7 @@ import yaml
 
 from claims.api.networks import NetworkSerializer
 from claims.models import NAD, Membership, Network
-from claims.networks import networks
-from claims.networks import networks as network_names
+from claims.networks import networks, networks as network_names
 from pools.models import Cluster, Connection, Mode, Now, PoolCIDR
 from tests.claims import worlds
 from tests.edges.api import PROBLEM, Api
