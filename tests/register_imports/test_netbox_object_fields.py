@@ -1,4 +1,4 @@
-"""Custom fields of NetBox that refer to other objects, or have several values or JSON: readable texts here and on the way back."""
+"""Custom fields of NetBox that refer to other objects, or have several values or JSON: readable texts here, ids on the way back."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from pools.models import CustomField
+from pools.models import CustomField, PoolCIDR
+from pools.register import pools
 from pools.register.imports import drafts
+from tests.edges import api as apis
 from tests.register_imports.netbox_server import NetBox
 from tests.register_imports.sources import BY, counts, exported
 from tests.register_imports.test_imported_attributes import attributes, define, reasons
@@ -33,7 +35,7 @@ VALUES: dict[str, Any] = {
 }
 
 
-def test_they_are_texts_that_follow_are_restored_and_go_back(server: NetBox) -> None:
+def test_they_are_texts_that_follow_are_restored_and_go_back_by_id(server: NetBox) -> None:
     for name in ("device", "vlans", "stages", "facts"):
         define(name, kinds="cidr")
     prefix = server.prefix(PREFIX, custom_fields=dict(VALUES))
@@ -49,14 +51,45 @@ def test_they_are_texts_that_follow_are_restored_and_go_back(server: NetBox) -> 
     assert counts(run(mirror)) == {"unchanged": 1}
 
     (row,) = exported("prefixes")
-    assert {name: row[f"cf_{name}"] for name in before} == before
+    columns = {name: text for name, text in row.items() if name.startswith("cf_")}
+    assert columns == {
+        "cf_device": "3",
+        "cf_vlans": "12,13",
+        "cf_stages": "test,live",
+        "cf_facts": '{"id": 1, "größe": [1, null]}',
+    }
 
+    prefix["custom_fields"]["device"] = reference(4, "sw1 (rack 7)", name="sw1")
     prefix["custom_fields"]["vlans"] = None
     second = run(mirror)
-    assert counts(second) == {"changed": 1}
+    assert counts(second) == {"changed": 1}  # another device of the same name, too
     assert attributes(PREFIX)[2] == {k: v for k, v in before.items() if k != "vlans"}
+    assert exported("prefixes")[0]["cf_device"] == "4"
     drafts.IMPORTS.undo(second.pk, author=BY)
     assert attributes(PREFIX)[2] == before
+    assert exported("prefixes")[0]["cf_device"] == "3"
+
+
+def test_a_value_that_was_changed_here_goes_back_as_its_text(server: NetBox) -> None:
+    define("device", kinds="cidr")
+    server.prefix(PREFIX, custom_fields=dict(VALUES))
+    run(source(server))
+    cidr = PoolCIDR.objects.get()
+    pools.change_cidr(cidr.pk, {"custom_fields": {"device": "sw9"}}, author=BY)
+    assert exported("prefixes")[0]["cf_device"] == "sw9"
+
+
+def test_a_correction_refers_to_nothing(server: NetBox) -> None:
+    for name in ("device", "vlans"):
+        define(name, kinds="cidr")
+    server.prefix(PREFIX, custom_fields=dict(VALUES))
+    draft = run(source(server), mirror=False)
+    values = {"custom_fields": {"device": "sw9", "vlans": "Büro (10),Lab (20)"}}
+    apis.Api()("PATCH", f"imports/{draft.pk}/rows/1/", values)
+    details = draft.rows.get().details
+    assert details["cf_device"] == "sw9"
+    assert "ref_device" not in details
+    assert details["ref_vlans"] == "12,13"  # the same text as before
 
 
 def test_without_a_definition_and_beside_addresses_they_are_kept(server: NetBox) -> None:
@@ -67,8 +100,8 @@ def test_without_a_definition_and_beside_addresses_they_are_kept(server: NetBox)
     first = run(mirror)
     text = "there is no such custom field here; the value is kept beside the object"
     assert reasons(first) == [(PREFIX, "new", f"unknown_custom_field: cf_owner_of: {text}")]
-    assert exported("prefixes")[0]["cf_owner_of"] == "sw1 (rack 7)"
+    assert exported("prefixes")[0]["cf_owner_of"] == "3"
     (address,) = exported("ip-addresses")
-    assert address["cf_Peers"].startswith("device-0000,device-0001,")
+    assert address["cf_Peers"] == ",".join(str(number) for number in range(100))
     assert not CustomField.objects.exists()
     assert counts(run(mirror)) == {"unchanged": 2}

@@ -1,8 +1,8 @@
 """Tags, owners and custom fields of an imported prefix: what the source says, and what an object of this register gets.
 
 The details of a row keep what the source says: `tags` as NetBox's slugs, joined by commas, and each custom field as
-`cf_NAME`. If it refers to other objects of the source, this is what is displayed of them. An object gets what has a place
-here; `unset` names the custom fields that had none.
+`cf_NAME`. If it refers to other objects of the source, this is what is displayed of them, and `ref_NAME` are their ids. An
+object gets what has a place here; `unset` names the custom fields that had none.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pools.core import custom_fields, errors, object_reader
 from pools.core.errors import FieldProblem
 
 PREFIX = "cf_"
+REFERENCE = "ref_"
 LONGEST = custom_fields.LONGEST_LINK
 Definitions = Mapping[
     str, tuple[str, list[str]]
@@ -51,6 +52,11 @@ def is_attribute(name: str) -> bool:
 
 def is_custom(name: str) -> bool:
     return name.startswith(PREFIX)
+
+
+def reference_of(column: str) -> str:
+    """Return the name of the ids of the objects that the custom field of a column refers to."""
+    return f"{REFERENCE}{column.removeprefix(PREFIX)}"
 
 
 def read_attributes(
@@ -121,11 +127,12 @@ def write_back(
 ) -> dict[str, str]:
     """Return tags and custom fields of an object as columns of NetBox: as it wrote them, or as they are here now.
 
-    An object that has none here (None) goes back as it came.
+    An object that has none here (None) goes back as it came. NetBox's import form takes other objects by their ids.
     """
     written = {name: details[name] for name in filter(is_attribute, details)}
+    texts = {name: details.get(reference_of(name)) or text for name, text in written.items()}
     if current is None:
-        return written
+        return texts
     slugs, replaced = set(), set()
     for slug in filter(None, written.pop("tags", "").split(",")):
         read, problems = read_attributes({"tags": slug}, {})
@@ -141,5 +148,5 @@ def write_back(
         value = current.custom_fields.get(known)
         if (problems and value is None) or read.custom_fields.get(known, "") == value:
             columns.pop(f"{PREFIX}{known}", None)
-            columns[name] = text
+            columns[name] = texts[name]
     return columns

@@ -26,6 +26,10 @@ def _shared(item: Json) -> dict[str, str]:
     return {
         "tags": ",".join(tags),
         **{f"{attributes.PREFIX}{name}": _custom_text(value) for name, value in values.items()},
+        **{
+            f"{attributes.REFERENCE}{name}": ",".join(str(item["id"]) for item in _objects(value))
+            for name, value in values.items()
+        },
         "external_id": _name(item.get("id")),
         "status": _name(item.get("status"), "value"),
         "vrf": _name(item.get("vrf")),

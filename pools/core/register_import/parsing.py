@@ -95,7 +95,11 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
     if not row.problems:
         values["vlan"] = spreadsheet_cells.whole_number(values.get("vlan", ""))
         row.details = {name: text for name in DETAILS if (text := values.get(name, ""))}
-        row.details |= {name: values[name] for name in filter(attributes.is_custom, values)}
+        row.details |= {
+            name: text
+            for name, text in values.items()
+            if name.startswith((attributes.PREFIX, attributes.REFERENCE))
+        }
         if status == "active" and kind == ADDRESS:
             del row.details["status"]
         if kind == ADDRESS and (role := values.get("role", "").lower()):
@@ -229,7 +233,7 @@ def _find_networks(text: str, mask: str = "", *, whole: bool = False) -> list[Ne
 
 def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
-        if attributes.is_attribute(name):
+        if attributes.is_attribute(name) or name.startswith(attributes.REFERENCE):
             continue  # what has no place here refuses no row
         if (damage := spreadsheet_cells.find_damage(text))[0] == "spreadsheet_error" or text == "=":
             raise errors.InvalidInput.for_field(name, *damage, text)

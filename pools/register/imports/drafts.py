@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pools.core import errors
+from pools.core.register_import import attributes as core_attributes
 from pools.models import ImportStatus, RegisterImport, RegisterRow, RowStatus
 from pools.models.pools import DAY
 from pools.platform import events
@@ -111,7 +112,11 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
                 raise errors.ImportState(
                     "The row follows from a row that is left out. Correct that one."
                 )
-            line.texts = {name: text for name, text in {**line.texts, **texts}.items() if text}
+            # Another value does not refer to the objects of the source.
+            other = [name for name, text in texts.items() if text != line.texts.get(name, "")]
+            stale = {core_attributes.reference_of(name): "" for name in other}
+            merged = {**line.texts, **stale, **texts}
+            line.texts = {name: text for name, text in merged.items() if text}
             line.corrected, line.skipped = True, False
         changed = {number: rows[number] for number in numbers}
         changed |= {line.number: line for line in import_rows.reread(rows.values(), row)}
