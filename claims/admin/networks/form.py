@@ -19,7 +19,6 @@ from django.utils.translation import gettext, gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from claims.admin import scoped
-from claims.admin.networks import page
 from claims.core.networks import rules, static_vms, udn
 from claims.core.networks.udn import UDN
 from claims.models import Network
@@ -315,7 +314,9 @@ def _immutable_settings(network: Network) -> list[tuple[str, str]]:
 # --- change ---------------------------------------------------------------------------------------
 
 
-class NetworkChangeForm(attributes.AttributeFields, row_forms.RowForm):
+class NetworkChangeForm(attributes.AttributeFields, row_forms.ObjectForm):
+    """The form of a network; of one that follows its cluster, only the description and the attributes."""
+
     attributed = Network
     description = fields.reason_field(required=False, help_text="")
     namespaces = _lines_field(_("Namespaces"), _("One per line."), "shop", rows=4)
@@ -325,6 +326,28 @@ class NetworkChangeForm(attributes.AttributeFields, row_forms.RowForm):
         widget=fields.tick(),
         help_text=_("If not applied, the network follows its object in the cluster."),
     )
+    _columns = {"namespaces": "namespace_selector"}
+
+    class Meta:
+        model = Network
+        fields = ("description", "applied")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        names = rules.selected_namespaces(self.row.namespace_selector)
+        if self.row.follows_cluster:
+            del self.fields["namespaces"], self.fields["applied"]
+        elif self.row.namespace_selector and not names:
+            del self.fields["namespaces"]  # a selector by labels can only be changed over the API
+
+    def shown_values(self, row: Network) -> dict[str, Any]:
+        names = rules.selected_namespaces(row.namespace_selector)
+        return {
+            **super().shown_values(row),
+            "description": row.description,
+            "namespaces": "\n".join(names),
+            "applied": row.applied,
+        }
 
     def clean_namespaces(self) -> list[str]:
         namespaces = str(self.cleaned_data["namespaces"]).split()
@@ -333,52 +356,12 @@ class NetworkChangeForm(attributes.AttributeFields, row_forms.RowForm):
                 holders.parse_label(name)
         return sorted(set(namespaces))
 
-
-def _shown_values(network: Network) -> dict[str, Any]:
-    names = rules.selected_namespaces(network.namespace_selector)
-    return {
-        "description": network.description,
-        "namespaces": "\n".join(names),
-        "applied": network.applied,
-        **attributes.initial(network),
-    }
-
-
-def edit(request: HttpRequest, network: Network) -> HttpResponse:
-    """Show and save the form; of a network that follows its cluster, only the description."""
-    names = list(rules.selected_namespaces(network.namespace_selector))
-    form = NetworkChangeForm(request.POST or None)
-    form.show_row(network, _shown_values, columns={"namespaces": "namespace_selector"})
-    if network.follows_cluster:
-        del form.fields["namespaces"], form.fields["applied"]
-    elif network.namespace_selector and not names:
-        del form.fields["namespaces"]  # a selector by labels can only be changed over the API
-    if request.method == "POST" and form.is_valid():
-        with pages.errors_at_field(form, _field_of_problem):
-            services.change(
-                network,
-                _changes(form, names),
-                author=pages.author(request),
-                version=form.check_version,
-            )
-            return pages.done(
-                request, gettext("%(network)s was changed.") % {"network": network.name}, network
-            )
-    title = gettext("Edit %(network)s") % {"network": network.name}
-    return page.page(request, "network_edit.html", title, network, form=form)
-
-
-def _field_of_problem(problem: errors.FieldProblem) -> str:
-    if problem.code == errors.NotManaged.code:
-        return "applied"
-    return problem.field
-
-
-def _changes(form: NetworkChangeForm, before: list[str]) -> dict[str, Any]:
-    cleaned_data = form.cleaned_data
-    values = {"description": cleaned_data["description"] or "", **form.attributes()}
-    if "applied" in cleaned_data:
-        values["applied"] = cleaned_data["applied"]
-    if cleaned_data.get("namespaces") and cleaned_data["namespaces"] != sorted(before):
-        values["namespace_selector"] = rules.render_selector(cleaned_data["namespaces"])
-    return values
+    def changes(self) -> dict[str, Any]:
+        """Return the values as `networks.change` takes them."""
+        values = {"description": self.cleaned_data["description"] or "", **self.attributes()}
+        if "applied" in self.cleaned_data:
+            values["applied"] = self.cleaned_data["applied"]
+        names, before = self.cleaned_data.get("namespaces"), self.row.namespace_selector
+        if names and names != sorted(rules.selected_namespaces(before)):
+            values["namespace_selector"] = rules.render_selector(names)
+        return values

@@ -6,18 +6,19 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.admin import bulk, scoped
-from claims.admin.networks import form, page, topology
+from claims.admin.networks import form as network_form, page, topology
 from claims.core.networks import udn
 from claims.models import NAD, Entry, Network
 from claims.models.networks import NetworkKind
 from claims.networks import networks as services
 from pools.admin.pools import usage_bars
+from pools.core import errors
 from pools.models import Cluster
 from pools.platform import search
 from pools.platform.admin import (
@@ -26,10 +27,12 @@ from pools.platform.admin import (
     display,
     filters,
     lists,
+    objects,
     pages,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.events import Author
 from pools.register import usage
 
 
@@ -72,27 +75,12 @@ def _namespaces(network: Any) -> SafeString:
     return display.number(len({nad.namespace for nad in network.shown_nads}))
 
 
-def _delete(request: HttpRequest, network: Network) -> HttpResponseBase:
-    return pages.deletion(
-        request,
-        network,
-        lambda: services.delete(network, author=pages.author(request)),
-        title=gettext("Delete %(network)s?") % {"network": network.name},
-        deleted=gettext("%(network)s was deleted.") % {"network": network.name},
-        effects=[
-            gettext(
-                "It and its pool are deleted from the register. Nothing is deleted in the cluster."
-            ),
-            gettext(
-                "It cannot be deleted while an IPPool, claims, workloads or used addresses refer to it, or while it"
-                " exists in the cluster."
-            ),
-        ],
-    )
-
-
 @admin.register(Network)
-class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
+class NetworkAdmin(
+    attributes.AttributedList[Network], scoped.Scoped[Network], objects.ObjectAdmin[Network]
+):
+    form = network_form.NetworkChangeForm
+    form_template = "network_edit.html"
     list_display = (
         Column("name", _("logical name"), _name, ordering="name"),
         Column("cluster", _("cluster"), scoped.cluster_link, ordering="cluster__name"),
@@ -138,14 +126,12 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
     list_before_template = "cadastre/networks_intro.html"
     actions = (bulk.NETWORKS.action(),)
     list_pages = (
-        Page("add", form.add, "claims.add_network"),
+        Page("add", network_form.add, "claims.add_network"),
         Page("free", page.free_view, "claims.view_network"),
         bulk.NETWORKS.page(),
     )
     row_pages = (
         Page("change", page.view),
-        Page("edit", form.edit, "claims.change_network"),
-        Page("delete", _delete, "claims.delete_network"),
         Page("topology", topology.view),
         lists.history(
             lambda network: {"q": network.name, "type": "network"}, "claims.view_network"
@@ -181,3 +167,24 @@ class NetworkAdmin(attributes.AttributedList[Network], scoped.Scoped[Network]):
             "clusters_exist": scoped.rows(request, Cluster).exists(),
             "everything": scoped.request_scope(request).everything,
         }
+
+    @staticmethod
+    def field_of_problem(problem: errors.FieldProblem) -> str:
+        return "applied" if problem.code == errors.NotManaged.code else problem.field
+
+    def save_row(self, row: Any, form: Any, author: Author) -> Network:
+        return services.change(row, form.changes(), author=author, version=form.check_version)
+
+    def delete_model(self, request: HttpRequest, obj: Network) -> None:
+        services.delete(obj, author=pages.author(request))
+
+    def deletion_effects(self, row: Network) -> list[str]:
+        return [
+            gettext(
+                "It and its pool are deleted from the register. Nothing is deleted in the cluster."
+            ),
+            gettext(
+                "It cannot be deleted while an IPPool, claims, workloads or used addresses refer to it, or while it"
+                " exists in the cluster."
+            ),
+        ]

@@ -6,7 +6,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
 
@@ -21,20 +22,16 @@ from pools.platform.admin import (
     forms as fields,
     import_texts,
     lists,
+    objects,
     pages,
     row_forms,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
+from pools.platform.events import Author
 from pools.register.imports import sources
 
 _RUNS = 20  # on the page of a source
-
-
-_INTRO = _(
-    "NetBox is read over its REST API; nothing is written to it. Its prefixes and addresses become containers, pools"
-    " and held blocks."
-)
 
 
 def parse_mapping(text: str) -> dict[str, dict[str, int]]:
@@ -84,7 +81,7 @@ class RegisterOptions(forms.Form):
         }
 
 
-class NetBoxSourceForm(row_forms.RowForm, RegisterOptions):
+class NetBoxSourceForm(row_forms.ObjectForm, RegisterOptions):
     """A source; of one that is changed, the token is kept if it is empty."""
 
     name = fields.ParsedField(
@@ -124,6 +121,26 @@ class NetBoxSourceForm(row_forms.RowForm, RegisterOptions):
         help_text=_("Empty: it is read only when somebody starts a run."),
     )
     field_order = ("name", "url", "token", "ca", "cluster", "mapping", "every_minutes", "cooldown")
+    _columns = {"cooldown": "cooldown_seconds"}
+
+    class Meta:
+        model = NetBoxSource
+        fields = ("name", "url", "ca", "cluster", "every_minutes")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.row is not None:
+            self.fields["token"].required = False
+            self.fields["token"].help_text = _(
+                "It is stored encrypted and never shown; empty keeps the present one."
+            )
+
+    def shown_values(self, row: NetBoxSource) -> dict[str, Any]:
+        return {
+            **super().shown_values(row),
+            "mapping": _mapping_text(row),
+            "cooldown": f"{row.cooldown_seconds} s",
+        }
 
     def values(self) -> dict[str, Any]:
         """Return the values of a source, without the token."""
@@ -134,49 +151,6 @@ class NetBoxSourceForm(row_forms.RowForm, RegisterOptions):
             "ca": cleaned["ca"] or "",
             **self.register_options(),
         }
-
-
-@sensitive_post_parameters("token")
-def _add(request: HttpRequest) -> HttpResponse:
-    form = NetBoxSourceForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        token = form.cleaned_data["token"]
-        with pages.errors_at_field(form, "name"):
-            made = sources.create(form.values(), token=token, author=pages.author(request))
-            return HttpResponseRedirect(display.url_of(made))
-    title = gettext("Add NetBox source")
-    return pages.form_page(request, NetBoxSource, form, title=title, intro=_INTRO)
-
-
-@sensitive_post_parameters("token")
-def _edit(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
-    form = NetBoxSourceForm(request.POST or None)
-    form.fields["token"].required = False
-    form.fields["token"].help_text = _(
-        "It is stored encrypted and never shown; empty keeps the present one."
-    )
-    form.show_row(source, _shown_values, columns={"cooldown": "cooldown_seconds"})
-    if request.method == "POST" and form.is_valid():
-        with pages.errors_at_field(form, lambda problem: problem.field or "name"):
-            sources.change(
-                source.pk,
-                form.values(),
-                token=form.cleaned_data["token"],
-                author=pages.author(request),
-                version=form.check_version,
-            )
-            return HttpResponseRedirect(display.url_of(source))
-    title = gettext("Edit %(source)s") % {"source": source.name}
-    return pages.form_page(request, source, form, title=title, intro=_INTRO)
-
-
-def _shown_values(source: NetBoxSource) -> dict[str, Any]:
-    names = ("name", "url", "ca", "cluster", "every_minutes")
-    return {
-        **{name: getattr(source, name) for name in names},
-        "mapping": _mapping_text(source),
-        "cooldown": f"{source.cooldown_seconds} s",
-    }
 
 
 def _mapping_text(source: NetBoxSource) -> str:
@@ -232,22 +206,13 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
     )
 
 
-def _delete(request: HttpRequest, source: NetBoxSource) -> HttpResponseBase:
-    return pages.deletion(
-        request,
-        source,
-        lambda: sources.delete(source.pk, author=pages.author(request)),
-        title=gettext("Delete the NetBox source %(source)s?") % {"source": source.name},
-        deleted=gettext("The NetBox source %(source)s was deleted.") % {"source": source.name},
-        effects=[
-            gettext("Its token is deleted, and it is not mirrored any more."),
-            gettext("The containers, pools and addresses that it brought stay as they are."),
-        ],
-    )
-
-
 @admin.register(NetBoxSource)
-class NetBoxSourceAdmin(lists.ListAdmin[NetBoxSource]):
+class NetBoxSourceAdmin(objects.ObjectAdmin[NetBoxSource]):
+    form = NetBoxSourceForm
+    intro = _(
+        "NetBox is read over its REST API; nothing is written to it. Its prefixes and addresses become containers, pools"
+        " and held blocks."
+    )
     list_display = (
         Column("name", _("name"), lambda row: display.row_link(row, row.name)),
         columns.text("url", "URL"),
@@ -261,10 +226,31 @@ class NetBoxSourceAdmin(lists.ListAdmin[NetBoxSource]):
     ordering = ("name",)
     list_select_related = ("cluster",)
     list_before_template = "cadastre/netbox_sources_intro.html"
-    list_pages = (Page("add", _add, "pools.add_netboxsource"),)
     row_pages = (
         Page("change", _page),
-        Page("edit", _edit, "pools.change_netboxsource"),
-        Page("delete", _delete, "pools.delete_netboxsource"),
         lists.history(lambda row: {"q": row.name}, "pools.view_event"),
     )
+
+    @method_decorator(sensitive_post_parameters("token"))
+    def changeform_view(self, *arguments: Any, **options: Any) -> HttpResponse:
+        return super().changeform_view(*arguments, **options)
+
+    @staticmethod
+    def field_of_problem(problem: errors.FieldProblem) -> str:
+        return problem.field or "name"
+
+    def save_row(self, row: NetBoxSource | None, form: Any, author: Author) -> NetBoxSource:
+        values, token = form.values(), form.cleaned_data["token"]
+        if row is None:
+            return sources.create(values, token=token, author=author)
+        version = form.check_version
+        return sources.change(row.pk, values, token=token, author=author, version=version)
+
+    def delete_model(self, request: HttpRequest, obj: NetBoxSource) -> None:
+        sources.delete(obj.pk, author=pages.author(request))
+
+    def deletion_effects(self, row: NetBoxSource) -> list[str]:
+        return [
+            gettext("Its token is deleted, and it is not mirrored any more."),
+            gettext("The containers, pools and addresses that it brought stay as they are."),
+        ]

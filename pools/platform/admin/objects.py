@@ -49,7 +49,8 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         self.has_page = has_page = any(page.name == "change" for page in self.row_pages)
-        self.list_pages = (Page("add", self._add_page, *self._needs("add")), *self.list_pages)
+        if not any(page.name == "add" for page in self.list_pages):  # a page of its own, in steps
+            self.list_pages = (Page("add", self._add_page, *self._needs("add")), *self.list_pages)
         self.row_pages = (
             *self.row_pages,
             Page("edit" if has_page else "change", self._edit_page, *self._needs("change")),
