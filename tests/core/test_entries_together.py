@@ -43,7 +43,7 @@ def written(text: str) -> ippool.ParsedIPPool:
 
 def test_the_conflict_of_the_spec_keeps_both_entries() -> None:
     parsed_ippool = written(CONFLICTS)
-    result, problems = parsed_ippool.read(UNKNOWN)
+    result, problems = ippool.parse_entries(parsed_ippool.entries, UNKNOWN)
     assert (parsed_ippool.name, parsed_ippool.network_name) == ("example-ip-pool", "prod-network")
     assert result == [
         entries.EntrySpec(MAC, ("10.0.0.2/24", "10.0.1.10/24")),
@@ -54,7 +54,7 @@ def test_the_conflict_of_the_spec_keeps_both_entries() -> None:
 
 
 def test_the_success_of_the_spec_has_network_addresses() -> None:
-    result, problems = written(CORRECT).read(UNKNOWN)
+    result, problems = ippool.parse_entries(written(CORRECT).entries, UNKNOWN)
     assert result == []
     assert [(problem["mac"], problem["code"]) for problem in problems] == [
         (MAC, "network_address_not_host")
