@@ -29,7 +29,7 @@ def test_a_custom_field_is_defined_set_and_filtered_by(visit: Visit) -> None:
     page.get_by_label("Choices").fill("inner\nouter")
     page.get_by_label("Pools", exact=True).check()
     page.get_by_role("button", name="Add", exact=True).click()
-    page.get_by_text("Custom field Zone was saved.").wait_for()
+    page.get_by_text("Custom field Zone was added.").wait_for()
 
     pool = _pool("yellow-pool")
     visit.open(f"/admin/pools/pool/{pool.pk}/edit/")
