@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from claims.models import Entry, IPPool, Network
-from pools.models import BlockState, CIDRMigration, Pool
+from pools.models import Block, BlockState, CIDRMigration, Pool
 from pools.register.demo import demo
 from tests.claims.imports import corpus
 
@@ -132,3 +132,40 @@ def test_twenty_vms_with_two_bad_rows_come_and_go_in_ten(visit: Visit) -> None:
     page.get_by_text("Import undone").first.wait_for()
     assert Entry.objects.count() == entries
     assert clicks.number <= 10
+
+
+_POOL = """apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata: {name: violet-pool}
+spec: {ipv4: {cidrs: [172.31.240.0/20], maskSize: 24}}
+"""
+
+
+def test_the_first_five_things_of_the_readme(visit: Visit) -> None:
+    """README.md, *The first five things to do*: each takes a click or a paste."""
+    page = visit.page
+    visit.open("/admin/")
+    page.locator("#content a[href*='/pools/pool/'][href$='/change/']").first.click()
+    page.locator("#tabs-items").get_by_role("link", name="Map", exact=True).click()
+    page.locator(".cad-map").first.wait_for()
+    block = Block.objects.filter(state=BlockState.HELD, holder_kind="node").order_by("pk")[0]
+    page.keyboard.press("Control+k")
+    page.locator("#search-input-command:focus").wait_for()
+    page.keyboard.type(str(block.cidr.network_address))
+    page.locator("#command-results-list a", has_text=str(block.cidr)).first.click()
+    page.locator("#content").get_by_text(block.holder_id).first.wait_for()
+    page.locator("#nav-sidebar").get_by_role("link", name="Clusters", exact=True).click()
+    page.locator("a[href$='/pools/cluster/add/']").first.click()
+    page.fill("[name=name]", "prod")
+    page.get_by_role("button", name="Add the cluster").click()
+    page.get_by_text("Cluster prod was added.").wait_for()
+    visit.click_in_menu("Import pools")
+    page.fill("[name=text]", _POOL)
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Import into prod").click()
+    page.locator("#result_list").get_by_role("link", name="violet-pool").wait_for()
+    assert Pool.objects.get(name="violet-pool").cluster.name == "prod"
+    for tutorial in ("administration", "vm-import", "rest-api"):
+        visit.open(f"/admin/docs/tutorials/{tutorial}/")
+        assert page.locator("#content h1, #content h2").count()
+    assert visit.complaints == []
