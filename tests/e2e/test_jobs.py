@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from claims.models import Entry, IPPool, Network
+from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.models import Block, BlockState, CIDRMigration, Pool
 from pools.register.demo import demo
 from tests.claims.imports import corpus
@@ -132,6 +132,27 @@ def test_twenty_vms_with_two_bad_rows_come_and_go_in_ten(visit: Visit) -> None:
     page.get_by_text("Import undone").first.wait_for()
     assert Entry.objects.count() == entries
     assert clicks.number <= 10
+
+
+def test_what_changed_in_a_pool_since_yesterday_takes_three(visit: Visit) -> None:
+    visit.open("/admin/")
+    page = visit.page
+    page.locator("#content a[href*='/pools/pool/'][href$='/change/']").first.click()
+    visit.click_in_menu("Compare two moments")  # two
+    page.wait_for_url("**/history/compare/?pool=*")
+    page.get_by_text("Last change").or_(page.get_by_text("No holder changed")).first.wait_for()
+    assert visit.complaints == []
+
+
+def test_why_a_vm_has_no_address_takes_two(visit: Visit) -> None:
+    claim = IPAMClaim.objects.filter(ips=[], gone_at=None).exclude(vm="")[0]
+    clicks = Clicks(visit)
+    clicks.open_from_menu("Claims")
+    clicks.page.locator("#result_list a", has_text=claim.name).first.click()
+    clicks.number += 1
+    status = clicks.page.locator("section", has=clicks.page.get_by_role("heading", name="Status"))
+    assert len(status.first.inner_text().splitlines()) > 2  # the state, and what to do next
+    assert clicks.number <= 3
 
 
 _POOL = """apiVersion: cilium.io/v2
