@@ -15,10 +15,10 @@ SELECT cluster_id, id, name, '[]', '[]', 0, 0, '', false, 1, '', '', now() FROM 
 UPDATE benchmark_map SET networks = (SELECT array_agg(id ORDER BY id) FROM claims_network),
     ippools = (SELECT array_agg(id ORDER BY network_id) FROM claims_ippool);
 
-INSERT INTO pools_import (kind, cluster_id, options, mapping, mirror, fingerprint, undo_wanted, format, file_name, status, counts, left_out, notes,
+INSERT INTO pools_import (kind, cluster_id, options, mapping, mirror, undo_wanted, format, file_name, status, counts, left_out, notes,
     rows_total, rows_done, commit_wanted, skip_bad, cancel_wanted, error_code, error, limited, actor, source, request_id,
     tries, created_at)
-SELECT 'vm', m.clusters[1 + n % 20], '{"target": "ippool", "network": null, "namespace": ""}', '{}', false, '', false, 'rvtools', 'vms-' || n || '.xlsx', 'drafted', '{}', '{}', '[]',
+SELECT 'vm', m.clusters[1 + n % 20], '{"target": "ippool", "network": null, "namespace": ""}', '{}', false, false, 'rvtools', 'vms-' || n || '.xlsx', 'drafted', '{}', '{}', '[]',
     %(rows)s / 10, 0, false, false, false, '', '', false, 'admin', 'admin', '', 0, now()
 FROM generate_series(1, 10) AS n, benchmark_map AS m;
 
