@@ -111,8 +111,7 @@ class CustomFieldAdmin(objects.ObjectAdmin[CustomField]):
         lists.history(lambda row: {"q": row.name, "type": "custom_field"}, "pools.view_event"),
     )
 
-    @staticmethod
-    def field_of_problem(problem: errors.FieldProblem) -> str:
+    def field_of_problem(self, problem: errors.FieldProblem) -> str:
         return "name" if problem.code == errors.AlreadyExists.code else problem.field
 
     def save_row(self, row: CustomField | None, form: Any, author: Author) -> CustomField:

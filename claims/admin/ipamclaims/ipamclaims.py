@@ -148,8 +148,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim], objects.ObjectAdmin[IPAMClaim]):
             return {}
         return {"button": gettext("Request addresses"), "intro": claim_form.unfit_text(request)}
 
-    @staticmethod
-    def field_of_problem(problem: errors.FieldProblem) -> str:
+    def field_of_problem(self, problem: errors.FieldProblem) -> str:
         return "vm" if problem.field == "name" else problem.field
 
     def save_row(self, row: IPAMClaim | None, form: Any, author: Author) -> IPAMClaim:

@@ -168,8 +168,7 @@ class NetworkAdmin(
             "everything": scoped.request_scope(request).everything,
         }
 
-    @staticmethod
-    def field_of_problem(problem: errors.FieldProblem) -> str:
+    def field_of_problem(self, problem: errors.FieldProblem) -> str:
         return "applied" if problem.code == errors.NotManaged.code else problem.field
 
     def save_row(self, row: Any, form: Any, author: Author) -> Network:

@@ -17,7 +17,6 @@ from claims.admin import scoped
 from claims.admin.waves import page
 from claims.models import Network, Wave
 from claims.waves import waves
-from pools.core import errors
 from pools.models import Cluster
 from pools.platform.admin import (
     columns,
@@ -62,6 +61,7 @@ class WaveAdmin(scoped.Scoped[Wave], objects.ObjectAdmin[Wave]):
     """Only for users who see all namespaces: a wave lists VMs of several."""
 
     form = WaveForm
+    default_field = "name"
     fixed_fields = ("cluster",)
     form_template = "wave_form.html"
     add_title = _("Add a wave")
@@ -102,10 +102,6 @@ class WaveAdmin(scoped.Scoped[Wave], objects.ObjectAdmin[Wave]):
 
     def form_context(self, request: HttpRequest, row: Wave | None) -> dict[str, Any]:
         return {"clusters_exist": row is not None or scoped.rows(request, Cluster).exists()}
-
-    @staticmethod
-    def field_of_problem(problem: errors.FieldProblem) -> str:
-        return problem.field or "name"
 
     def save_row(self, row: Wave | None, form: Any, author: Author) -> Wave:
         if row is None:

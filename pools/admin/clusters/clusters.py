@@ -16,6 +16,7 @@ from django_stubs_ext import StrOrPromise
 from pools.admin.clusters import address_claims, address_map, cluster_form, connections
 from pools.admin.pools import page, topology
 from pools.clusters import connections as cluster_connections, fleet
+from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
 from pools.platform import database, events, search_text
@@ -151,7 +152,6 @@ CLUSTERS = bulk_edit.BulkEdit(
 class ClusterAdmin(attributes.AttributedList[Cluster], objects.ObjectAdmin[Cluster]):
     form = cluster_form.ClusterChangeForm
     add_form = cluster_form.ClusterForm
-    field_of_problem = staticmethod(cluster_form.field_of_problem)
     list_display = (
         Column("name", _("name"), display.row_link, ordering="name"),
         Column(
@@ -241,6 +241,9 @@ class ClusterAdmin(attributes.AttributedList[Cluster], objects.ObjectAdmin[Clust
         }
         for cluster in rows:
             cluster.summary = summaries.get(cluster.pk)
+
+    def field_of_problem(self, problem: errors.FieldProblem) -> str | None:
+        return cluster_form.field_of_problem(problem)
 
     def form_context(self, request: HttpRequest, row: Cluster | None) -> dict[str, Any]:
         if row is not None:

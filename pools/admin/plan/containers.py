@@ -12,7 +12,6 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan
-from pools.core import errors
 from pools.models import AddressSpace, Container
 from pools.platform import events
 from pools.platform.admin import (
@@ -113,6 +112,7 @@ BULK = bulk_edit.BulkEdit(
 @admin.register(Container)
 class ContainerAdmin(attributes.AttributedList[Container], objects.ObjectAdmin[Container]):
     form = ContainerForm
+    default_field = "cidr"
     intro = _("A network container groups the CIDRs inside it. No addresses are allocated from it.")
     list_display = (
         Column("cidr", "CIDR", lambda row: display.row_link(row, str(row.cidr)), ordering="cidr"),
@@ -139,10 +139,6 @@ class ContainerAdmin(attributes.AttributedList[Container], objects.ObjectAdmin[C
         Page("change", _page),
         lists.history(lambda row: {"q": str(row.cidr)}, "pools.view_event"),
     )
-
-    @staticmethod
-    def field_of_problem(problem: errors.FieldProblem) -> str:
-        return problem.field or "cidr"
 
     def save_row(self, row: Container | None, form: Any, author: events.Author) -> Container:
         if row is None:

@@ -21,6 +21,7 @@ from pools.admin.clusters.field import (
     tenant_filters,
 )
 from pools.admin.pools import pools
+from pools.core import errors
 from pools.models import LIVE, Environment
 from pools.platform.admin import (
     columns,
@@ -86,7 +87,6 @@ def _blocks(environment: Environment) -> SafeString:
 class EnvironmentAdmin(objects.ObjectAdmin[Environment]):
     form = EnvironmentForm
     fixed_fields = ("cluster", "org", "env")
-    field_of_problem = "env"
     intro = _(
         "An environment appears with its first allocation. Add it here to describe it before."
     )
@@ -129,6 +129,9 @@ class EnvironmentAdmin(objects.ObjectAdmin[Environment]):
         Page("change", _page),
         lists.history(lambda row: {"q": row.env, "cluster": row.cluster_id}, "pools.view_event"),
     )
+
+    def field_of_problem(self, _problem: errors.FieldProblem) -> str:
+        return "env"
 
     def save_row(self, row: Environment | None, form: Any, author: Author) -> Environment:
         values: dict[str, Any] = {name: value or "" for name, value in form.cleaned_data.items()}

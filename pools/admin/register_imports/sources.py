@@ -209,6 +209,7 @@ def _page(request: HttpRequest, source: NetBoxSource) -> HttpResponse:
 @admin.register(NetBoxSource)
 class NetBoxSourceAdmin(objects.ObjectAdmin[NetBoxSource]):
     form = NetBoxSourceForm
+    default_field = "name"
     intro = _(
         "NetBox is read over its REST API; nothing is written to it. Its prefixes and addresses become containers, pools"
         " and held blocks."
@@ -234,10 +235,6 @@ class NetBoxSourceAdmin(objects.ObjectAdmin[NetBoxSource]):
     @method_decorator(sensitive_post_parameters("token"))
     def changeform_view(self, *arguments: Any, **options: Any) -> HttpResponse:
         return super().changeform_view(*arguments, **options)
-
-    @staticmethod
-    def field_of_problem(problem: errors.FieldProblem) -> str:
-        return problem.field or "name"
 
     def save_row(self, row: NetBoxSource | None, form: Any, author: Author) -> NetBoxSource:
         values, token = form.values(), form.cleaned_data["token"]

@@ -38,7 +38,7 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     form: Any
     add_form: ClassVar[Any] = None  # where a new row has other fields
     fixed_fields: ClassVar[tuple[str, ...]] = ()  # of the form, that a change leaves as they are
-    field_of_problem: ClassVar[Any] = None  # the field of a service's problem: pages.FieldOf
+    default_field: ClassVar[str] = ""  # of the form, for a service's problem that names none
     form_template: ClassVar[str] = "edit_form.html"
     intro: ClassVar[StrOrPromise] = ""  # above the fields of a new row
     add_title: ClassVar[StrOrPromise] = ""
@@ -66,6 +66,10 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     def delete_model(self, request: HttpRequest, obj: Row) -> None:
         """Delete a row by its service. Raises IpamError."""
         raise NotImplementedError
+
+    def field_of_problem(self, problem: errors.FieldProblem) -> str | None:
+        """Return the field of the form at which a problem of the service is shown."""
+        return problem.field or self.default_field
 
     def form_context(self, request: HttpRequest, row: Row | None) -> dict[str, Any]:
         """Return what the page of the form shows beside it."""
