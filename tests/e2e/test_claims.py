@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from claims.models import Entry, IPAMClaim
 from tests.claims import worlds
@@ -49,5 +50,5 @@ def test_a_network_that_cannot_hold_claims_is_refused(visit: Visit) -> None:
     visit.open(f"/admin/claims/ipamclaim/add/?network={fitting.pk}&namespace=shop&vm=web")
     page.get_by_role("button", name="Request addresses").click()
     page.wait_for_url("**/change/")
-    assert page.get_by_text("Apply the claim's manifest in the cluster").is_visible()
+    expect(page.get_by_text("Apply the claim's manifest in the cluster")).to_be_visible()
     assert visit.complaints == []

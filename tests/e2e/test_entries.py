@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from claims.entries import ippools
 from claims.models import Entry, IPPool
@@ -51,7 +52,7 @@ def test_duplicates_are_told_while_somebody_types(visit: Visit) -> None:
     page.fill("input[name=ips]", "10.0.0.40")
     notice = page.locator("[data-told]")
     notice.get_by_text("10.0.0.40 is a duplicate").wait_for()
-    assert notice.get_by_role("link", name="MAC entry of shop/web in blue").is_visible()
+    expect(notice.get_by_role("link", name="MAC entry of shop/web in blue")).to_be_visible()
     page.fill("input[name=ips]", "10.0.0.0/24")
     notice.get_by_text("is the address of the network").wait_for()
     page.fill("input[name=ips]", "10.0.0.42")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -26,7 +27,7 @@ def test_what_is_not_there(visit: Visit) -> None:
     for path in ("/admin/pools/block/999999999/change/", "/admin/nope/"):
         page.goto(visit.url + path)
         assert page.locator("h1").inner_text().strip() == "Not found", path
-        assert page.locator("#nav-sidebar").is_visible(), path
+        expect(page.locator("#nav-sidebar"), path).to_be_visible()
         _goes_back(page)
 
 
@@ -50,7 +51,7 @@ def test_a_form_of_another_session(visit: Visit) -> None:
     page.context.clear_cookies(name="csrftoken")
     page.click("text=Add the pool")
     page.get_by_text("reload the page and submit the form again").wait_for()
-    assert page.locator("#nav-sidebar").is_visible()
+    expect(page.locator("#nav-sidebar")).to_be_visible()
 
 
 def test_without_a_login(browser: Watched, live_server: Any) -> None:

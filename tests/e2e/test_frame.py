@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from pools.models import Event, Pool
 
@@ -45,7 +46,7 @@ def test_the_menu_opens_by_keyboard_when_zoomed(visit: Visit) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Menu"
-    assert not page.locator("#nav-sidebar").is_visible()
+    expect(page.locator("#nav-sidebar")).to_be_hidden()
     page.keyboard.press("Enter")
     page.wait_for_selector("#nav-sidebar", state="visible")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from claims.imports import drafts as import_drafts, formats
 from claims.imports.mapping import ImportOptions
@@ -107,13 +108,13 @@ def test_one_vm_is_typed_and_its_duplicate_is_corrected_in_the_draft(visit: Visi
     page = visit.page
     visit.open(NEW)
     page.get_by_text("One VM, typed by hand", exact=True).click()
-    assert not page.locator("#id_file").is_visible()
+    expect(page.locator("#id_file")).to_be_hidden()
     page.select_option("select[name=where]", value=f"network-{network.pk}")
     page.fill("input[name=vm]", "web")
     page.fill("input[name=mac]", drafts.mac(1))
     page.fill("input[name=ips]", "10.0.0.40")
     page.click("text=More options")
-    assert not page.locator("textarea[name=mapping]").is_visible()
+    expect(page.locator("textarea[name=mapping]")).to_be_hidden()
     page.fill("input[name=namespace]", "shop")
     page.click("text=Upload and preview")
     page.get_by_text("10.0.0.40 is already used by the entry").wait_for()
@@ -223,9 +224,11 @@ def test_no_network_is_chosen_but_the_one_of_the_addresses(visit: Visit) -> None
     page.get_by_text(
         f"No network was specified: {network.name} was chosen, the only network"
     ).wait_for()
-    assert page.get_by_text("VMs of vSphere Cluster Services are left out: vCLS-7.").is_visible()
+    expect(
+        page.get_by_text("VMs of vSphere Cluster Services are left out: vCLS-7.")
+    ).to_be_visible()
     words = f"The namespace elsewhere has no network attachment definition of {network.name}"
-    assert page.get_by_text(words).is_visible()
+    expect(page.get_by_text(words)).to_be_visible()
     for item in Network.objects.filter(ippool=None, name__in=[network.name, "cluster_udn_red"]):
         worlds.ippool(item, item.name.removeprefix("cluster_udn_"))
     visit.open("/admin/claims/entry/add/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -48,7 +49,7 @@ def test_columns_and_a_filter_are_kept(visit: Visit) -> None:
 
     page.locator("summary", has_text="Columns").click()
     page.keyboard.press("Escape")
-    assert not page.get_by_role("button", name="Default columns").is_visible()
+    expect(page.get_by_role("button", name="Default columns")).to_be_hidden()
     page.locator("summary", has_text="Columns").click()
     page.get_by_role("button", name="Default columns").click()
     page.wait_for_load_state("networkidle")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from pools.models import Alert
 from pools.platform.conditions import evaluation
@@ -32,7 +33,7 @@ def test_the_menu_fits_a_laptop_and_its_items_have_tabs(visit: Visit) -> None:
 @pytest.mark.parametrize("visit", [390], indirect=True)
 def test_tabs_fit_a_phone(visit: Visit) -> None:
     visit.open("/admin/pools/finding/")
-    assert visit.page.get_by_role("link", name="Webhook decisions", exact=True).is_visible()
+    expect(visit.page.get_by_role("link", name="Webhook decisions", exact=True)).to_be_visible()
     assert not visit.scrolls_sideways()
 
 

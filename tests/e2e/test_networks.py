@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
@@ -59,11 +60,11 @@ def test_fields_of_the_other_kind_are_hidden_and_rare_ones_are_folded(visit: Vis
     shown = {kind: (kind == "udn", kind == "cudn") for kind in ("udn", "cudn")}
     for kind, (namespace, namespaces) in shown.items():
         page.select_option("select[name=kind]", value=kind)
-        assert page.locator("[name=namespace]").is_visible() == namespace, kind
-        assert page.locator("[name=namespaces]").is_visible() == namespaces, kind
-    assert not page.locator("[name=mtu]").is_visible()
+        expect(page.locator("[name=namespace]"), kind).to_be_visible(visible=namespace)
+        expect(page.locator("[name=namespaces]"), kind).to_be_visible(visible=namespaces)
+    expect(page.locator("[name=mtu]")).to_be_hidden()
     page.locator("summary", has_text="Advanced").click()
-    assert page.locator("[name=mtu]").is_visible()
+    expect(page.locator("[name=mtu]")).to_be_visible()
 
 
 def test_a_network_is_made(visit: Visit) -> None:

@@ -7,6 +7,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 from claims.models import Wave
 
@@ -31,13 +32,13 @@ def test_every_page_shows_its_content(visit: Visit, browser: Watched, width: int
     page = context.new_page()
     for path in PAGES:
         assert page.goto(visit.url + path).ok, path
-        assert page.locator("#content").is_visible(), path
+        expect(page.locator("#content"), path).to_be_visible()
         assert len(page.locator("#content").inner_text()) > 100, path
         for hidden in ("#changelist-filter", "#modal-overlay"):
-            assert not page.locator(hidden).is_visible(), (path, hidden)
+            expect(page.locator(hidden), str((path, hidden))).to_be_hidden()
     context.clear_cookies()
     page.goto(f"{visit.url}/admin/login/")
-    assert page.locator("input[name=password]").is_visible()
+    expect(page.locator("input[name=password]")).to_be_visible()
 
 
 def test_a_page_is_shown_when_alpine_does_not_load(visit: Visit) -> None:
@@ -45,7 +46,7 @@ def test_a_page_is_shown_when_alpine_does_not_load(visit: Visit) -> None:
     for path in PAGES:
         visit.open(path)
         visit.page.locator("#content").wait_for()
-        assert not visit.page.locator("#changelist-filter").is_visible(), path
+        expect(visit.page.locator("#changelist-filter"), path).to_be_hidden()
     visit.complaints[:] = []  # what needs Alpine complains
 
 
@@ -75,7 +76,7 @@ def test_a_table_is_printed_from_the_first_page(visit: Visit, path: str) -> None
     page = visit.page
     page.emulate_media(media="print")
     for tool in (".cad-tools", "#cad-search", "#changelist-search"):
-        assert not page.locator(tool).first.is_visible(), tool
+        expect(page.locator(tool).first, tool).to_be_hidden()
     table = "#result_list tbody" if "wave" not in path else ".cad-wave-vms tbody"
     # The rows are many: those of a wave are few in the demo.
     page.evaluate(

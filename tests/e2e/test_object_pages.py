@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from claims.models import Entry, Network
 from pools.models import Block, Cluster, Pool
@@ -44,14 +45,14 @@ def test_the_page_of_a_pool_fits_a_screen(visit: Visit) -> None:
 def test_a_tab_has_an_address_and_the_head_stays(visit: Visit) -> None:
     page = visit.page
     visit.open(f"{_path(_pool('nodes'))}#map")
-    assert page.locator("#map").is_visible()
-    assert not page.locator("#general").is_visible()
-    assert page.locator("#tabs-items [aria-current]").inner_text().strip() == "Map"
+    expect(page.locator("#map")).to_be_visible()
+    expect(page.locator("#general")).to_be_hidden()
+    expect(page.locator("#tabs-items [aria-current]")).to_have_text("Map")
     page.mouse.wheel(0, 2000)
     page.wait_for_function("scrollY > 100")
     assert page.locator(".cad-object-head .cad-title").bounding_box()["y"] >= 0
     page.get_by_role("link", name="Events", exact=True).last.click()
-    assert page.locator("#events").is_visible()
+    expect(page.locator("#events")).to_be_visible()
     assert page.url.endswith("#events")
     page.go_back()
     page.locator("#map").wait_for()
@@ -63,7 +64,7 @@ def test_a_link_to_something_inside_a_tab_opens_it(visit: Visit) -> None:
     visit.page.get_by_role("link", name="Over time").last.click()
     visit.page.locator("#over-time").wait_for()
     visit.open(f"{_path(_pool('yellow-pool'))}#journal")
-    assert visit.page.locator("#general").is_visible()
+    expect(visit.page.locator("#general")).to_be_visible()
 
 
 def test_empty_tabs_are_not_shown(visit: Visit) -> None:
@@ -80,9 +81,9 @@ def test_without_scripts_all_parts_are_shown(visit: Visit, browser: Watched) -> 
     page = context.new_page()
     page.goto(visit.url + _path(_pool("green-pool")))
     for name in ("general", "map", "blocks", "events", "yaml"):
-        assert page.locator(f"#{name}").is_visible(), name
+        expect(page.locator(f"#{name}"), name).to_be_visible()
     page.locator(".cad-object-head summary").click()
-    assert page.get_by_role("link", name="Delete", exact=True).is_visible()
+    expect(page.get_by_role("link", name="Delete", exact=True)).to_be_visible()
     page.get_by_role("link", name="Edit details").click()
     page.wait_for_url("**/edit/")
 

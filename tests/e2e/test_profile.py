@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth.models import User
+from playwright.sync_api import expect
 
 from claims.models import Membership
 from pools.models import Preferences
@@ -43,7 +44,7 @@ def test_a_vm_owner_is_invited_and_signs_in(visit: Visit) -> None:
     page.fill("[name=password]", PASSWORD)
     page.press("[name=password]", "Enter")
     page.wait_for_url("**/admin/")
-    assert page.get_by_role("heading", name="Your VMs").is_visible()
+    expect(page.get_by_role("heading", name="Your VMs")).to_be_visible()
 
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)
@@ -55,9 +56,9 @@ def test_the_profile_has_a_time_zone(visit: Visit) -> None:
     page.get_by_role("button", name="Save").click()
     page.get_by_text("(Asia/Tokyo)").wait_for()
     assert Preferences.objects.get().time_zone == "Asia/Tokyo"
-    assert page.get_by_text("every namespace").is_visible()
+    expect(page.get_by_text("every namespace")).to_be_visible()
     visit.open("/admin/history/")
-    assert page.get_by_text("Time (Asia/Tokyo)").is_visible()
+    expect(page.get_by_text("Time (Asia/Tokyo)")).to_be_visible()
 
 
 def test_a_picked_time_is_written_where_it_can_be_changed(visit: Visit) -> None:
@@ -67,5 +68,5 @@ def test_a_picked_time_is_written_where_it_can_be_changed(visit: Visit) -> None:
     assert page.input_value("[name=at]") == "2026-01-02 03:04"
     page.fill("[name=at]", "half past noon")
     page.get_by_role("button", name="Show").click()
-    assert page.locator(".cad-error").is_visible()
+    expect(page.locator(".cad-error")).to_be_visible()
     assert page.input_value("[name=at]") == "half past noon"

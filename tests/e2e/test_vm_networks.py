@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import User
+from playwright.sync_api import expect
 
 from claims.access import memberships
 from claims.entries import ippools
@@ -63,8 +64,8 @@ def test_the_list_flags_duplicates_and_filters_by_them(visit: Visit, blue: Netwo
     assert rows.count() == 3
     web = rows.filter(has=page.get_by_role("link", name="web", exact=True))
     web.get_by_text("1 conflict").click()
-    assert web.get_by_text("duplicate MAC").is_visible()
-    assert web.get_by_role("link", name="MAC entry of bank/ledger in blue").is_visible()
+    expect(web.get_by_text("duplicate MAC")).to_be_visible()
+    expect(web.get_by_role("link", name="MAC entry of bank/ledger in blue")).to_be_visible()
     assert not rows.filter(has_text=B).get_by_text("conflict").count()
     page.locator("[role=button]", has_text="Filters").press("Enter")
     page.wait_for_selector("select[name=duplicate]", state="visible")
@@ -78,13 +79,13 @@ def test_the_list_flags_duplicates_and_filters_by_them(visit: Visit, blue: Netwo
 
 def test_an_owner_starts_with_what_to_do(owner: Visit) -> None:
     page = owner.page
-    assert page.get_by_role("link", name="Request an address").is_visible()
+    expect(page.get_by_role("link", name="Request an address")).to_be_visible()
     needs = _card(page, "Claims that wait or have problems")
-    assert needs.get_by_role("link", name="web.cluster_udn_blue").is_visible()
-    assert needs.get_by_text("Change the MAC or the address").is_visible()
+    expect(needs.get_by_role("link", name="web.cluster_udn_blue")).to_be_visible()
+    expect(needs.get_by_text("Change the MAC or the address")).to_be_visible()
     entries = _card(page, "Your MAC entries")
     assert entries.locator("tbody tr").count() == 2
-    assert entries.get_by_text("another owner").is_visible()
+    expect(entries.get_by_text("another owner")).to_be_visible()
     content = page.content()
     assert "ledger" not in content
     assert "bank" not in content
@@ -98,14 +99,14 @@ def test_an_owner_meets_nothing_of_others(owner: Visit) -> None:
     own_entry, foreign = (Entry.objects.get(vm=vm).pk for vm in ("web", "ledger"))
     page = owner.page
     owner.open(f"/admin/claims/entry/{own_entry}/change/")
-    assert page.get_by_role("heading", name="VM manifest").is_visible()
+    expect(page.get_by_role("heading", name="VM manifest")).to_be_visible()
     assert "also another owner" in page.locator("#content").inner_text()
     owner.expected.add(404)
     assert page.goto(f"{owner.url}/admin/claims/entry/{foreign}/change/").status == 404
     owner.open("/admin/find/?q=shop/web")
-    assert _card(page, "MAC entries").get_by_text(A).is_visible()
+    expect(_card(page, "MAC entries").get_by_text(A)).to_be_visible()
     owner.open("/admin/find/?q=bank/ledger")
-    assert page.get_by_text("No results for").is_visible()
+    expect(page.get_by_text("No results for")).to_be_visible()
     owner.open("/admin/claims/entry/")
     assert page.locator("#result_list tbody tr").count() == 2
     assert "ledger" not in page.content()
@@ -159,7 +160,7 @@ def test_a_new_network_tells_first_what_is_immutable(visit: Visit) -> None:
     never = _card(page, "Settings that cannot be changed later")
     assert "10.0.0.0/24" in never.inner_text()
     assert "Persistent" in never.inner_text()
-    assert page.get_by_role("button", name="Copy").first.is_visible()
+    expect(page.get_by_role("button", name="Copy").first).to_be_visible()
     assert not Network.objects.filter(name="cluster_udn_green").exists()
 
 
