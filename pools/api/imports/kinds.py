@@ -18,7 +18,7 @@ from pools.models import Cluster, Import, ImportStatus, RowStatus
 from pools.platform import events
 from pools.platform.files import archives
 from pools.platform.imports import states
-from pools.platform.imports.lifecycle import Imports, NewImport, Upload
+from pools.platform.imports.lifecycle import Imports, Upload
 from pools.platform.rest import fields, filters, parsing, query, token_scopes, views
 from pools.platform.rest.serializers import Representation, Serializer
 
@@ -140,7 +140,7 @@ class NewImportSerializer(Serializer):
         required=False,
     )
     text = fields.TextField(_parse_pasted, required=False)
-    commit = FormFlagField(required=False)
+    commit = FormFlagField(required=False, source="commit_wanted")
     skip_bad = FormFlagField(required=False)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -204,10 +204,8 @@ class ImportKind(ABC):
         return True
 
     @abstractmethod
-    def options(
-        self, request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
-    ) -> NewImport:
-        """Return the options of a new import. Raises InvalidInput."""
+    def new(self, request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]) -> Any:
+        """Return a new import with its options, which is not saved yet. Raises InvalidInput."""
 
     @abstractmethod
     def change(

@@ -12,7 +12,7 @@ from pools.api.imports import kinds
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster, RegisterImport, RegisterTarget
 from pools.platform import documents, events, search
-from pools.platform.imports.lifecycle import NewImport, Upload
+from pools.platform.imports.lifecycle import Upload
 from pools.platform.rest import attributes, fields, filters, parsing
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import drafts
@@ -171,10 +171,10 @@ class RegisterImportKind(kinds.ImportKind):
         ),
     }
 
-    def options(
+    def new(
         self, request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
-    ) -> NewImport:
-        return drafts.ImportOptions(**values, user=request.user)
+    ) -> RegisterImport:
+        return RegisterImport(**values, user=request.user)
 
     def change(
         self,

@@ -165,8 +165,8 @@ class Imports(ImportsView):
 
         def create() -> idempotency.StoredAnswer:
             uploads = values.pop("uploads")
-            options = kind.options(request, uploads, values)
-            row = kind.imports.create(uploads, options, author=self.author())
+            new = kind.new(request, uploads, values)
+            row = kind.imports.create(uploads, new, author=self.author())
             return idempotency.StoredAnswer(201, self.represent(row, kind.serializer))
 
         return self.answer(views.run_once(request, create, body=_form_identity(request)))
