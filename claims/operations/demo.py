@@ -241,7 +241,7 @@ erp-old,shop,00:50:56:9a:10:06,
 def _import(cluster: Cluster) -> None:
     """Add a draft of an import with bad rows."""
     network = Network.objects.get(cluster=cluster, name=BLUE)
-    new = VMImport(cluster=cluster, network=network)
+    new = VMImport.new(cluster=cluster, network=network)
     drafts.IMPORTS.create([("erp.csv", _VMS.encode())], new, author=demo.AUTHOR)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ipaddress import ip_address, ip_network
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
 from django.db import models
@@ -111,6 +111,11 @@ class Import(models.Model):
 
     def __str__(self) -> str:
         return f"import {self.pk}"
+
+    @classmethod
+    def new(cls, **values: Any) -> Self:
+        """Return an import with the options of its kind, which is not saved yet."""
+        return cls(**values)
 
     def save(self, *args: Any, **options: Any) -> None:
         self.kind = self.kind or self.KIND

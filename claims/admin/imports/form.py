@@ -233,11 +233,11 @@ class ImportForm(RegisterOptions):
         new: Import
         if self.import_kind == REGISTER:
             holder_kind = self.cleaned_data["holder_kind"] or "host"
-            new = RegisterImport(**values, holder_kind=holder_kind, **self.register_options())
+            new = RegisterImport.new(**values, holder_kind=holder_kind, **self.register_options())
         else:
             target = self.cleaned_data["target"] or ImportTarget.IPPOOL.value
             namespace = self.cleaned_data["namespace"]
-            new = VMImport(**values, target=target, network=self.network, namespace=namespace)
+            new = VMImport.new(**values, target=target, network=self.network, namespace=namespace)
         imports_of_kind = PAGES[self.import_kind].kind
         try:
             row: Import = imports_of_kind.create(self.uploads, new, author=pages.author(request))

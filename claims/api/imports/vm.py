@@ -283,7 +283,7 @@ class VMImportKind(kinds.ImportKind):
         cluster = _target_cluster(request, values)
         if cluster is None:
             raise _missing_target_error(request, uploads[0])
-        return VMImport(**{**values, "cluster": cluster, "user": request.user})
+        return VMImport.new(**{**values, "cluster": cluster, "user": request.user})
 
     def change(
         self, row: VMImport, values: Mapping[str, Any], *, author: events.Author, user: Any

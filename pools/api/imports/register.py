@@ -174,7 +174,7 @@ class RegisterImportKind(kinds.ImportKind):
     def new(
         self, request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
     ) -> RegisterImport:
-        return RegisterImport(**values, user=request.user)
+        return RegisterImport.new(**values, user=request.user)
 
     def change(
         self,

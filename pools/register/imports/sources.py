@@ -144,7 +144,7 @@ def start(
 def _queue(
     source: NetBoxSource, *, mirror: bool, author: events.Author, user: Any = None
 ) -> RegisterImport:
-    queued = RegisterImport(
+    queued = RegisterImport.new(
         netbox_source=source,
         mirror=mirror,
         cluster_id=source.cluster_id,
