@@ -112,14 +112,14 @@ class Import(models.Model):
     def __str__(self) -> str:
         return f"import {self.pk}"
 
+    def save(self, *args: Any, **options: Any) -> None:
+        self.kind = self.kind or self.KIND
+        super().save(*args, **options)
+
     @classmethod
     def new(cls, **values: Any) -> Self:
         """Return an import with the options of its kind, which is not saved yet."""
         return cls(**values)
-
-    def save(self, *args: Any, **options: Any) -> None:
-        self.kind = self.kind or self.KIND
-        super().save(*args, **options)
 
     @property
     def rows(self) -> models.QuerySet[Any]:
