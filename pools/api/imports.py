@@ -22,7 +22,7 @@ from pools.models import (
 from pools.platform import documents, events, search
 from pools.platform.files import archives
 from pools.platform.imports import states
-from pools.platform.imports.lifecycle import NewImport, Upload
+from pools.platform.imports.lifecycle import Upload
 from pools.platform.rest import attributes, fields, filters, parsing, query
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register.imports import drafts
@@ -146,7 +146,7 @@ class NewImportSerializer(Serializer):
         required=False,
     )
     text = fields.TextField(_parse_pasted, required=False)
-    commit = FormFlagField(required=False)
+    commit = FormFlagField(required=False, source="commit_wanted")
     skip_bad = FormFlagField(required=False)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -330,10 +330,10 @@ class VanishedRowsSerializer(Serializer):
 # --- what a view does with an import of a register ------------------------------------------------
 
 
-def register_options(
+def new_register_import(
     request: Request, _uploads: Sequence[Upload], values: Mapping[str, Any]
-) -> NewImport:
-    return drafts.ImportOptions(**values, user=request.user)
+) -> RegisterImport:
+    return RegisterImport.new(**values, user=request.user)
 
 
 def change_register_mapping(

@@ -16,7 +16,7 @@ from claims.models import VMImport
 from pools.api import imports
 from pools.core import errors
 from pools.models import Import, RegisterImport
-from pools.platform.imports.lifecycle import Imports, NewImport
+from pools.platform.imports.lifecycle import Imports
 from pools.platform.rest import generics, token_scopes, views
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import drafts as register_drafts
@@ -36,7 +36,7 @@ class ImportKind:
     new: type[imports.NewImportSerializer]
     change: type[Serializer]
     row_change: type[Serializer]
-    options: Callable[..., NewImport]
+    build: Callable[..., Import]  # of the request, the uploads and the values of `new`
     change_mapping: Callable[..., Import]
     load_rows: Callable[[Any, list[Any]], None]
 
@@ -57,7 +57,7 @@ KINDS = {
         new=imports.NewRegisterImportSerializer,
         change=imports.RegisterImportChangeSerializer,
         row_change=imports.RegisterImportRowChangeSerializer,
-        options=imports.register_options,
+        build=imports.new_register_import,
         change_mapping=imports.change_register_mapping,
         load_rows=imports.load_register_rows,
     ),
@@ -70,7 +70,7 @@ KINDS = {
         new=vm.NewVMImportSerializer,
         change=vm.VMImportChangeSerializer,
         row_change=vm.VMImportRowChangeSerializer,
-        options=vm.vm_options,
+        build=vm.new_vm_import,
         change_mapping=vm.change_vm_mapping,
         load_rows=vm.load_vm_rows,
     ),

@@ -133,8 +133,8 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
 
         def create() -> idempotency.StoredAnswer:
             uploads = values.pop("uploads")
-            options = kind.options(request, uploads, values)
-            row = kind.engine.create(uploads, options, author=self.author())
+            new = kind.build(request, uploads, values)
+            row = kind.engine.create(uploads, new, author=self.author())
             return idempotency.StoredAnswer(201, self.represent(row, kind.answer))
 
         return self._answer(views.run_once(request, create, body=_form_identity(request)))

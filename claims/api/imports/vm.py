@@ -16,14 +16,13 @@ from claims.imports import (
     mapping as import_mapping,
     rows as import_rows,
 )
-from claims.imports.mapping import ImportOptions
 from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from pools.api import imports
 from pools.core import errors, object_reader
 from pools.models import Cluster, ImportStatus
 from pools.platform import documents, search
-from pools.platform.imports.lifecycle import NewImport, Upload
+from pools.platform.imports.lifecycle import Upload
 from pools.platform.rest import fields, filters
 from pools.platform.rest.serializers import Representation, Serializer
 
@@ -259,12 +258,14 @@ class VMImportRowChangeSerializer(Serializer):
 # --- what a view does with an import of VMs -------------------------------------------------------
 
 
-def vm_options(request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]) -> NewImport:
-    """Return the options; they name the cluster, the network or both. Raises InvalidInput unknown_network, required."""
+def new_vm_import(
+    request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
+) -> VMImport:
+    """Return a new import; the values name the cluster, the network or both. Raises InvalidInput unknown_network, required."""
     cluster = _target_cluster(request, values)
     if cluster is None:
         raise _missing_target_error(request, uploads[0])
-    return ImportOptions(**{**values, "cluster": cluster, "user": request.user})
+    return VMImport.new(**{**values, "cluster": cluster, "user": request.user})
 
 
 def change_vm_mapping(row: VMImport, values: Mapping[str, Any], **actor: Any) -> VMImport:

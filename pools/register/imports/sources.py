@@ -12,6 +12,7 @@ from pools.core import errors
 from pools.models import Clock, NetBoxSource, Now, RegisterImport, RowStatus
 from pools.models.imports import ImportStatus as Status
 from pools.platform import database, events
+from pools.platform.imports import states
 from pools.platform.outbound import secrets, webhook_post
 from pools.platform.outbound.credentials import Access
 from pools.platform.rest import parsing
@@ -153,23 +154,19 @@ def start(
 def _queue(
     source: NetBoxSource, *, mirror: bool, author: events.Author, user: Any = None
 ) -> RegisterImport:
-    queued = RegisterImport(
+    queued = RegisterImport.new(
         netbox_source=source,
         mirror=mirror,
         cluster_id=source.cluster_id,
         mapping=source.mapping,
-        options={
-            "holder_kind": source.holder_kind,
-            "cooldown_seconds": source.cooldown_seconds,
-        },
+        holder_kind=source.holder_kind,
+        cooldown_seconds=source.cooldown_seconds,
         format="netbox-api",
         file_name=source.name,
         commit_wanted=mirror,
         skip_bad=mirror,
         user=user,
-        actor=author.actor,
-        source=author.source,
-        request_id=author.request_id,
+        **states.author_fields(author),
     )
     queued.save()
     return queued
