@@ -30,8 +30,8 @@ from pools.admin.register_imports.sources import RegisterOptions
 from pools.core import errors, holders
 from pools.models import Cluster, Import, ImportStatus, RegisterImport
 from pools.platform.admin import display, forms as fields, imports, lists, pages, related
-from pools.platform.imports.lifecycle import NewImport, Recognition
-from pools.register.imports import drafts as register_drafts, files as register_files
+from pools.platform.imports.lifecycle import Recognition
+from pools.register.imports import files as register_files
 
 VM, REGISTER = VMImport.KIND, RegisterImport.KIND
 ONE = "one"  # a VM that is typed
@@ -229,13 +229,18 @@ class ImportForm(RegisterOptions):
 
     def create(self, request: HttpRequest) -> Import | None:
         """Create the draft; None, with errors beside their fields, if it is refused."""
-        is_register = self.import_kind == REGISTER
-        options = self._register_options(request) if is_register else self._vm_options(request)
+        values = {"cluster": self.cluster, "user": request.user, "notes": self.notes}
+        new: Import
+        if self.import_kind == REGISTER:
+            holder_kind = self.cleaned_data["holder_kind"] or "host"
+            new = RegisterImport.new(**values, holder_kind=holder_kind, **self.register_options())
+        else:
+            target = self.cleaned_data["target"] or ImportTarget.IPPOOL.value
+            namespace = self.cleaned_data["namespace"]
+            new = VMImport.new(**values, target=target, network=self.network, namespace=namespace)
         imports_of_kind = PAGES[self.import_kind].kind
         try:
-            row: Import = imports_of_kind.create(
-                self.uploads, options, author=pages.author(request)
-            )
+            row: Import = imports_of_kind.create(self.uploads, new, author=pages.author(request))
         except errors.NotAllowed as error:
             pages.add_errors(self, error, "target")
         except errors.IpamError as error:
@@ -243,25 +248,6 @@ class ImportForm(RegisterOptions):
         else:
             return row
         return None
-
-    def _vm_options(self, request: HttpRequest) -> NewImport:
-        return mapping.ImportOptions(
-            self.cluster,
-            target=self.cleaned_data["target"] or ImportTarget.IPPOOL.value,
-            network=self.network,
-            namespace=self.cleaned_data["namespace"],
-            user=request.user,
-            notes=tuple(self.notes),
-        )
-
-    def _register_options(self, request: HttpRequest) -> NewImport:
-        return register_drafts.ImportOptions(
-            self.cluster,
-            holder_kind=self.cleaned_data["holder_kind"] or "host",
-            user=request.user,
-            notes=tuple(self.notes),
-            **self.register_options(),
-        )
 
 
 def permitted(request: HttpRequest) -> list[str]:
