@@ -16,11 +16,10 @@ from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
-from pools.admin.clusters import cidr_inputs
-from pools.admin.clusters.field import cluster_filter
+from pools.admin.clusters import field as cluster_fields
 from pools.admin.pools import (
     actions as pool_actions,
-    block_actions,
+    blocks as block_list,
     cidr_migrations,
     form as pool_form,
     page,
@@ -46,7 +45,7 @@ from pools.platform.admin import (
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.attributes import values as attribute_values
-from pools.register import environments, orphans, pool_cidrs, pools, usage
+from pools.register import environments, pool_cidrs, pools, usage
 from pools.register.utilization import forecasts
 
 
@@ -129,13 +128,11 @@ def _computed_order(rows: QuerySet[Pool], name: Any) -> Any:
 
 def _prepare(rows: list[Any]) -> None:
     """Add to pools what their columns show."""
-    families = usage.usage_by_pool(rows)
     stored = forecasts.stored_forecasts(pool.pk for pool in rows)
-    drained = orphans.draining_pools(families)
-    for pool in rows:
-        pool.shown_forecasts = stored.get(pool.pk, {})
-        pool.shown_usage = families[pool.pk]
-        pool.shown_state = page.pool_state(families[pool.pk], draining=pool.pk in drained)
+    for pool, families, state in page.measure(rows):
+        shown: Any = pool
+        shown.shown_forecasts = stored.get(pool.pk, {})
+        shown.shown_usage, shown.shown_state = families, state
 
 
 def _forecast_day(pool: Any) -> date:
@@ -154,16 +151,15 @@ _SORT_KEYS: dict[str, Callable[[Any], Any]] = {
 
 
 def _by_state(_request: HttpRequest, rows: QuerySet[Pool], state: str) -> QuerySet[Pool]:
-    families = usage.usage_by_pool(rows.select_related(None).only(*usage.FIELDS))
-    drained = orphans.draining_pools(families)
-    matching = [pk for pk in families if state in _states(families[pk], draining=pk in drained)]
+    matching = [
+        pool.pk
+        for pool, families, pool_state in page.measure(
+            rows.select_related(None).only(*usage.FIELDS)
+        )
+        if state == pool_state
+        or (state == "high" and any(counts.is_nearly_full for counts in families.values()))
+    ]
     return rows.filter(pk__in=matching)
-
-
-def _states(families: dict[int, usage.Usage], *, draining: bool) -> set[str]:
-    state = page.pool_state(families, draining=draining)
-    high = any(counts.is_nearly_full for counts in families.values())
-    return {state, "high"} if high else {state}
 
 
 def _state_choices(_request: HttpRequest) -> list[tuple[str, str]]:
@@ -219,7 +215,7 @@ class PoolAdmin(attributes.AttributedList[Pool], objects.ObjectAdmin[Pool]):
     )
     list_per_page = 50
     list_filter = (
-        cluster_filter(),
+        cluster_fields.cluster_filter(),
         filters.by_value(_("category"), "category", Category),
         filters.custom(_("state"), "state", _state_choices, _by_state),
     )
@@ -234,7 +230,7 @@ class PoolAdmin(attributes.AttributedList[Pool], objects.ObjectAdmin[Pool]):
         Page("change", page.view),
         Page("topology", topology.of_pool),
         Page("allocate", pool_actions.allocate),
-        Page("free", cidr_inputs.next_free),
+        Page("free", cluster_fields.next_free),
         Page("reserve", pool_actions.reserve),
         Page("unreserve", pool_actions.unreserve, path="unreserve/<int:range_id>"),
         Page("add_cidr", pool_actions.add_cidr, path="add-cidr"),
@@ -298,7 +294,7 @@ class PoolAdmin(attributes.AttributedList[Pool], objects.ObjectAdmin[Pool]):
         blocks = [
             block for cidr in cidrs for block in pool_cidrs.blocks_in_use(cidr)[:BLOCKS_SHOWN]
         ]
-        end_cooldown = "" if held else block_actions.end_cooldown_url(request, row)
+        end_cooldown = "" if held else block_list.end_cooldown_url(request, row)
         return {
             "refusal": bool(held or cooling),
             "effects": _blocking_uses(row, held, cooling) or _deletion_effects(row),
