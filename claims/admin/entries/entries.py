@@ -296,6 +296,7 @@ class EntryAdmin(scoped.Scoped[Entry], objects.ObjectAdmin[Entry]):
             lambda entry: duplicate_list.chip(entry.shown_duplicates, entry.ippool.network),
         ),
     )
+    found_columns = ("mac", "ips", "vm", "network", "source")
     more_columns = (
         columns.text("note", _("note")),
         Column("cluster", _("cluster"), lambda entry: entry.ippool.cluster.name),

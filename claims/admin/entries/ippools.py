@@ -246,6 +246,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool], objects.ObjectAdmin[IPPool]):
         Column("duplicates", _("duplicates and conflicts"), _conflicts),
         Column("sync", _("sync"), sync_state),
     )
+    found_columns = ("name", "cluster", "network")
     list_per_page = 50
     list_filter = (
         scoped.cluster_filter(),
