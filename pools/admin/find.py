@@ -177,7 +177,7 @@ def list_table(
     columns = [offered[name] for name in names]
     return AdminTable(
         title,
-        [capfirst(label_for_field(column, model, model_admin)) for column in columns],
+        [capfirst(str(label_for_field(column, model, model_admin))) for column in columns],
         [
             [lists.cell(model_admin, row, column, display.DASH) for column in columns]
             for row in rows
