@@ -249,7 +249,7 @@ def _wave(cluster: Cluster) -> None:
     """Add a wave of registered VMs and of those of the import, which are not ready."""
     wave = waves.create(
         cluster,
-        "Saturday",
+        "Web shop and ERP",
         planned_at=database.now() + timedelta(days=3),
         note="The web shop and its ERP move together.",
         author=demo.AUTHOR,
