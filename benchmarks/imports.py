@@ -19,7 +19,6 @@ from psycopg import pq
 
 from benchmarks import registers
 from claims.imports import drafts, formats
-from claims.imports.mapping import ImportOptions
 from claims.models import Entry, Network, VMImport
 from claims.networks import pools
 from pools.models.imports import ImportStatus as Status
@@ -110,8 +109,8 @@ def _read_bare(content: bytes) -> int:
 
 def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, float]:
     began = time.perf_counter()
-    options = ImportOptions(network.cluster, network=network, namespace="bench")
-    made = drafts.IMPORTS.create([(name, content)], options, author=registers.BY)
+    new = VMImport(cluster=network.cluster, network=network, namespace="bench")
+    made = drafts.IMPORTS.create([(name, content)], new, author=registers.BY)
     worker.process_import(made.pk)
     took = time.perf_counter() - began
     found = drafts.IMPORTS.get(made.pk)

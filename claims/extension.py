@@ -8,9 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.access import cluster_owners, namespaces
 from claims.access.cluster_owners import Groups, RoleBindings
-from claims.admin import find, start
+from claims.admin import start
 from claims.admin.networks import topology
-from claims.api.imports import vm as rest_vm_imports
 from claims.core import resources
 from claims.entries import ippool_handler
 from claims.imports import drafts as import_drafts
@@ -77,7 +76,6 @@ VM_NETWORKS = Extension(
     conditions=conditions.ALL,
     metrics=(conditions.values,),
     imports={VMImport.KIND: import_drafts.IMPORTS},
-    rest_imports={VMImport.KIND: rest_vm_imports.KIND},
     journal_subjects=(
         journal.Subject(
             Network, lambda rows, user: namespaces.visible(rows, namespaces.scope(user))
@@ -85,7 +83,6 @@ VM_NETWORKS = Extension(
     ),
     start_pages=(start.page,),
     searched=searched.COLUMNS,
-    find_tables=find.TABLES,
     find_permissions=("claims.view_entry",),
     guests=(topology.guests,),
     search_recognizers=(searched.read_mac,),

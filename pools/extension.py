@@ -17,7 +17,6 @@ from pools.admin import events as admin_events, find
 from pools.admin.clusters import address_claims as address_claims_admin
 from pools.admin.overview import overview
 from pools.admin.pools import topology
-from pools.api.imports import kinds as rest_imports, register as rest_register_imports
 from pools.cidr_migrations import demo as migration_demo
 from pools.cilium import (
     ciliumnodes,
@@ -32,10 +31,8 @@ from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
 from pools.models import (
-    Block,
     Cluster,
     Container,
-    ObservedCIDR,
     Pool,
     PoolCIDR,
     RegisterImport,
@@ -108,9 +105,7 @@ class Extension:
     sql_packages: Sequence[str] = _part(data_checks.SQL_PACKAGES)
     conditions: Sequence[Condition] = _part(condition_registry.CONDITIONS)
     metrics: Sequence[metric_registry.Source] = _part(metric_registry.SOURCES)
-    # Kinds of imports, and what REST knows of them
-    imports: Mapping[str, Imports[Any]] = _part(lifecycle.KINDS)
-    rest_imports: Mapping[str, rest_imports.ImportKind] = _part(rest_imports.KINDS)
+    imports: Mapping[str, Imports[Any]] = _part(lifecycle.KINDS)  # by their kind
     # Pages
     journal_subjects: Sequence[journal.Subject] = _part(journal.SUBJECTS)
     start_pages: Sequence[overview.StartPage] = _part(overview.START_PAGES)
@@ -188,14 +183,9 @@ ADDRESS_SPACE = Extension(
         metric_registry.totals,
     ),
     searched=searched.COLUMNS,
-    find_tables={
-        Block: find.block_table,
-        ObservedCIDR: find.cidr_table,
-        **address_claims_admin.TABLES,
-    },
+    find_tables=address_claims_admin.TABLES,
     find_permissions=("pools.view_block",),
     imports={RegisterImport.KIND: import_drafts.IMPORTS},
-    rest_imports={RegisterImport.KIND: rest_register_imports.KIND},
     journal_subjects=(
         journal.Subject(Cluster),
         journal.Subject(Pool),

@@ -83,8 +83,7 @@ def correct_row(vm_import: VMImport, number: int, values: Mapping[str, Any]) -> 
         texts["refused"] = row.texts["refused"] and values.keys().isdisjoint({"vm", "mac", "ips"})
     row.texts = row.texts | texts
     row.corrected, row.skipped = True, False
-    destinations, plan = import_rows.Destinations(vm_import), import_rows.plan(vm_import)
-    import_rows.resolve(row, import_rows.source_row(row), destinations, plan)
+    import_rows.resolve_again(row, import_rows.Destinations(vm_import))
     stored_rows.save([row])
     validation.validate(vm_import, [before, row])
     states.mark_drafted(vm_import)
@@ -117,18 +116,10 @@ class VMImports(lifecycle.Imports[VMImport]):
             row.limited, row.user = True, user
             row.save(update_fields=["limited", "user"])
 
-    def new(
-        self, chosen: mapping.ImportOptions, *, author: events.Author, **values: Any
-    ) -> VMImport:
-        options = {
-            "target": chosen.target,
-            "network": chosen.network.pk if chosen.network else None,
-            "namespace": chosen.namespace,
-        }
-        limited = chosen.user is not None and is_limited(chosen.user, chosen.target)
-        row = super().new(chosen, author=author, options=options, limited=limited, **values)
-        row.mapping = mapping.parse(chosen.mapping, row)
-        return row
+    def prepare(self, row: VMImport) -> None:
+        row.options = {name: getattr(row, name) for name in ("target", "namespace")} | row.options
+        row.limited = row.user is not None and is_limited(row.user, row.target)
+        row.mapping = mapping.parse(row.mapping, row)
 
     def read_small(
         self, row: VMImport, uploads: Sequence[lifecycle.Upload]

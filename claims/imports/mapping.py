@@ -7,7 +7,6 @@ addresses.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from itertools import islice
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 from claims.access import namespaces
 from claims.imports import formats, rows
 from claims.models import NAD, Network, PortGroup, VMImport
-from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools.core import addresses, errors, holders
 from pools.models.imports import RowStatus
@@ -23,20 +21,6 @@ from pools.platform import database
 from pools.platform.imports import lifecycle
 
 MOST_PORT_GROUPS = 1_000
-
-
-@dataclass(frozen=True)
-class ImportOptions(lifecycle.NewImport):
-    """Options of an import; `mapping` is `{port group: {"network": id, "namespace": ""}}` or
-    `{port group: id}`.
-
-    Port groups without a mapping use `network`. If it is None they use the network of their name, or the
-    network of the last import.
-    """
-
-    target: str = ImportTarget.IPPOOL.value
-    network: Network | None = None
-    namespace: str = ""
 
 
 def parse(
@@ -126,7 +110,7 @@ def port_groups(vm_import: VMImport) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "rows": count,
-                "network": destination.network_id if destination else None,
+                "network": destination.network.pk if destination else None,
                 "namespace": destination.namespace if destination else "",
             }
         )

@@ -47,7 +47,8 @@ class VMImport(Import):
     """An import of a file, list or form of VMs.
 
     `network` and `namespace` apply to rows whose port group is not in `mapping` (`{port group:
-    {"network": id, "namespace"}}`).
+    {"network": id, "namespace"}}`, of a new import also `{port group: id}`). Without a network they use that of their
+    name, or that of the last import.
     """
 
     KIND: ClassVar[str] = "vm"

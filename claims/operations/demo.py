@@ -15,7 +15,7 @@ from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.core.networks.udn import UDN
 from claims.entries import entries, ippools
-from claims.imports import drafts, mapping
+from claims.imports import drafts
 from claims.ipamclaims import findings
 from claims.models import (
     NAD,
@@ -241,15 +241,15 @@ erp-old,shop,00:50:56:9a:10:06,
 def _import(cluster: Cluster) -> None:
     """Add a draft of an import with bad rows."""
     network = Network.objects.get(cluster=cluster, name=BLUE)
-    options = mapping.ImportOptions(cluster=cluster, network=network)
-    drafts.IMPORTS.create([("erp.csv", _VMS.encode())], options, author=demo.AUTHOR)
+    new = VMImport.new(cluster=cluster, network=network)
+    drafts.IMPORTS.create([("erp.csv", _VMS.encode())], new, author=demo.AUTHOR)
 
 
 def _wave(cluster: Cluster) -> None:
     """Add a wave of registered VMs and of those of the import, which are not ready."""
     wave = waves.create(
         cluster,
-        "Saturday",
+        "Web shop and ERP",
         planned_at=database.now() + timedelta(days=3),
         note="The web shop and its ERP move together.",
         author=demo.AUTHOR,

@@ -5,6 +5,7 @@ from pools.admin import (
     api_tokens,
     custom_fields,
     events,
+    netbox_sources,
     silences,
     template_library,
     users,
@@ -21,4 +22,3 @@ from pools.admin.pools import (
     pools,
     requests,
 )
-from pools.admin.register_imports import sources

@@ -20,6 +20,7 @@ from pools.api import (
     leaks,
     manifests,
     migrations,
+    netbox,
     pool_cidrs,
     pools,
     references,
@@ -27,7 +28,6 @@ from pools.api import (
     webhook_targets,
 )
 from pools.api.clusters import clusters, connections, drift, guides, observed
-from pools.api.imports import netbox, views as imports
 from pools.api.plan import address_plan, containers
 from pools.platform.rest.generics import routes
 from pools.platform.rest.views import endpoints
@@ -107,19 +107,6 @@ urlpatterns = [
         ("node-demand/", guides.NodeDemand, "node-demand"),
         ("pool-for-pod/", guides.PoolForPod, "pool-for-pod"),
         ("preflight/", guides.Preflight, "preflight"),
-    ),
-    *endpoints(
-        "imports/",
-        ("", imports.Imports, "imports"),
-        ("<int:import_id>/", imports.ImportView, "import"),
-        ("<int:import_id>/rows/", imports.ImportRows, "import-rows"),
-        ("<int:import_id>/rows/<int:number>/", imports.ImportRowView, "import-row"),
-        ("<int:import_id>/commit/", imports.ImportCommit, "import-commit"),
-        ("<int:import_id>/check/", imports.ImportCheck, "import-check"),
-        ("<int:import_id>/undo/", imports.ImportUndo, "import-undo"),
-        ("<int:import_id>/cancel/", imports.ImportCancel, "import-cancel"),
-        ("<int:import_id>/release/", netbox.ReleaseVanished, "import-release"),
-        ("<int:import_id>/keep/", netbox.KeepVanished, "import-keep"),
     ),
     *endpoints(
         "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ipaddress import ip_address, ip_network
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
 from django.db import models
@@ -116,6 +116,11 @@ class Import(models.Model):
         self.kind = self.kind or self.KIND
         super().save(*args, **options)
 
+    @classmethod
+    def new(cls, **values: Any) -> Self:
+        """Return an import with the options of its kind, which is not saved yet."""
+        return cls(**values)
+
     @property
     def rows(self) -> models.QuerySet[Any]:
         """Its rows, with the values of its kind."""
@@ -191,35 +196,17 @@ class ImportManager(models.Manager[Any]):
         return super().get_queryset().filter(kind=self.model.KIND)
 
 
-def in_json(column: str, name: str, default: Any = None) -> Any:
-    """Return a property: the value that a JSON column has by this name."""
+def in_json(
+    column: str, name: str, default: Any = None, *, parse: Callable[[str], Any] | None = None
+) -> Any:
+    """Return a property: the value that a JSON column has by this name; with `parse` the object of its text."""
 
     def read(row: models.Model) -> Any:
-        return getattr(row, column).get(name, default)
+        value = getattr(row, column).get(name, default)
+        return value if parse is None or value is None else parse(value)
 
     def write(row: models.Model, value: Any) -> None:
-        getattr(row, column)[name] = value
-
-    return property(read, write)
-
-
-def parsed_in_json(column: str, name: str, parse: Callable[[str], Any]) -> Any:
-    """Return a property: the object of a text that a JSON column has by this name; None without one."""
-    kept_as = f"_{name}_of_text"
-
-    def read(row: models.Model) -> Any:
-        text = getattr(row, column).get(name)
-        if text is None:
-            return None
-        kept = row.__dict__.get(kept_as)
-        if kept is None or kept[0] is not text:
-            kept = row.__dict__[kept_as] = text, parse(text)
-        return kept[1]
-
-    def write(row: models.Model, value: Any) -> None:
-        text = None if value is None else str(value)
-        getattr(row, column)[name] = text
-        row.__dict__[kept_as] = text, value
+        getattr(row, column)[name] = value if parse is None or value is None else str(value)
 
     return property(read, write)
 
@@ -269,9 +256,9 @@ class RegisterRow(ImportRow):
 
     kind = in_json("values", "kind")
     target = in_json("values", "target", "")
-    cidr = parsed_in_json("values", "cidr", ip_network)
-    first = parsed_in_json("values", "first", ip_address)
-    last = parsed_in_json("values", "last", ip_address)
+    cidr = in_json("values", "cidr", parse=ip_network)
+    first = in_json("values", "first", parse=ip_address)
+    last = in_json("values", "last", parse=ip_address)
     cluster_id = in_json("values", "cluster_id")
     space_name = in_json("values", "space_name", "")
     pool_row = in_json("values", "pool_row")

@@ -11,7 +11,6 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from claims.imports import drafts as import_drafts, formats
-from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, Network, VMImport
 from claims.waves import waves
 from pools.platform.imports import states, worker
@@ -146,7 +145,7 @@ def test_a_file_that_is_too_large_is_not_sent(visit: Visit) -> None:
 def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -> None:
     network = _network()
     rows = drafts.many(states.SMALL + 1)
-    of = import_drafts.IMPORTS.create([formats.rows_upload(rows)], ImportOptions(network.cluster, network=network), author=worlds.BY)  # fmt: skip
+    of = import_drafts.IMPORTS.create([formats.rows_upload(rows)], VMImport(cluster=network.cluster, network=network), author=worlds.BY)  # fmt: skip
     visit.open(reverse("admin:pools_import_change", args=[of.pk]))
     visit.page.get_by_text("Waiting for a worker.").wait_for()
     assert worker.process_import(of.pk)

@@ -108,12 +108,3 @@ def test_what_stays_the_same_is_no_event() -> None:
     before = Event.objects.count()
     assert _post(cluster).status_code == 302
     assert Event.objects.count() == before
-
-
-def test_a_form_that_is_out_of_date_changes_nothing() -> None:
-    cluster = factories.cluster()
-    assert _post(cluster, description="first").status_code == 302
-    answer = _post(cluster, description="second")
-    assert "changed since it was read" in answer.content.decode()
-    cluster.refresh_from_db()
-    assert cluster.description == "first"

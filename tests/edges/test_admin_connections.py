@@ -256,20 +256,6 @@ def test_the_state_in_lists_and_pages(
     assert (f"The data of cluster {cluster} is stale" in front) is (word == "stale")
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["connect", "terms", "test", "pause", "resume", "reconcile", "disconnect"])  # fmt: skip
-@pytest.mark.parametrize("role", ["viewer", "operator", "administrator"])
-def test_who_may(fake: FakeCluster, cluster: Cluster, name: str, role: str) -> None:
-    connected(fake, cluster)
-    rights = {"viewer": people.VIEWER, "operator": people.OPERATOR, "administrator": people.ADMINISTRATOR}  # fmt: skip
-    allowed = role == "administrator" or (role == "operator" and name in {"test", "reconcile"})
-    client = people.browser(rights[role])
-    page = client.get(reverse("admin:pools_cluster_change", args=[cluster.pk])).content.decode()
-    if name != "resume":  # it is not paused
-        assert (f"/{name}/" in page) is allowed
-    assert (post(name, cluster, client).status_code == 403) is not allowed
-
-
 @pytest.mark.parametrize("name", ["test", "pause", "resume", "reconcile"])
 def test_what_changes_something_is_no_link(cluster: Cluster, name: str) -> None:
     answer = people.browser().get(url(name, cluster))

@@ -81,13 +81,6 @@ def test_the_plan_of_an_object_lists_its_differences_and_decisions(cluster: Clus
         assert part in text
 
 
-@pytest.mark.parametrize("name", LISTS)
-def test_an_empty_list_explains_itself(name: str) -> None:
-    page = people.browser().get(reverse(f"admin:pools_{name}_changelist"))
-    assert page.status_code == 200
-    assert "cad-nothing" in page.content.decode()
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "query", "count"),
@@ -140,14 +133,6 @@ def test_applied_is_written_with_the_next_pass() -> None:
 def test_what_cannot_be_adopted_is_told() -> None:
     assert "The cluster has no CiliumPodIPPool green" in _settle("adopt").content.decode()
     assert Drift.objects.count() == 2
-
-
-@pytest.mark.sample(4)
-@pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("verb", ["apply", "adopt", "ignore", "unignore"])
-def test_a_viewer_decides_nothing(verb: str) -> None:
-    assert _settle(verb, client=people.browser(people.VIEWER)).status_code == 403
-    assert _settle(verb, client=people.browser(people.OPERATOR)).status_code == 200
 
 
 def test_settled_meanwhile() -> None:

@@ -43,19 +43,6 @@ def test_pools_have_a_line_for_each_family() -> None:
     assert [row["free"] for row in result] == ["254", "255"]
 
 
-@pytest.mark.parametrize("name", ["event", "environment", "allocationrequest"])
-def test_the_other_lists(name: str) -> None:
-    factories.take(factories.pool("10.0.0.0/24"), org="acme", env="shop")
-    result = rows(name)
-    assert (name == "allocationrequest") is not bool(result)
-
-
-def test_clusters_with_the_number_of_their_pools() -> None:
-    factories.pool("10.0.0.0/24")
-    (result,) = rows("cluster")
-    assert result["pool_count"] == "1"
-
-
 def test_tokens_have_none_and_strangers_get_none() -> None:
     url = reverse("admin:knox_authtoken_export")
     assert people.browser().get(url).status_code == 403

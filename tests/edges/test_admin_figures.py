@@ -9,12 +9,10 @@ import pytest
 from django.urls import reverse
 
 from pools.admin.overview import overview
-from pools.admin.pools import usage_bars
 from pools.cilium import pod_cidrs
 from pools.core.cilium import ciliumnode
 from pools.models import Now, ObservedObject
 from pools.platform.admin import display
-from pools.register.usage import Usage
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -45,15 +43,6 @@ def test_the_overview_counts_addresses_of_pools_with_other_block_sizes() -> None
     assert (counts.used, counts.capacity) == (256 + 64, 65536 + 256)
     (summary,) = overview.cluster_summaries(pools)
     assert summary.families[4] == counts
-
-
-def test_a_bar_is_of_what_can_be_allocated_as_is_its_percentage() -> None:
-    bar = usage_bars.bar(Usage(capacity=100, held=25, reserved=50))
-    assert "50%" in bar
-    assert re.findall(r'<rect class="m-(\w+)"[^>]*width="([\d.]+)"', bar) == [
-        ("free", "100"),
-        ("held", "50.0"),
-    ]
 
 
 def test_a_cidr_leads_to_its_map_with_its_size_and_overlaps() -> None:
@@ -103,16 +92,6 @@ def test_nodes_of_a_cluster_whose_connection_is_gone_are_those_that_were_observe
     page = people.browser().get(url).content.decode()
     assert "not connected" in page
     assert ">n1</a>" in page
-
-
-def test_a_list_without_rows_says_so_once() -> None:
-    client = people.browser()
-    url = reverse("admin:pools_leak_changelist")
-    page = client.get(url).content.decode()
-    assert page.count("No leaks.") == 1
-    assert "There are no" not in page
-    assert "Saved filters" not in page
-    assert "Saved filters" in client.get(f"{url}?q=nothing").content.decode()
 
 
 def test_the_head_of_a_sorted_column_says_how() -> None:

@@ -9,7 +9,6 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
-from pools.models import Event
 from pools.platform.admin import lists
 from tests import factories, people
 
@@ -82,13 +81,6 @@ def test_a_list_that_the_menu_lacks_has_its_name_as_title(name: str, title: str)
     assert re.search(rf"<title>\s*{title} \| Cadastre\s*</title>", page)
 
 
-def test_the_page_of_an_event_is_called_as_in_the_list() -> None:
-    factories.pool("10.0.0.0/24")
-    event = Event.objects.filter(type="pool.cidr_added").latest("pk")
-    page = people.browser().get(reverse("admin:pools_event_change", args=[event.pk])).content
-    assert re.search(r"<title>\s*CIDR added \| Cadastre\s*</title>", page.decode())
-
-
 def test_the_filters_that_hold_are_told() -> None:
     pool = factories.pool("10.0.0.0/24")
     url = reverse("admin:pools_block_changelist", query={"pool": pool.pk, "state": "held"})
@@ -140,12 +132,3 @@ def test_a_list_loads_only_scripts_that_it_uses() -> None:
     scripts = re.findall(r'<script src="[^"]*?([^/"]+)\.js"', page)
     assert "actions" in scripts  # the operator releases blocks
     assert not {"urlify", "prepopulate", "xregexp.min", "RelatedObjectLookups"} & {*scripts}
-
-
-def test_a_page_that_the_menu_lacks_leads_to_no_index_of_an_app() -> None:
-    url = reverse("admin:pools_observedobject_changelist")
-    page = people.browser().get(url).content.decode()
-    heading = re.search(r"<h1.*?</h1>", page, re.DOTALL)
-    assert heading is not None
-    assert "Cluster objects" in heading[0]
-    assert f'href="{reverse("admin:app_list", args=["pools"])}"' not in page

@@ -50,12 +50,6 @@ def test_a_label_that_is_none(cluster: Cluster) -> None:
     assert "Line 2: expected key=value." in page
 
 
-def test_the_form_before_it_is_asked(cluster: Cluster) -> None:
-    page = _page("pool_for_pod", cluster=cluster.pk)
-    assert f'<option value="{cluster.pk}" selected' in page
-    assert "cad-error" not in page
-
-
 def test_the_demand_of_a_node(cluster: Cluster) -> None:
     page = _page("node_demand", cluster=cluster.pk, in_use="default=12", pre_allocation="default=8")
     assert "10.10.0.0/24" in page
@@ -91,13 +85,6 @@ def test_many_of_one_overlap_are_counted(cluster: Cluster) -> None:
     for _ in range(13):
         factories.pool("10.20.0.0/16", category="pod", mask=24)
     assert "and 2 more" in _page("plan", overlaps="all")
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("name", ["pool_for_pod", "node_demand", "preflight"])
-def test_who_may_look(cluster: Cluster, name: str) -> None:
-    assert people.browser(people.VIEWER).get(reverse(f"admin:{name}")).status_code == 200
-    assert people.browser(()).get(reverse(f"admin:{name}")).status_code == 403
 
 
 def test_the_overview_tells_of_overlaps_and_leads_to_migrations(cluster: Cluster) -> None:

@@ -111,21 +111,6 @@ def test_a_pool_that_follows_its_cluster_is_told_what_to_apply() -> None:
 
 
 @pytest.mark.exhaustive
-def test_rights(pool: Pool) -> None:
-    _begin(people.browser(), pool, _begin="1")
-    row = CIDRMigration.objects.get()
-    url = reverse("admin:pools_pool_migration", args=[pool.pk, row.pk])
-    viewer = people.browser(people.VIEWER)
-    assert 'value="reserve"' not in _text(viewer.get(url))
-    assert viewer.post(url, {"step": "reserve"}).status_code == 403
-    assert _begin(viewer, pool).status_code == 403
-    assert people.browser().post(url, {"step": "jump"}).status_code == 400
-    other = factories.pool("10.40.0.0/28")
-    foreign = reverse("admin:pools_pool_migration", args=[other.pk, row.pk])
-    assert people.browser().get(foreign).status_code == 404
-
-
-@pytest.mark.exhaustive
 def test_to_widen_is_shown_first_and_confirmed(pool: Pool) -> None:
     browser = people.browser()
     factories.take(pool, factories.holder("vm-1"))

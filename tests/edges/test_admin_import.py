@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from pools.models import Cluster, Pool
@@ -49,27 +48,3 @@ def test_one_refused_object_stops_all(cluster: Cluster) -> None:
     assert "overlaps" in answer.content.decode()
     assert "Not imported" in answer.content.decode()
     assert not Pool.objects.exists()
-
-
-def test_a_file_is_read_like_the_box(cluster: Cluster) -> None:
-    upload = SimpleUploadedFile("pools.yaml", GREEN.encode())
-    answer = post(cluster, file=upload)
-    assert answer.context["accepted"]
-    assert answer.context["text"] == GREEN
-
-
-@pytest.mark.parametrize(
-    ("data", "field", "says"),
-    [
-        ({"text": "a: [1"}, "text", "Line 2"),
-        ({"text": " "}, "text", "Paste manifests"),
-        ({"text": "a: &x 1\nb: *x"}, "text", ""),
-        ({"file": SimpleUploadedFile("a.yaml", b"\xff\xfe")}, "file", "UTF-8"),
-    ],
-)
-def test_what_cannot_be_read_is_told(
-    cluster: Cluster, data: dict[str, Any], field: str, says: str
-) -> None:
-    answer = post(cluster, **data)
-    assert answer.status_code == 200
-    assert says in " ".join(answer.context["form"].errors[field])

@@ -213,24 +213,6 @@ def test_an_empty_list_has_no_tools() -> None:
     assert 'id="searchbar"' not in page
 
 
-def test_a_list_of_one_page_has_no_bar_for_pages() -> None:
-    pool = factories.pool("10.0.0.0/24")
-    url = reverse("admin:pools_block_changelist")
-    for number in range(100):
-        factories.take(pool, factories.holder(f"vm-{number}"))
-    assert 'aria-label="Pages"' not in people.browser().get(url).content.decode()
-    factories.take(pool, factories.holder("one-more"))
-    assert 'aria-label="Pages"' in people.browser().get(url).content.decode()
-
-
-def test_an_event_has_the_head_of_an_object() -> None:
-    factories.pool("10.0.0.0/24")
-    event = Event.objects.get(type="pool.created")
-    answer = people.browser().get(reverse("admin:pools_event_change", args=[event.pk]))
-    assert "cadastre/object_page.html" in [template.name for template in answer.templates]
-    assert answer.content.decode().count("cad-object-head") == 1
-
-
 @pytest.mark.parametrize("most", [1, 10_000])
 def test_a_search_keeps_the_order_of_the_list(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     cluster = factories.cluster()

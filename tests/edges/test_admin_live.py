@@ -69,11 +69,6 @@ def test_a_page_without_parts_asks_for_the_frame(pool: Pool) -> None:
     assert parts.count("live-") == 1
 
 
-def test_an_answer_that_is_no_page_stays() -> None:
-    browser = people.browser(people.VIEWER)
-    assert _ask(browser, reverse("admin:pools_pool_add")).status_code == 403
-
-
 def test_who_has_no_live_part_is_answered_with_none(pool: Pool) -> None:
     answer = _ask(people.browser(()), reverse("admin:live"))
     assert (answer.status_code, answer.content) == (200, b"")

@@ -89,8 +89,3 @@ def test_a_row_leads_to_its_page(draining: CIDRMigration) -> None:
     page = reverse("admin:pools_pool_migration", args=[draining.pool_id, draining.pk])
     assert answer.headers["Location"] == page
     assert page in browser.get(reverse(LIST)).content.decode()
-
-
-def test_without_any_it_says_how_to_begin() -> None:
-    page = people.browser(people.VIEWER).get(reverse(LIST)).content.decode()
-    assert "No migrations. Open a pool and choose Migrate" in page

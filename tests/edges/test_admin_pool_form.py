@@ -162,15 +162,6 @@ def test_a_cooldown_is_offered_as_it_is_read(seconds: int, text: str) -> None:
     assert fields.DurationField().clean(text) == seconds
 
 
-def test_a_form_that_is_out_of_date_changes_nothing() -> None:
-    pool = factories.pool("10.0.0.0/24")
-    Pool.objects.filter(pk=pool.pk).update(version=7)
-    answer = edit(pool, data(("10.0.0.0/24", ""), initial=1, description="late"))
-    assert "changed since it was read" in answer.content.decode()
-    pool.refresh_from_db()
-    assert pool.description == ""
-
-
 def test_deleting_names_the_holders_and_refuses() -> None:
     pool = factories.pool("10.0.0.0/24")
     block = factories.take(pool, factories.holder("vm-keeps"))

@@ -104,17 +104,6 @@ def test_a_free_block_of_the_map_leads_to_its_form() -> None:
         assert (shown["exact"].value(), shown["family"].value()) == (exact, family)
 
 
-def test_each_row_of_a_map_names_its_first_address() -> None:
-    pool = factories.pool("10.0.0.0/25")
-    labels = r'<div class="cad-map-labels" aria-hidden="true">(.*?)</div>'
-    shown = re.search(labels, text(change(pool)))
-    assert shown is not None
-    assert re.findall(r"<span>(.*?)</span>", shown[1]) == [f"10.0.0.{n}" for n in (0, 32, 64, 96)]
-    shown = re.search(labels, text(change(pool.cluster)))
-    assert shown is not None
-    assert re.findall(r"<span>(.*?)</span>", shown[1])[1] == "10.0.0.32"
-
-
 @pytest.mark.parametrize("values", [{"pending": "addition"}, {"orphaned_at": Now()}])
 def test_the_map_of_a_cidr_that_allocates_nothing_has_no_free_block(values: Any) -> None:
     pool = factories.pool("10.0.0.0/24", category="pod", mask=28)

@@ -115,25 +115,6 @@ def test_what_a_next_prefix_creates_has_its_attributes_at_once(api: apis.Api) ->
     assert _code(api("POST", path, body)) == (400, "unknown_field", "owner")
 
 
-@pytest.mark.parametrize(
-    ("change", "code", "field"),
-    [
-        ({"name": "Green Pool"}, "k8s_name", "name"),
-        ({"mask_size": 19}, "mask_size", "mask_size"),
-        ({"mask_size": 33}, "mask_size", "mask_size"),
-        ({"prefix_length": 16}, "prefix_length", "prefix_length"),
-        ({"tags": ["-"]}, "tag", "tags.0"),
-    ],
-)
-def test_a_wrong_pool_is_refused_at_its_field(
-    api: apis.Api, change: dict[str, Any], code: str, field: str
-) -> None:
-    api.cluster("prod")
-    path = f"containers/{api.create('containers/', {'cidr': '10.0.0.0/16'})['id']}/next-prefix/"
-    assert _code(api("POST", path, POOL | change)) == (400, code, field)
-    assert not Pool.objects.exists()
-
-
 @pytest.mark.parametrize("cidr", ["10.0.0.1/32", "2001:db8::1/128"])
 def test_a_single_address_has_no_parts(api: apis.Api, cidr: str) -> None:
     container = api.create("containers/", {"cidr": cidr})["id"]

@@ -12,7 +12,7 @@ from pools.api.blocks import BlockSerializer
 from pools.api.clusters.clusters import ClusterSerializer
 from pools.api.environments import EnvironmentSerializer
 from pools.api.pools import PoolSerializer
-from pools.models import Cluster, Pool
+from pools.models import Cluster
 from pools.platform.history.representation import EventSerializer
 from pools.register.demo import demo
 from tests.edges import api as apis
@@ -40,45 +40,6 @@ def test_a_part_of_no_prefix_is_refused(api: apis.Api, part: str) -> None:
     assert Cluster.objects.count() == 1
 
 
-TEXTS: list[tuple[Any, str]] = [
-    (0, "wrong_type"),
-    (False, "wrong_type"),
-    ([], "wrong_type"),
-    ("a\u202eb", "invisible_character"),
-    ("a\nb", "invisible_character"),
-    ("x" * 501, "too_long"),
-]
-
-
-@pytest.mark.sample(24)
-@pytest.mark.parametrize(("text", "code"), TEXTS)
-@pytest.mark.parametrize("door", ["new pool", "pool", "new cluster", "cluster"])
-def test_a_description_is_a_line_of_text(api: apis.Api, door: str, text: Any, code: str) -> None:
-    pool = api.vm_pool("10.0.0.0/29", description="as it was")
-    part = {"mask_size": 32, "cidrs": ["10.1.0.0/29"]}
-    method, path, body = {
-        "new pool": ("POST", "pools/", {"cluster": "prod", "name": "p", "category": "vm", "ipv4": part}),
-        "pool": ("PATCH", f"pools/{pool}/", {}),
-        "new cluster": ("POST", "clusters/", {"name": "other"}),
-        "cluster": ("PATCH", "clusters/prod/", {}),
-    }[door]  # fmt: skip
-    answer = api(method, path, {**body, "description": text})
-    assert apis.fields(apis.refused(answer, 400, code)) == {"description": code}
-    assert list(Pool.objects.values_list("description", flat=True)) == ["as it was"]
-    assert list(Cluster.objects.values_list("description", flat=True)) == [""]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("path", ["pools/{}/", "clusters/prod/"])
-def test_a_description_is_emptied_and_null_is_refused(api: apis.Api, path: str) -> None:
-    place = path.format(api.vm_pool("10.0.0.0/29"))
-    for value, stored in (("A  B", "A  B"), ("", "")):
-        assert api("PATCH", place, {"description": value}).json()["description"] == stored
-        refused = api("PATCH", place, {"description": None})
-        assert (refused.status_code, refused.json()["errors"][0]["code"]) == (400, "wrong_type")
-        assert api("GET", place).json()["description"] == stored
-
-
 @pytest.mark.parametrize("body", [{"reserved_ranges": ["10.0.1.0/30"]}, {"cidr": None}])
 def test_a_cidr_that_is_missing_is_named(api: apis.Api, body: dict[str, Any]) -> None:
     path = f"pools/{api.vm_pool('10.0.0.0/29')}/cidrs/"
@@ -104,13 +65,6 @@ def test_the_events_of_one_address(api: apis.Api, block: str) -> None:
     api.take(pool, "b")
     (event,) = api("GET", f"events/?block={block}").json()["results"]
     assert event["holder"]["id"] == "a"
-
-
-@pytest.mark.parametrize("fields", ["typo", "id,typo", ","])
-@pytest.mark.parametrize("path", ["blocks", "pools", "clusters", "events", "requests", "environments"])  # fmt: skip
-def test_a_field_that_is_none_is_told_on_an_empty_list_too(fields: str, path: str) -> None:
-    answer = apis.Api()("GET", f"{path}/?fields={fields}")
-    apis.refused(answer, 400, "unknown_field")
 
 
 def test_a_field_of_an_empty_list() -> None:

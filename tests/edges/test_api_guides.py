@@ -68,24 +68,6 @@ def test_the_default_pool_of_the_cluster(api: apis.Api, fake: FakeCluster) -> No
     assert (explanation["default_pool"], explanation["default_pool_assumed"]) == ("green", "")
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize(
-    ("body", "fields"),
-    [
-        ({"pod": {"name": "a"}}, {"namespace": "required"}),
-        ({"pod": {}, "namespace": {"name": "B_d"}}, {"pod.name": "required", "namespace.name": "k8s_name"}),
-        ({**_pod(labels={"a": 1})}, {"pod.labels.a": "wrong_type"}),
-        ({**_pod(colour="green")}, {"pod.colour": "unknown_field"}),
-        ({**_pod(), "family": 4}, {"family": "unknown_field"}),
-    ],
-    ids=["namespace", "names", "label", "field", "top"],
-)  # fmt: skip
-def test_a_bad_question(api: apis.Api, body: Any, fields: dict[str, str]) -> None:
-    answer = api("POST", "clusters/prod/pool-for-pod/", body)
-    assert answer.status_code == 400
-    assert apis.fields(answer.json()) == fields
-
-
 def test_node_demand(api: apis.Api) -> None:
     body = {"in_use": {"default": 12}, "pending": {"default": {"ipv4": 1}}, "pre_allocation": "default=8,green=4"}  # fmt: skip
     answer = api("POST", "clusters/prod/node-demand/", body)
@@ -106,26 +88,6 @@ def test_node_demand_takes_the_map_of_the_cluster(api: apis.Api, fake: FakeClust
     document = api("POST", "clusters/prod/node-demand/", {"in_use": {"green": 3}}).json()
     assert (document["pre_allocation"], document["pre_allocation_assumed"]) == ({"green": 4}, "")
     assert document["requests"][0]["needed"] == 8
-
-
-@pytest.mark.sample(9)
-@pytest.mark.parametrize(
-    ("body", "fields"),
-    [
-        ({"in_use": {"default": -1}}, {"in_use.default": "out_of_range"}),
-        ({"in_use": {"default": {"ipv5": 1}}}, {"in_use.default.ipv5": "unknown_field"}),
-        ({"pending": {"D": 1}}, {"pending.D": "k8s_name"}),
-        ({"pending": [1]}, {"pending": "wrong_type"}),
-        ({"pre_allocation": "default"}, {"pre_allocation": "pre_allocation"}),
-        ({"pre_allocation": "a=1" * 2000}, {"pre_allocation": "too_long"}),
-        ({}, {"": "object_expected"}),
-    ],
-    ids=["negative", "family", "name", "list", "map", "long", "nothing"],
-)
-def test_a_bad_demand(api: apis.Api, body: Any, fields: dict[str, str]) -> None:
-    answer = api("POST", "clusters/prod/node-demand/", body)
-    assert answer.status_code == 400
-    assert apis.fields(answer.json()) == fields
 
 
 def test_preflight_without_a_connection_is_unknown_where_it_must_be(api: apis.Api) -> None:
@@ -200,10 +162,3 @@ def test_no_such_cluster(path: str) -> None:
     method = "GET" if path in {"preflight/", "manifest/"} else "POST"
     body = {"pool-for-pod/": _pod(), "node-demand/": {"node": "a"}}.get(path)
     apis.refused(api(method, f"clusters/none/{path}", body), 404, "not_found")
-
-
-def test_a_viewer_may_ask(api: apis.Api) -> None:
-    viewer = apis.Api("viewer")
-    assert viewer("POST", "clusters/prod/pool-for-pod/", _pod()).status_code == 200
-    assert viewer("GET", "clusters/prod/preflight/").status_code == 200
-    assert viewer("GET", "overlaps/").status_code == 200

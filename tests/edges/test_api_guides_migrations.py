@@ -119,14 +119,6 @@ def test_once_under_a_key(api: apis.Api, pool: int) -> None:
     assert (first.status_code, again.json()) == (201, first.json())
 
 
-def test_a_viewer_looks_and_does_nothing(api: apis.Api, pool: int) -> None:
-    place = _begin(api, pool)
-    viewer = apis.Api("viewer")
-    assert viewer("GET", place).status_code == 200
-    apis.refused(_step(viewer, place, "reserve"), 403, "permission_denied")
-    apis.refused(viewer("POST", f"pools/{pool}/migrations/", {"cidr": OLD}), 403, "permission_denied")  # fmt: skip
-
-
 def test_to_widen_what_is_whole_is_explained(api: apis.Api, pool: int) -> None:
     refused = apis.refused(_step(api, _begin(api, pool), "widen"), 409, "step_not_due")
     assert "extends a migration from a range to the whole CIDR" in refused["detail"]

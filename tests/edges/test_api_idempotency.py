@@ -38,6 +38,13 @@ def _request(api: apis.Api, kind: str) -> tuple[str, Any, Any]:
         return released, apis.holder("a"), apis.holder("a") | {"reason": "x"}
     if kind == "allocation":
         return f"pools/{pool}/allocations/", apis.holder("b"), apis.holder("c")
+    if kind == "exact":
+        body = apis.holder("b")
+        return (
+            f"pools/{pool}/allocations/",
+            body | {"cidr": "10.0.0.5"},
+            body | {"cidr": "10.0.0.6"},
+        )
     if kind == "several":
         body = apis.holder("b")
         return f"pools/{pool}/allocations/", body | {"count": 2}, body | {"count": 3}
@@ -49,7 +56,7 @@ def _request(api: apis.Api, kind: str) -> tuple[str, Any, Any]:
     return ranges, {"range": "10.0.0.6-10.0.0.7"}, {"range": "10.0.0.4-10.0.0.5"}
 
 
-ALL = ["cluster", "pool", "import", "allocation", "several", "release", "cidr", "range"]
+ALL = ["cluster", "pool", "import", "allocation", "exact", "several", "release", "cidr", "range"]
 
 
 @pytest.mark.sample(3)

@@ -49,45 +49,6 @@ def test_a_late_release_never_frees_the_next_holders_block(api: apis.Api) -> Non
     assert api("GET", f"blocks/{again['id']}/").json()["holder"]["id"] == "b"
 
 
-@pytest.mark.sample(7)
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ({}, {"": "object_expected"}),
-        ({"reason": "x"}, {"holder": "required"}),
-        ({"holder": {"id": "a"}}, {"holder.kind": "required"}),
-        ({"force": True}, {"reason": "required"}),
-        ({"force": True, "reason": "  "}, {"reason": "blank"}),
-        ({"force": "yes", "reason": "x"}, {"force": "wrong_type", "holder": "required"}),
-        ({"address": "10.0.0.1"}, {"address": "unknown_field", "holder": "required"}),
-    ],
-    ids=[
-        "nothing",
-        "nobody",
-        "no kind",
-        "no reason",
-        "blank reason",
-        "force is a text",
-        "by address",
-    ],
-)
-def test_a_release_says_whose(
-    api: apis.Api, body: dict[str, Any], expected: dict[str, str]
-) -> None:
-    block = api.take(api.vm_pool("10.0.0.0/29"), "a")
-    answer = api("POST", f"blocks/{block['id']}/release/", body)
-    assert (answer.status_code, apis.fields(answer.json())) == (400, expected)
-    assert api("GET", f"blocks/{block['id']}/").json()["state"] == "held"
-
-
-def test_a_forced_release_keeps_its_reason(api: apis.Api) -> None:
-    block = api.take(api.vm_pool("10.0.0.0/29", cooldown=600), "a")
-    body = {"force": True, "reason": "the host burnt down"}
-    assert api("POST", f"blocks/{block['id']}/release/", body).json()["state"] == "cooling"
-    (event,) = api("GET", "events/?holder_id=a&limit=1").json()["results"]
-    assert (event["reason"], event["actor"]) == ("the host burnt down", api.user.username)
-
-
 def test_a_cooldown_is_ended_with_a_reason(api: apis.Api) -> None:
     pool = api.vm_pool("10.0.0.1/32", cooldown=600)
     block = api.take(pool, "a")

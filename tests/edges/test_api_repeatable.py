@@ -130,13 +130,3 @@ def test_blocks_and_pools_are_found_by_address_and_cidr(api: apis.Api) -> None:
     message = problem["errors"][0]["message"]
     assert message.startswith("there is no such parameter; there are: ")
     assert {"cidr", "within", "limit"} <= set(message.rpartition(": ")[2].split(", "))
-
-
-def test_the_next_prefix_becomes_a_pool_of_a_vm_network(api: apis.Api) -> None:
-    container = api.create("containers/", {"cidr": "10.64.0.0/16"})
-    body = {
-        "prefix_length": 24, "purpose": "pool", "cluster": "prod", "name": "net",
-        "category": "vm", "mask_size": 32,
-    }  # fmt: skip
-    created = api.create(f"containers/{container['id']}/next-prefix/", body)
-    assert created["cidr"] == "10.64.0.0/24"

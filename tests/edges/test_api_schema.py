@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests import commands
-from tests.edges.api import Api, resolve
+from tests.edges.api import resolve
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +25,3 @@ def test_every_answer_below_the_api_has_a_problem(document: dict[str, Any]) -> N
                 continue
             response = resolve(document, operation["responses"]["401"])
             assert "application/problem+json" in response["content"], (path, verb)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.django_db
-def test_the_examples_are_accepted(document: dict[str, Any]) -> None:
-    api = Api()
-    order = ["/api/v1/clusters/", "/api/v1/pools/", "/api/v1/pools/{pool_id}/allocations/"]
-    for path in order:
-        content = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
-        for example in content["examples"].values():
-            place = path.removeprefix("/api/v1/")
-            if "{pool_id}" in place:
-                place = place.format(pool_id=api.pool("instance"))
-            assert api("POST", place, example["value"]).status_code == 201, path

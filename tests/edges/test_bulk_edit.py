@@ -123,13 +123,6 @@ def test_the_number_of_rows_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "None of the selected rows" in nothing.content.decode()
 
 
-def test_who_may_not_change_them_is_not_offered_it() -> None:
-    _pools()
-    viewer = people.browser(people.VIEWER)
-    assert "bulk_edit" not in viewer.get(LIST).content.decode()
-    assert viewer.get(reverse("admin:pools_pool_bulk_edit")).status_code == 403
-
-
 def test_environments() -> None:
     cluster = factories.cluster()
     rows = [Environment.objects.create(cluster=cluster, env=f"e{n}") for n in range(2)]

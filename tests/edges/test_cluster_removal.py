@@ -107,13 +107,3 @@ def test_history_answers_afterwards(api: apis.Api) -> None:
     apis.refused(api("GET", "addresses/10.0.0.0/?cluster=nobody"), 400, "unknown_cluster")
     api.cluster()  # another one of the same name has a history of its own
     assert api("GET", "addresses/10.0.0.0/?cluster=prod").json()["history"] == []
-
-
-def test_force_needs_the_permission_and_a_reason(api: apis.Api) -> None:
-    assert api("DELETE", "clusters/prod/?force=true").json()["code"] == "required"
-    apis.refused(api("DELETE", "clusters/prod/?force=yes&reason=x"), 400, "invalid_choice")
-    apis.refused(api("DELETE", "clusters/prod/?forced=true"), 400, "unknown_parameter")
-    operator = apis.Api("operator")
-    refused = operator("DELETE", "clusters/prod/?force=true&reason=x")
-    apis.refused(refused, 403, "permission_denied")
-    assert Cluster.objects.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError
@@ -72,15 +71,3 @@ def test_the_pools_of_a_file(tmp_path: Path) -> None:
     assert [str(cidr) for cidr in pool.cidrs.all()] == ["10.20.0.0/16", "10.30.0.0/16"]
     assert str(pool.reserved_ranges.get()) == "10.20.0.0-10.20.0.99"
     assert "unchanged" in commands.output("pools", "import", str(file), "--cluster", "prod")
-
-
-@pytest.mark.parametrize(
-    "text", ["kind: CiliumPodIPPool\n", "a: [\n", ""], ids=["bare", "cut", "empty"]
-)
-def test_a_bad_file_changes_nothing(text: str, tmp_path: Path, capsys: Any) -> None:
-    commands.output("cluster", "add", "prod")
-    file = tmp_path / "pools.yaml"
-    file.write_text(text)
-    with pytest.raises(CommandError):
-        commands.output("pools", "import", str(file), "--cluster", "prod")
-    assert not Pool.objects.exists()

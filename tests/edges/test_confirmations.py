@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests import factories, people
+from tests import people
 from tests.claims.access import answers
 from tests.security import everything, requests
 
@@ -52,20 +52,6 @@ def test_each_page_that_ends_something_is_the_same_page(world: everything.Everyt
         assert all(len(verb.split()) <= 4 for verb in verbs), (path, verbs)
         assert (">Cancel<" if verbs else ">Back<") in text, path
     assert asked >= 15, "the pages were found"
-
-
-def test_a_pool_in_cooldown_says_how_to_end_it() -> None:
-    pool = factories.pool("10.0.0.0/24", cooldown=3600)
-    for name in ("vm-1", "vm-2", "vm-3"):
-        factories.give_back(factories.take(pool, factories.holder(name)))
-    url = reverse("admin:pools_pool_delete", args=[pool.pk])
-    answer = people.browser().get(url)
-    assert "3 blocks are in cooldown" in answer.content.decode()
-    assert not _DANGER.findall(answer.content.decode())
-    ((link, verb),) = answer.context["links"]
-    assert verb == "End cooldown"
-    assert "End the cooldown of 3 blocks?" in people.browser().get(link).content.decode()
-    assert "End cooldown" not in people.browser(people.OPERATOR).get(url).content.decode()
 
 
 def test_the_page_of_django_names_counts_and_no_cookie() -> None:

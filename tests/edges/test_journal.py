@@ -134,16 +134,3 @@ def test_the_form_keeps_what_was_typed(subjects: dict[str, Any]) -> None:
     assert "Do not touch" in browser.get(delete).content.decode()
     assert browser.post(delete)["Location"] == f"{pool_page}#journal"
     assert not JournalEntry.objects.exists()
-
-
-def test_a_viewer_reads_in_the_admin_and_writes_nothing(subjects: dict[str, Any]) -> None:
-    apis.Api().create("journal/", _body(subjects, "pool"))
-    viewer = people.browser(people.VIEWER)
-    url = reverse("admin:journal", args=["pool", subjects["pool"].pk])
-    page = viewer.get(url)
-    assert "About pool" in page.content.decode()
-    assert page.context["form"] is None
-    assert viewer.post(url, {"kind": "info", "text": "x"}).status_code == 403
-    delete = reverse("admin:journal_delete", args=[JournalEntry.objects.get().pk])
-    assert viewer.post(delete).status_code == 403
-    assert viewer.get(reverse("admin:journal", args=["block", 1])).status_code == 404

@@ -10,7 +10,6 @@ from django.test import Client
 from claims.address_index import index
 from claims.models import Entry, IPPool, Network
 from pools.core.observed.uses import Role
-from pools.platform import search_text
 from pools.register.plan import containers
 from tests import factories, people
 from tests.observed.rows import observed
@@ -28,27 +27,6 @@ def test_it_is_on_every_page_for_who_may_search() -> None:
     assert b'id="cad-search"' not in may.get("/admin/find/").content
     assert b'name="q"' not in may.get("/admin/").content
     assert b'id="cad-search"' not in may_not.get("/admin/").content
-
-
-@pytest.mark.parametrize(
-    ("text", "network", "is_part"),
-    [
-        ("2001:db8:10", "2001:db8:10::/48", True),
-        ("fd00:", "fd00::/16", True),
-        ("10.20.5", "10.20.5.0/24", True),
-        ("::beef", "::beef/128", True),
-        ("2001:db8::1", "2001:db8::1/128", False),
-        ("10.20.5.1", "10.20.5.1/32", False),
-        ("00:1a:4b", None, False),
-        ("db-01", None, False),
-        ("fd00", None, False),
-    ],
-)
-def test_parts_of_addresses(text: str, network: str | None, is_part: bool) -> None:
-    parsed = search_text.parse(text)
-    assert parsed.network == (ip_network(network) if network else None)
-    assert parsed.is_part == is_part
-    assert not parsed.hint
 
 
 @pytest.mark.exhaustive
@@ -80,18 +58,6 @@ def test_parts_of_names_and_macs_find_entries() -> None:
     for text in parts:
         assert "big-web-1" in _find(client, text), text
     assert "No results for" in _find(client, "other/g-web")
-
-
-@pytest.mark.parametrize(
-    ("text", "spelling"),
-    [
-        ("beef", "be:ef"), ("34:56", "34:56"), ("4b-12-34", "4b:12:34"), ("4B12.34", "4b:12:34"),
-        ("b:12:3", "b1:23"), ("02AA.AAAA.0001", "02:aa:aa:aa:00:01"), ("a:b", ""), ("10.20.5", ""),
-        ("web-1", ""), ("fab", ""), ("%", ""), ("", ""),
-    ],
-)  # fmt: skip
-def test_parts_of_macs_are_spelled_as_they_are_stored(text: str, spelling: str) -> None:
-    assert next(iter(search_text.parse(text).spellings), "") == spelling
 
 
 def _addresses(text: str) -> set[str]:

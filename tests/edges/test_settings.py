@@ -8,55 +8,6 @@ import pytest
 from celery.schedules import crontab
 from django.conf import settings
 
-_TRANSPORT = "CELERY_BROKER_TRANSPORT_OPTIONS"
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
-        ("CELERY_TASK_ACKS_LATE", True, "kill -9 of a worker loses no message"),
-        ("CELERY_TASK_REJECT_ON_WORKER_LOST", True, "nor does kill -9 of its child process"),
-        ("CELERY_TASK_IGNORE_RESULT", True, "no result store to lose"),
-        ("CELERY_RESULT_BACKEND", None, "no result store to lose"),
-        ("CELERY_TASK_TIME_LIMIT", 240, "no task hangs for ever"),
-        ("CELERY_TASK_SOFT_TIME_LIMIT", 210, "it may end its transaction first"),
-        ("CELERY_WORKER_PREFETCH_MULTIPLIER", 1, "a worker holds what it works on"),
-        (
-            "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS",
-            True,
-            "a redelivered task would run beside the old one",
-        ),
-        ("CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT", 20, "running tasks may end, then are put back"),
-        ("CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE", True, "prefetched ones are put back too"),
-        ("CELERY_WORKER_MAX_TASKS_PER_CHILD", 500, "leaks end with their process"),
-        ("CELERY_WORKER_MAX_MEMORY_PER_CHILD", 400_000, "leaks end with their process"),
-        ("CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP", True, "the worker may start before Redis"),
-        ("CELERY_TASK_SERIALIZER", "json", "a message can never become code"),
-        ("CELERY_ACCEPT_CONTENT", ["json"], "a message can never become code"),
-        ("CELERY_TASK_DEFAULT_QUEUE", "ipam.default", "other users of the Redis keep out"),
-        ("CELERY_TASK_CREATE_MISSING_QUEUES", False, "a misspelt queue would fill unseen"),
-        ("CELERY_VISIBILITY_TIMEOUT", 600, "the same in all places"),
-        ("CELERY_BEAT_SCHEDULER", "celery.beat:Scheduler", "no file for a kill -9 to spoil"),
-    ],
-)
-def test_celery(name: str, value: object, reason: str) -> None:
-    assert getattr(settings, name) == value, reason
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
-        ("visibility_timeout", 600, "lost messages come back"),
-        ("unacked_restore_interval", 5, "and within seconds: the default looks every 100 s"),
-        ("unacked_restore_throttle", 1, "and within seconds: the default looks every 100 s"),
-        ("health_check_interval", 25, "a broker that hangs is noticed"),
-        ("socket_timeout", 10, "a broker that hangs is noticed"),
-        ("socket_keepalive", True, "a broker that vanished is noticed"),
-    ],
-)
-def test_the_broker_connection(name: str, value: object, reason: str) -> None:
-    assert settings.CELERY_BROKER_TRANSPORT_OPTIONS[name] == value, reason
-
 
 def test_a_message_comes_back_only_after_its_task_must_be_over() -> None:
     assert settings.CELERY_VISIBILITY_TIMEOUT > 2 * settings.CELERY_TASK_TIME_LIMIT

@@ -48,25 +48,6 @@ def test_levels_by_containment_with_free_parts() -> None:
     assert outer.share == pytest.approx(0.375)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("limit", [1, 2, 3])
-def test_pages_add_up_to_the_level(limit: int) -> None:
-    _container("10.0.0.0/22")
-    for number, text in enumerate(("10.0.0.64/26", "10.0.1.0/24", "10.0.3.0/25")):
-        factories.pool(text, name=f"p{number}")
-    scope, parent = free_space.fleet_scope(), ip_network("10.0.0.0/22")
-    whole = _shown(tree.read_level(scope, parent))
-    rows, behind = [], None
-    while True:
-        page = tree.read_level(scope, parent, behind=behind, limit=limit)
-        assert len(page.rows) <= limit
-        rows += _shown(page)
-        if not page.following:
-            break
-        behind = ip_address(page.following)
-    assert rows == whole
-
-
 def test_clusters_with_the_same_cidr_share_a_row_of_the_fleet() -> None:
     first, second = factories.cluster(), factories.cluster()
     for cluster in (first, second):
@@ -174,37 +155,6 @@ def test_the_next_prefix_becomes_a_container_a_pool_or_a_cluster_prefix() -> Non
     level = api("GET", "address-plan/?parent=10.0.0.0/16&limit=2").json()
     assert [row["cidr"] for row in level["results"]] == ["10.0.0.0/20", "10.0.16.0/20"]
     assert level["next"] == "10.0.31.255"
-
-
-def test_nothing_is_free() -> None:
-    container = _container("10.0.0.0/24")
-    factories.pool("10.0.0.0/24")
-    author = factories.BY
-    with pytest.raises(errors.NoFreePrefix):
-        next_prefix.create_container(container.pk, 25, author=author)
-    answer = apis.Api("operator")(
-        "POST",
-        f"containers/{container.pk}/next-prefix/",
-        {"prefix_length": 25, "purpose": "container"},
-    )
-    assert (answer.status_code, answer.json()["code"]) == (409, "no_free_prefix")
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ({"prefix_length": 24, "purpose": "container"}, "prefix_length"),
-        ({"prefix_length": 33, "purpose": "container"}, "prefix_length"),
-        ({"prefix_length": 25, "purpose": "container", "mask_size": 25}, "unknown_field"),
-        ({"prefix_length": 25, "purpose": "pool", "name": "n"}, "required"),
-        ({"prefix_length": 25, "purpose": "tunnel"}, "invalid_choice"),
-    ],
-)
-def test_bad_input_creates_nothing(body: Any, code: str) -> None:
-    container = _container("10.0.0.0/24")
-    answer = apis.Api()("POST", f"containers/{container.pk}/next-prefix/", body)
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
-    assert Container.objects.count() == 1
 
 
 def test_a_container_of_a_space_serves_its_own_cluster_only() -> None:

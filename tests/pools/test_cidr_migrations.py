@@ -10,7 +10,7 @@ import pytest
 from pools.cidr_migrations import migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.core import addresses, errors
-from pools.models import CIDRMigration, Connection, Event, Now, ObservedObject, Pool
+from pools.models import CIDRMigration, Event, Now, ObservedObject, Pool
 from pools.register import orphans, pools
 from tests import factories
 
@@ -177,20 +177,6 @@ def test_what_a_node_lists_is_in_use() -> None:
         _take(migration, MigrationStep.REMOVE)
 
 
-def test_a_pool_that_follows_its_cluster_is_changed_there() -> None:
-    pool = factories.pool(OLD, category="pod", mask=28, follows_cluster=True)
-    Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip
-    migration = _begin(pool)
-    migration_progress = progress.migration_progress(migration)
-    assert (migration_progress.by_cluster, migration_progress.steps) == (
-        True,
-        (MigrationStep.ABORT,),
-    )
-    with pytest.raises(errors.ClusterDecides):
-        _take(migration, MigrationStep.RESERVE)
-    assert _take(migration, MigrationStep.ABORT).status is MigrationStatus.ABORTED
-
-
 def test_an_orphan_drains() -> None:
     pool = factories.pool(OLD)
     block = factories.take(pool)
@@ -206,31 +192,6 @@ def test_an_orphan_drains() -> None:
     factories.give_back(block)
     migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
     assert migration_progress.status in {MigrationStatus.DRAINED, MigrationStatus.REMOVED}
-
-
-def test_one_migration_of_a_cidr_at_a_time() -> None:
-    pool = factories.pool(OLD)
-    migration = _begin(pool)
-    with pytest.raises(errors.AlreadyExists):
-        _begin(pool)
-    _take(migration, MigrationStep.ABORT)
-    _begin(pool)
-
-
-@pytest.mark.parametrize(
-    ("settings", "code"),
-    [
-        ({"old": "10.20.0.0/25"}, "unknown_cidr"),
-        ({"span": "10.21.0.0-10.21.0.9"}, "range_outside_cidr"),
-        ({"to": "fd00::/120"}, "mixed_family"),
-        ({"to": OLD}, "same_cidr"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_what_makes_no_sense(settings: dict[str, str], code: str) -> None:
-    with pytest.raises(errors.InvalidInput) as caught:
-        _begin(factories.pool(OLD), **settings)
-    assert caught.value.code == code
 
 
 def test_of_two_steps_at_once_one_is_refused() -> None:

@@ -80,25 +80,12 @@ def test_it_grows_by_further_cidrs_without_renumbering() -> None:
     assert new["address"] == "2001:db8:10:20::1"
 
 
-def test_a_cluster_without_one_may_get_one_later() -> None:
-    cluster = factories.cluster()
-    assert _prefixes(cluster) == {}
-    clusters.divide_prefix(cluster, IPv6Network("2001:db8:10::/48"), author=factories.BY)
-    assert set(_prefixes(cluster)) == {"node", "instance"}
-
-
 def test_a_prefix_that_is_in_use_is_not_divided() -> None:
     cluster = factories.pool("2001:db8:10:1::/120").cluster
     with pytest.raises(errors.CIDROverlap):
         clusters.divide_prefix(cluster, IPv6Network("2001:db8:10::/48"), author=factories.BY)
     assert Cluster.objects.get().cluster_prefix is None
     assert cluster.pools.count() == 1
-
-
-def test_two_clusters_may_not_have_one_name() -> None:
-    clusters.create("prod", author=factories.BY)
-    with pytest.raises(errors.AlreadyExists):
-        clusters.create("prod", author=factories.BY)
 
 
 def test_each_cluster_has_its_own_addresses() -> None:
@@ -116,12 +103,3 @@ def test_another_prefix_is_not_divided_beside_the_pools_of_the_first() -> None:
     with pytest.raises(errors.ImmutableInUse):
         clusters.divide_prefix(cluster, IPv6Network("2001:db8:20::/48"), author=factories.BY)
     assert str(Cluster.objects.get(pk=cluster.pk).cluster_prefix) == "2001:db8:10::/48"
-
-
-def test_a_prefix_is_not_divided_where_a_pool_lies_elsewhere() -> None:
-    cluster = factories.cluster()
-    factories.pool("2001:db8:30::/64", category="instance", within=cluster)
-    with pytest.raises(errors.InvalidInput) as caught:
-        clusters.divide_prefix(cluster, IPv6Network("2001:db8:20::/48"), author=factories.BY)
-    assert caught.value.problems[0].code == "outside_cluster_prefix"
-    assert Cluster.objects.get(pk=cluster.pk).cluster_prefix is None

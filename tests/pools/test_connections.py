@@ -9,7 +9,7 @@ import pytest
 from pools.clusters import connections
 from pools.clusters.reconcile import connecting, leases, sync
 from pools.core import errors
-from pools.models import Connection, ConnectionEvent, Now, ObservedObject
+from pools.models import Connection, ConnectionEvent
 from pools.platform.outbound import faults
 from tests import factories
 from tests.kube import kubeconfigs
@@ -39,31 +39,11 @@ def test_offline_asks_nobody(fake: FakeCluster) -> None:
     assert len(fake.log) == 0
 
 
-def test_nothing_is_kept_of_a_cluster_that_does_not_answer(fake: FakeCluster) -> None:
-    fake.revoke(fake.token)
-    with pytest.raises(faults.Unauthorized):
-        _connect(fake)
-    assert not Connection.objects.exists()
-
-
 def test_loopback_only_where_it_is_allowed(fake: FakeCluster, settings: Any) -> None:
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = False
     with pytest.raises(faults.AddressNotAllowed, match="IPAM_ALLOW_LOOPBACK_CLUSTERS=1 allows it"):
         _connect(fake)
     assert len(fake.log) == 0
-
-
-def test_the_same_cluster_twice_is_refused_and_the_other_named(fake: FakeCluster) -> None:
-    first = _connect(fake)
-    with pytest.raises(errors.SameCluster, match=first.cluster.name):
-        _connect(fake)
-    with pytest.raises(errors.SameCluster):
-        connections.connect(
-            first.cluster,
-            connections.from_kubeconfig(fake.kubeconfig()),
-            OBSERVED,
-            author=factories.BY,
-        )
 
 
 def test_the_same_cluster_is_refused_by_the_database_too(fake: FakeCluster) -> None:
@@ -72,69 +52,6 @@ def test_the_same_cluster_is_refused_by_the_database_too(fake: FakeCluster) -> N
         connections._in_transaction(
             lambda: Connection.objects.filter(pk=later.pk).update(identity=row.identity)
         )
-
-
-def test_other_credentials_of_the_same_cluster(fake: FakeCluster) -> None:
-    row = _connect(fake)
-    Connection.objects.filter(pk=row.pk).update(error_code="cluster_unauthorized", failures=3)
-    token = fake.user(
-        "cadastre", [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]
-    )
-    source = connections.from_kubeconfig(fake.kubeconfig(token))
-    row = connections.replace(row, source, author=factories.BY)
-    assert connecting.cluster_access(row).token == token
-    assert (row.error_code, row.failures) == ("", 0)
-    last = ConnectionEvent.objects.order_by("-pk")[0]
-    assert (last.pgh_label, last.pgh_context["actor"]) == ("credentials_replaced", "tester")
-
-
-def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> None:
-    row = _connect(fake)
-    fake.kube_system_uid = "another"
-    with pytest.raises(connecting.IdentityChanged):
-        connections.replace(
-            row, connections.from_kubeconfig(fake.kubeconfig()), author=factories.BY
-        )
-
-
-def test_managed_resources_are_of_managed_clusters_only() -> None:
-    terms = connections.parse_terms("managed", ["pod-cidrs", "pools", "pools"])
-    assert terms.managed_resources == ("pools", "pod-cidrs")
-    for mode, managed_resources, code in (
-        ("observed", ["pools"], "managed_resources_of_observed"),
-        ("managed", ["typo"], "invalid_choice"),
-        ("master", [], "invalid_choice"),
-    ):
-        with pytest.raises(errors.InvalidInput) as refused:
-            connections.parse_terms(mode, managed_resources)
-        assert refused.value.code == code
-
-
-def test_a_paused_one_is_not_made_due(fake: FakeCluster) -> None:
-    row = connections.change(_connect(fake), author=factories.BY, paused=True)
-    with pytest.raises(errors.ConnectionPaused):
-        connections.make_due(row)
-    row = connections.change(row, author=factories.BY, paused=False)
-    connections.make_due(row)
-
-
-def test_what_was_seen_goes_with_the_connection(fake: FakeCluster) -> None:
-    row = _connect(fake)
-    ObservedObject.objects.create(
-        cluster=row.cluster, kind="CiliumNode", name="n", uid="u", resource_version="1",
-        manifest={}, first_seen_at=Now(), changed_at=Now(),
-    )  # fmt: skip
-    connections.disconnect(row, author=factories.BY)
-    assert not Connection.objects.exists()
-    assert not ObservedObject.objects.exists()
-    with pytest.raises(errors.NotFound):
-        connections.get_connection(row.cluster)
-
-
-def test_the_pod_s_own_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(errors.InvalidInput, match="not run in a pod"):
-        connections.from_pod()
 
 
 def test_a_server_s_url_fits_its_column(fake: FakeCluster) -> None:

@@ -56,9 +56,3 @@ def test_a_node_that_has_one_family_gets_the_other() -> None:
     answer = factories.ask(pool, who)
     assert answer.status == 201
     assert [b["cidr"] for b in answer.blocks] == ["10.0.0.1/32", held["cidr"]]
-
-
-def test_there_is_no_such_pool() -> None:
-    for count in (1, 2):
-        with pytest.raises(errors.NotFound):
-            allocation.allocate(0, factories.demand(count=count), author=factories.BY)

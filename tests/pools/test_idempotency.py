@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from pools.core import errors
-from pools.models import AllocationRequest, Block, IdempotencyKey
+from pools.models import Block, IdempotencyKey
 from pools.platform import idempotency
-from pools.register.allocator import requests
 from tests import factories
 
 
@@ -60,14 +59,6 @@ def test_another_body_is_refused_and_changes_nothing(ask: dict[str, Any]) -> Non
 
 
 @ways
-def test_the_keys_of_two_users_are_two_keys(ask: dict[str, Any]) -> None:
-    pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
-    answer = factories.ask(pool, key=_key(factories.user()), **ask)
-    two = factories.ask(other, key=_key(factories.user(), body=b"other"), **ask)
-    assert {b["id"] for b in answer.blocks}.isdisjoint(b["id"] for b in two.blocks)
-
-
-@ways
 def test_it_is_forgotten_after_24_hours(ask: dict[str, Any], clock) -> None:
     pool, user = factories.pool("10.0.0.0/24"), factories.user()
     first = factories.ask(pool, key=_key(user), **ask)
@@ -91,48 +82,8 @@ def test_tidying_removes_old_ones_only(clock) -> None:
     assert [row.key for row in IdempotencyKey.objects.all()] == ["new"]
 
 
-def test_a_refusal_is_not_kept() -> None:
-    pool, key = factories.pool("10.0.0.0/32"), _key(factories.user())
-    block = factories.take(pool)
-    with pytest.raises(errors.PoolExhausted):
-        factories.ask(pool, key=key)
-    factories.give_back(block)
-    assert factories.ask(pool, key=key).status == 201
-
-
 def test_a_holder_that_has_its_block_is_answered_200_again_and_again() -> None:
     pool = factories.pool("fd00::/64", category="node")
     who, key = factories.holder(kind="node"), _key(factories.user())
     factories.ask(pool, who)
     assert [factories.ask(pool, who, key=key).status for _ in range(2)] == [200, 200]
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_pending_request_is_answered_again(count: int) -> None:
-    pool, key = factories.pool("10.0.0.0/31"), _key(factories.user())
-    factories.drain(pool)
-    ask = factories.demand(factories.holder(), count=count)
-
-    def again() -> Any:
-        return requests.allocate(pool.pk, ask, author=factories.BY, key=key, wait=True)
-
-    first = again()
-    assert isinstance(first, AllocationRequest)
-    assert again() == first
-    assert AllocationRequest.objects.count() == 1
-
-
-@pytest.mark.parametrize("text", ["", " ", '""', "x" * 256, "ä", "a\nb"])
-def test_unusable_keys(text: str) -> None:
-    with pytest.raises(errors.InvalidInput):
-        idempotency.parse_key(text, user_id=1, method="POST", path="/", body=b"")
-
-
-@pytest.mark.parametrize("part", ["method", "path", "body"])
-def test_the_fingerprint_covers(part: str) -> None:
-    usual: dict[str, Any] = {"method": "POST", "path": "/a", "body": b"b"}
-    other = usual | {part: b"x" if part == "body" else "x"}
-    first, second = (idempotency.parse_key("k", user_id=1, **item) for item in (usual, other))
-    assert first is not None
-    assert second is not None
-    assert first.fingerprint != second.fingerprint

@@ -120,17 +120,6 @@ def test_every_shape(text: str, expected: dict[str, tuple[tuple[str, ...], tuple
     assert _load(text, cluster) == [(name, "unchanged") for name in expected]
 
 
-def test_the_same_pool_in_its_next_shape_is_a_change() -> None:
-    cluster = factories.cluster()
-    _load(CFP_TODAY, cluster)
-    held = factories.take(Pool.objects.get())
-    assert _load(CFP_PROPOSED, cluster) == [("green-pool", "changed")]
-    assert factories.row(held).withheld
-    assert factories.take(Pool.objects.get())["cidr"] == "10.20.1.0/24"
-    assert _load(DOCUMENTED, cluster) == [("green-pool", "changed")]
-    assert factories.take(Pool.objects.get(), family=6)["cidr"] == "fd00::/120"
-
-
 REFUSED = [
     pytest.param(CFP_TODAY.replace("24", "25"), "immutable_in_use", id="mask size"),
     pytest.param(CFP_TODAY.replace("10.20.0.0", "10.21.0.0"), "cidr_in_use", id="CIDR in use"),

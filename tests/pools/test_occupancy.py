@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from pools.register import occupancy, pool_cidrs, pools as pool_services, previews
+from pools.register import occupancy
 from pools.register.allocator import allocation
 from pools.register.occupancy import UsedBlocks
 from tests import factories
@@ -97,20 +97,3 @@ def test_estimates_are_near(
     if prefix != 106:  # the planner's estimate is as good as its statistics
         total = sum(used.total for used in result.shares.values())
         assert total == pytest.approx(1500, rel=0.15)
-
-
-def test_a_preview_tells_what_a_change_does_and_does_nothing() -> None:
-    pool = factories.pool("10.0.0.0/24", "10.1.0.0/24")
-    factories.take(pool, factories.holder("vm-a"))
-    families = factories.families("10.0.0.0/24", "10.2.0.0/24", reserved=["10.0.0.0/25"])
-    preview = previews.preview_change(
-        pool, pool_services.PoolChange(families=families), author=factories.BY
-    )
-    assert [str(cidr) for cidr in preview.removed] == ["10.1.0.0/24"]
-    assert [str(cidr) for cidr in preview.added] == ["10.2.0.0/24"]
-    assert [str(span) for span in preview.reserved] == ["10.0.0.0-10.0.0.127"]
-    assert (preview.affected, [block.holder_id for block in preview.holders]) == (1, ["vm-a"])
-    ((_, before, after),) = preview.lines
-    assert (before.reserved, after.reserved) == (0, 126)
-    assert pool_cidrs.families(pool)[4].cidrs[0].reserved == ()
-    assert pool.cidrs.count() == 2

@@ -21,15 +21,6 @@ def _told(**filters: Any) -> list[list[str]]:
     ]
 
 
-def test_between_clusters() -> None:
-    factories.pool("10.0.0.0/16", "10.9.0.0/16", category="pod", mask=24, name="a")
-    factories.pool("10.0.4.0/22", category="pod", mask=24, name="b")
-    assert _told() == [["10.0.0.0/16 a", "10.0.4.0/22 b"]]
-    (overlap,) = overlaps.find_overlaps()
-    assert (overlap.cidr, overlap.kinds) == (ip_network("10.0.0.0/16"), {OverlapKind.CLUSTERS})
-    assert len(overlap.clusters) == 2
-
-
 def test_with_a_vm_network_of_the_same_cluster() -> None:
     cluster = factories.cluster()
     isolated = AddressSpace.objects.create(cluster=cluster, name="blue")
@@ -52,21 +43,6 @@ def test_with_an_overlay_prefix() -> None:
 def test_a_cluster_s_own_prefix_and_pools_are_none() -> None:
     factories.cluster(cluster_prefix=ip_network("fd00:10::/48"))
     assert overlaps.find_overlaps() == []
-
-
-def test_filters() -> None:
-    first = factories.pool("10.0.0.0/16", category="pod", mask=24)
-    factories.pool("10.0.0.0/16", "10.1.0.0/16", category="pod", mask=24)
-    factories.pool("10.1.0.0/24", name="vms")
-    assert len(overlaps.find_overlaps()) == 2
-    assert len(overlaps.find_overlaps(cluster_id=first.cluster_id)) == 1
-    assert [
-        str(overlap.cidr) for overlap in overlaps.find_overlaps(kind=OverlapKind.VM_NETWORK)
-    ] == ["10.1.0.0/16"]
-    assert [
-        str(overlap.cidr) for overlap in overlaps.find_overlaps(within=ip_network("10.1.0.7/32"))
-    ] == ["10.1.0.0/16"]
-    assert overlaps.find_overlaps(kind=OverlapKind.OVERLAY) == []
 
 
 def _fleet(*, apart: int) -> None:

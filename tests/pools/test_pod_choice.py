@@ -25,31 +25,6 @@ def _pools(
     return [(item.choice.family, item.choice.pool) for item in explanation.chosen]
 
 
-def test_annotation_selector_and_default() -> None:
-    cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
-    plain, annotated = (
-        ObjectMetadata("ns", {}, {}),
-        ObjectMetadata("ns", {}, {"ipam.cilium.io/ip-pool": "default"}),
-    )
-    assert _pools(cluster, ObjectMetadata("pod", {}, {}), plain) == [(4, "default")]
-    assert _pools(cluster, ObjectMetadata("pod", {"team": "green"}, {}), plain) == [(4, "green")]
-    assert _pools(cluster, ObjectMetadata("pod", {"team": "green"}, {}), annotated) == [
-        (4, "default")
-    ]
-
-
-def test_the_pool_and_its_room() -> None:
-    cluster = _cluster()
-    explanation = pod_choice.explain(
-        cluster, pod=ObjectMetadata("pod", {}, {}), namespace=ObjectMetadata("ns", {}, {})
-    )
-    (chosen,) = explanation.chosen
-    assert chosen.pool is not None
-    assert chosen.usage is not None
-    assert (chosen.pool.name, chosen.usage.free) == ("default", 256)
-    assert (explanation.default, explanation.assumed) == ("default", "the cluster is not connected")
-
-
 def test_a_pool_of_another_category_is_none() -> None:
     pod = ObjectMetadata("pod", {}, {"ipam.cilium.io/ip-pool": "vms"})
     (chosen,) = pod_choice.explain(_cluster(), pod=pod, namespace=ObjectMetadata("ns")).chosen

@@ -8,28 +8,6 @@ from pools.core import errors
 from pools.register.allocator import allocation, requests
 from tests import factories
 
-
-def test_a_release_starts_the_cooldown() -> None:
-    pool = factories.pool("10.0.0.0/24", cooldown=60)
-    block = factories.take(pool)
-    done = factories.give_back(block)
-    assert not done.repeated
-    assert done.block["state"] == "cooling"
-    assert done.block["cooldown_until"] is not None
-    assert done.block["holder"] == block["holder"]
-
-
-@pytest.mark.parametrize("cooldown", [0, 60])
-def test_repeating_ones_own_changes_nothing(cooldown: int, clock) -> None:
-    pool = factories.pool("10.0.0.0/24", cooldown=cooldown)
-    block = factories.take(pool)
-    first = factories.give_back(block)
-    clock.advance(10)
-    second = factories.give_back(block)
-    assert second.repeated
-    assert second.block == first.block
-
-
 OTHERS = [
     pytest.param({"name": "other"}, id="another id"),
     pytest.param({"name": "h", "kind": "pod"}, id="another kind"),

@@ -9,7 +9,6 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from pools.core import errors
 from pools.models import AllocationRequest, Block, Event, Pool
 from pools.register import pools
 from pools.register.allocator import allocation, requests
@@ -26,13 +25,6 @@ def _wait(pool: Pool, *who: allocation.Holder, **settings: Any) -> AllocationReq
 def _state(request: AllocationRequest) -> str:
     request.refresh_from_db()
     return request.state
-
-
-def test_with_space_nobody_waits() -> None:
-    pool = factories.pool("10.0.0.0/24")
-    answer = requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
-    assert isinstance(answer, allocation.Allocation)
-    assert not AllocationRequest.objects.exists()
 
 
 def test_a_release_serves_it() -> None:
@@ -94,18 +86,6 @@ def test_all_or_nothing_here_too() -> None:
     assert requests.retry(pool.pk) == 1
     request.refresh_from_db()
     assert {block.family for block in Block.objects.filter(pk__in=request.block_ids)} == {4, 6}
-
-
-def test_cancelled_it_is_not_served() -> None:
-    pool = factories.pool("10.0.0.0/32")
-    block = factories.take(pool)
-    request = _wait(pool)
-    for _ in range(2):
-        assert requests.cancel(request.pk, author=factories.BY).state == "cancelled"
-    assert not factories.give_back(block).has_pending_requests
-    assert requests.retry(pool.pk) == 0
-    with pytest.raises(errors.NotFound):
-        requests.cancel(0, author=factories.BY)
 
 
 def test_what_can_never_succeed_ends_and_stops_nobody_else() -> None:

@@ -59,8 +59,7 @@ def demo_addresses() -> list[tuple[str, str, str, str, str, str]]:
 
 def draft(*contents: bytes, cluster: Cluster, **options: object) -> RegisterImport:
     uploads = [(f"file{number}.csv", content) for number, content in enumerate(contents, start=1)]
-    chosen = drafts.ImportOptions(cluster, **options)  # type: ignore[arg-type]
-    return drafts.IMPORTS.create(uploads, chosen, author=BY)
+    return drafts.IMPORTS.create(uploads, RegisterImport(cluster=cluster, **options), author=BY)
 
 
 def exported(kind: str, cluster: Cluster | None = None) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from pools.models import Block, Pool, ReservedRange
+from pools.models import Block, Pool, RegisterImport, ReservedRange
 from pools.register.imports import drafts
 from tests import factories
 from tests.claims.imports import corpus
@@ -248,8 +248,8 @@ def test_a_text_that_is_too_long_refuses_its_row_only(column: str) -> None:
 def test_files_and_sheets_with_long_names_are_read() -> None:
     cidrs = {"a" * 31: "10.0.0.0/24", "b" * 31: "10.0.1.0/24"}
     content = corpus.to_xlsx({name: [["prefix"], [cidr]] for name, cidr in cidrs.items()})
-    options = drafts.ImportOptions(factories.cluster())
-    created = drafts.IMPORTS.create([("f" * 240 + ".xlsx", content)], options, author=BY)
+    new = RegisterImport(cluster=factories.cluster())
+    created = drafts.IMPORTS.create([("f" * 240 + ".xlsx", content)], new, author=BY)
     assert sources.counts(created) == {"new": 2}
 
 

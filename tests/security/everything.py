@@ -24,6 +24,7 @@ from pools.models import (
     Finding,
     Leak,
     ObservedObject,
+    RegisterImport,
     SavedFilter,
     Silence,
     SyncRun,
@@ -156,9 +157,11 @@ def _register(world: Everything, api: apis.Api) -> None:
 
 def _register_imports() -> tuple[int, int]:
     """Make a draft of an import, and a committed one."""
-    options = register_drafts.ImportOptions(Cluster.objects.get(name="empty"))
+    cluster = Cluster.objects.get(name="empty")
     import_ids = [
-        register_drafts.IMPORTS.create([("", text)], options, author=factories.BY).pk
+        register_drafts.IMPORTS.create(
+            [("", text)], RegisterImport(cluster=cluster), author=factories.BY
+        ).pk
         for text in (b"prefix\n10.70.0.0/24\n", b"prefix\n10.71.0.0/24\n")
     ]
     register_drafts.IMPORTS.commit(import_ids[1], author=factories.BY)
@@ -241,7 +244,7 @@ def _networks(world: Everything) -> None:
     drafted = drafts.draft(network, *rows, namespace="alpha", user=owner.user)
     written = drafts.draft(
         network, drafts.row("web-6", "02:aa:aa:aa:aa:66", "10.60.0.66"), namespace="alpha",
-        user=owner.user, commit=True, author=worlds.BY,
+        user=owner.user, commit_wanted=True, author=worlds.BY,
     )  # fmt: skip
     network.nads.update(allow_persistent_ips=True, role="primary")
     decision = owner.cluster.decisions.all()[0]

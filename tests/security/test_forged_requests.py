@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.claims.access import answers
 from tests.security.target import Target, Visitor
 
 pytestmark = pytest.mark.django_db
+
+METHODS = ("POST", "PUT", "PATCH", "DELETE")
+KINDS = ("text/plain", "multipart/form-data; boundary=x")
 
 
 @pytest.mark.exhaustive
@@ -25,17 +30,17 @@ def test_no_page_of_the_admin_takes_a_forged_post(target: Target) -> None:
 
 
 def test_no_address_of_the_api_takes_a_forged_change(target: Target) -> None:
-    """As text, which a page may send without asking; and with a token that is not the session's."""
+    """As text or a form, which a page may send without asking; and with a token that is not the session's."""
     victim = Visitor(target)
     victim.login("administrator")
     before = target.rest("GET", "events/?limit=1").json()["results"]
     for address in answers.addresses("api/v1/"):
         path = address.filled(*(1 for _ in address.names))
-        for method in ("POST", "PUT", "PATCH", "DELETE"):
+        for method, kind in itertools.product(METHODS, KINDS):
             answer = victim.ask(
-                method, path, "{}", Content_Type="text/plain", Origin="https://evil.example"
+                method, path, "{}", Content_Type=kind, Origin="https://evil.example"
             )
-            assert answer.status in {403, 405}, (method, path, answer.status)
+            assert answer.status in {403, 405}, (method, path, kind, answer.status)
     forged = victim.ask(
         "POST", "/api/v1/clusters/", {"name": "forged"}, X_CSRFToken="x" * 64,
         Referer=target.origin + "/",

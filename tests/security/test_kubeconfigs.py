@@ -28,27 +28,34 @@ URLS = (
 )  # fmt: skip
 
 
-def _config(**user: Any) -> str:
-    config = yaml.safe_load(kubeconfigs.text("https://10.1.2.3:6443", CA, token="t"))
-    config["users"][0]["user"] |= user
+def _config(part: str = "users", **changes: Any) -> str:
+    config = yaml.safe_load(kubeconfigs.text("https://10.1.2.3:6443", CA, token="canary-token"))
+    config[part][0][part.removesuffix("s")] |= changes
     return str(yaml.safe_dump(config))
 
 
 def test_no_program_is_run_and_no_file_is_read(target: Target, tmp_path: pathlib.Path) -> None:
     marker = tmp_path / "a-marker-file"
-    run = {
-        "command": "touch",
-        "args": [str(marker)],
-        "apiVersion": "client.authentication.k8s.io/v1",
-    }
-    for user in (
-        {"exec": run}, {"auth-provider": {"name": "gcp", "config": {"cmd-path": f"touch {marker}"}}},
-        {"tokenFile": "/etc/passwd"}, {"client-key": "/etc/shadow"},
-    ):  # fmt: skip
+    version = "client.authentication.k8s.io/v1"
+    run = {"command": "touch", "args": [str(marker)], "apiVersion": version}
+    provider = {"name": "gcp", "config": {"cmd-path": f"touch {marker}"}}
+    for config, code in (
+        (_config(exec=run), "exec_not_allowed"),
+        (_config(**{"auth-provider": provider}), "auth_provider_not_allowed"),
+        (_config(tokenFile="/etc/passwd"), "file_reference"),
+        (_config(**{"client-key": "/etc/shadow"}), "file_reference"),
+        (_config(password="canary-token"), "password_not_allowed"),
+        (_config(**{"as": "admin"}), "impersonation_not_allowed"),
+        (_config("clusters", **{"insecure-skip-tls-verify": True}), "tls_verification_required"),
+        (_config("clusters", **{"proxy-url": "http://10.0.0.1:3128"}), "proxy_not_allowed"),
+        (_config("clusters", **{"certificate-authority": "/etc/ssl/ca.pem"}), "file_reference"),
+    ):
         for method, path in (("PUT", PLACE), ("POST", f"{PLACE}test/")):
-            answer = target.rest(method, path, {"kubeconfig": _config(**user), "offline": True})
+            answer = target.rest(method, path, {"kubeconfig": config})
+            assert answer.json()["code"] == code, (method, config)
+            assert answer.status == 400 or method == "POST"
+            assert "canary-token" not in answer.text
             assert "root:" not in answer.text
-            assert answer.status == 400 or answer.json()["code"], (method, user)
     assert not marker.exists()
     assert target.rest("GET", PLACE).status == 404
 

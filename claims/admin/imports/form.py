@@ -18,24 +18,25 @@ from django_stubs_ext import StrOrPromise
 
 from claims.access import namespaces
 from claims.admin import scoped
-from claims.admin.imports import page as vm_page
 from claims.admin.imports.mapping import Destination, DestinationField
+from claims.admin.imports.page import ImportPage
+from claims.admin.imports.register import RegisterImportPage
+from claims.admin.imports.vm import VMImportPage
 from claims.imports import formats, mapping
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import ImportTarget
 from claims.networks import networks
 from pools import tasks
-from pools.admin.register_imports import page as register_page
-from pools.admin.register_imports.sources import RegisterOptions
+from pools.admin.netbox_sources import RegisterOptions
 from pools.core import errors, holders
 from pools.models import Cluster, Import, ImportStatus, RegisterImport
-from pools.platform.admin import display, forms as fields, imports, lists, pages, related
-from pools.platform.imports.lifecycle import NewImport, Recognition
-from pools.register.imports import drafts as register_drafts, files as register_files
+from pools.platform.admin import display, forms as fields, lists, pages, related
+from pools.platform.imports.lifecycle import Recognition
+from pools.register.imports import files as register_files
 
 VM, REGISTER = VMImport.KIND, RegisterImport.KIND
 ONE = "one"  # a VM that is typed
-PAGES: dict[str, imports.ImportPages[Any]] = {VM: vm_page.PAGES, REGISTER: register_page.PAGES}
+PAGES: dict[str, type[ImportPage]] = {VM: VMImportPage, REGISTER: RegisterImportPage}
 
 LARGEST = formats.LARGEST  # bytes of all files
 _FORM_OVERHEAD = 64 * 1024  # bytes of a form in addition to its files
@@ -229,13 +230,18 @@ class ImportForm(RegisterOptions):
 
     def create(self, request: HttpRequest) -> Import | None:
         """Create the draft; None, with errors beside their fields, if it is refused."""
-        is_register = self.import_kind == REGISTER
-        options = self._register_options(request) if is_register else self._vm_options(request)
-        imports_of_kind = PAGES[self.import_kind].kind
+        values = {"cluster": self.cluster, "user": request.user, "notes": self.notes}
+        new: Import
+        if self.import_kind == REGISTER:
+            holder_kind = self.cleaned_data["holder_kind"] or "host"
+            new = RegisterImport.new(**values, holder_kind=holder_kind, **self.register_options())
+        else:
+            target = self.cleaned_data["target"] or ImportTarget.IPPOOL.value
+            namespace = self.cleaned_data["namespace"]
+            new = VMImport.new(**values, target=target, network=self.network, namespace=namespace)
+        engine = PAGES[self.import_kind].engine
         try:
-            row: Import = imports_of_kind.create(
-                self.uploads, options, author=pages.author(request)
-            )
+            row: Import = engine.create(self.uploads, new, author=pages.author(request))
         except errors.NotAllowed as error:
             pages.add_errors(self, error, "target")
         except errors.IpamError as error:
@@ -244,29 +250,10 @@ class ImportForm(RegisterOptions):
             return row
         return None
 
-    def _vm_options(self, request: HttpRequest) -> NewImport:
-        return mapping.ImportOptions(
-            self.cluster,
-            target=self.cleaned_data["target"] or ImportTarget.IPPOOL.value,
-            network=self.network,
-            namespace=self.cleaned_data["namespace"],
-            user=request.user,
-            notes=tuple(self.notes),
-        )
-
-    def _register_options(self, request: HttpRequest) -> NewImport:
-        return register_drafts.ImportOptions(
-            self.cluster,
-            holder_kind=self.cleaned_data["holder_kind"] or "host",
-            user=request.user,
-            notes=tuple(self.notes),
-            **self.register_options(),
-        )
-
 
 def permitted(request: HttpRequest) -> list[str]:
     """Return the kinds of imports that the user may add."""
-    return [kind for kind, page in PAGES.items() if page.kind.permits(request.user, "add")]
+    return [kind for kind, page in PAGES.items() if page.engine.permits(request.user, "add")]
 
 
 def _only_network(request: HttpRequest) -> str:
@@ -288,7 +275,7 @@ def _recognise(kinds: list[str], name: str, content: bytes) -> tuple[str, Recogn
     problems: dict[str, str] = {}  # by message
     for kind in kinds:
         try:
-            found[kind] = PAGES[kind].kind.recognise(name, content)
+            found[kind] = PAGES[kind].engine.recognise(name, content)
         except errors.InvalidInput as error:
             problems.setdefault(error.problems[0].message, str(PAGES[kind].what))
     best = max((recognition.certainty for recognition in found.values()), default=None)

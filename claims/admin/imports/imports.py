@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -23,18 +22,7 @@ from pools.platform.admin.lists import Page
 
 def _name(row: Import) -> SafeString:
     link = display.row_link(row, import_texts.name(row))
-    return display.two_lines(link, PAGES[row.kind].format_name(row))
-
-
-def _page(name: str) -> Callable[[HttpRequest, Import], HttpResponse]:
-    """Return a page of an import: that of its kind."""
-
-    def view(request: HttpRequest, row: Import) -> HttpResponse:
-        page = PAGES[row.kind]
-        answer: HttpResponse = getattr(page, name)(request, page.kind.get(row.pk))
-        return answer
-
-    return view
+    return display.two_lines(link, str(PAGES[row.kind].formats.get(row.format, row.format)))
 
 
 @admin.register(Import)
@@ -68,15 +56,15 @@ class ImportAdmin(lists.ListAdmin[Import]):
     list_before_template = "cadastre/imports_intro.html"
     list_pages = (Page("add", form.add),)
     row_pages = (
-        Page("change", _page("view")),
+        Page("change", lambda request, row: PAGES[row.kind](request, row).answer()),
         lists.history(lambda row: {"q": str(row)}, "pools.view_event"),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Import]:
         visible = Q(pk__in=())
         for page in PAGES.values():
-            if page.kind.permits(request.user, "view"):
-                visible |= Q(pk__in=page.kind.visible(request.user).order_by().values("pk"))
+            if page.engine.permits(request.user, "view"):
+                visible |= Q(pk__in=page.engine.visible(request.user).order_by().values("pk"))
         return super().get_queryset(request).filter(visible)
 
     def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
@@ -86,7 +74,7 @@ class ImportAdmin(lists.ListAdmin[Import]):
         return {"nothing_yet": not self.get_queryset(request).exists()}
 
     def has_view_permission(self, request: HttpRequest, obj: Import | None = None) -> bool:
-        return any(page.kind.permits(request.user, "view") for page in PAGES.values())
+        return any(page.engine.permits(request.user, "view") for page in PAGES.values())
 
     def require_view(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):

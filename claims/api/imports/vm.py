@@ -16,14 +16,13 @@ from claims.imports import (
     mapping as import_mapping,
     rows as import_rows,
 )
-from claims.imports.mapping import ImportOptions
 from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
-from pools.api.imports import kinds
+from pools.api import imports
 from pools.core import errors, object_reader
 from pools.models import Cluster, ImportStatus
-from pools.platform import documents, events, search
-from pools.platform.imports.lifecycle import NewImport, Upload
+from pools.platform import documents, search
+from pools.platform.imports.lifecycle import Upload
 from pools.platform.rest import fields, filters
 from pools.platform.rest.serializers import Representation, Serializer
 
@@ -44,7 +43,7 @@ _MAPPING: dict[str, Any] = {
 # --- answers --------------------------------------------------------------------------------------
 
 
-class VMImportSerializer(kinds.ImportSerializer):
+class VMImportSerializer(imports.ImportSerializer):
     """An import of VMs."""
 
     kind = fields.ChoiceField([VMImport.KIND])
@@ -71,7 +70,7 @@ class VMImportDetailSerializer(VMImportSerializer):
 
     port_groups = fields.ListField(child=ImportPortGroupSerializer())
     without_namespace = fields.IntegerField()
-    vm_status_counts = kinds.RowCountsField(*manifests.STATUSES, allow_null=True)
+    vm_status_counts = imports.RowCountsField(*manifests.STATUSES, allow_null=True)
 
 
 class ResolvedField(fields.TextField):
@@ -84,7 +83,7 @@ class ResolvedField(fields.TextField):
         return getattr(value, self.field_name or "") or getattr(value, f"source_{self.field_name}")
 
 
-class VMImportRowSerializer(kinds.ImportRowSerializer):
+class VMImportRowSerializer(imports.ImportRowSerializer):
     """A row of an import, with the status of its VM once the import is committed."""
 
     vm = ResolvedField()
@@ -98,6 +97,12 @@ class VMImportRowSerializer(kinds.ImportRowSerializer):
     entry = fields.IntegerField(source="entry_id", allow_null=True)
     claim = fields.IntegerField(source="claim_id", allow_null=True)
     vm_status = fields.ChoiceField(manifests.STATUSES, allow_null=True)
+
+
+class VMRowFilter(imports.ImportRowFilter):
+    namespace = filters.Filter(field_name="values__namespace")
+    port_group = filters.Filter(field_name="texts__port_group")
+    q = filters.Filter(select=search.matching, help_text="A part of a VM, MAC or address.")
 
 
 # --- fields of requests ---------------------------------------------------------------------------
@@ -171,7 +176,7 @@ def _parse_rows(value: object, path: str) -> list[Upload]:
 
 def _parse_mac(value: object, path: str) -> str:
     """Parse a corrected MAC. The draft validates it; only control characters are rejected here."""
-    text = kinds.parse_correction(value, path)
+    text = imports.parse_correction(value, path)
     if not text.isprintable():
         raise errors.InvalidInput.for_field(path, "mac_syntax", "has control characters", value)
     return text
@@ -191,10 +196,10 @@ class VMInterfaceSerializer(Serializer):
     note = fields.TextField(required=False)
 
 
-class NewVMImportSerializer(kinds.NewImportSerializer):
+class NewVMImportSerializer(imports.NewImportSerializer):
     """A new import of a file, of `rows` or of a pasted `text`, and its target."""
 
-    sources = ("rows", *kinds.NewImportSerializer.sources)
+    sources = ("rows", *imports.NewImportSerializer.sources)
     example = {
         "cluster": "prod",
         "namespace": "shop",
@@ -227,17 +232,17 @@ class VMImportRowChangeSerializer(Serializer):
 
     example = {"vm": "web-9"}
 
-    vm = fields.TextField(kinds.parse_correction, required=False)
+    vm = fields.TextField(imports.parse_correction, required=False)
     mac = fields.TextField(_parse_mac, required=False)
     ips = fields.ListField(
-        child=fields.TextField(kinds.parse_correction),
+        child=fields.TextField(imports.parse_correction),
         min_length=0,
         max_length=drafts.MOST_IPS,
         required=False,
     )
-    namespace = fields.TextField(kinds.parse_correction, required=False)
-    port_group = fields.TextField(kinds.parse_correction, required=False)
-    note = fields.TextField(kinds.parse_correction, required=False)
+    namespace = fields.TextField(imports.parse_correction, required=False)
+    port_group = fields.TextField(imports.parse_correction, required=False)
+    note = fields.TextField(imports.parse_correction, required=False)
     skip = fields.FlagField(required=False)
     free_address = fields.FlagField(required=False)
 
@@ -250,76 +255,46 @@ class VMImportRowChangeSerializer(Serializer):
         return attrs
 
 
-# --- the kind -------------------------------------------------------------------------------------
+# --- what a view does with an import of VMs -------------------------------------------------------
 
 
-class VMImportKind(kinds.ImportKind):
-    """Imports of VMs."""
-
-    imports = drafts.IMPORTS
-    serializer = VMImportSerializer
-    detail_serializer = VMImportDetailSerializer
-    row_serializer = VMImportRowSerializer
-    new_serializer = NewVMImportSerializer
-    change_serializer = VMImportChangeSerializer
-    row_change_serializer = VMImportRowChangeSerializer
-    list_filters = {
-        "target": filters.choice(*ImportTarget.values, field_name="options__target"),
-        "network": filters.integer(1, 1 << 62, field_name="options__network", help_text="Id."),
-    }
-    row_filters = {
-        "namespace": filters.Filter(field_name="values__namespace"),
-        "port_group": filters.Filter(field_name="texts__port_group"),
-        "q": filters.Filter(select=search.matching, help_text="A part of a VM, MAC or address."),
-    }
-    stays_in_cluster = True
-
-    def knows_cluster(self, request: Request, cluster: Cluster) -> bool:
-        return scoped.knows_cluster(request, cluster)
-
-    def options(
-        self, request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
-    ) -> NewImport:
-        """Return the options; they name the cluster, the network or both. Raises InvalidInput unknown_network, required."""
-        cluster = _target_cluster(request, values)
-        if cluster is None:
-            raise _missing_target_error(request, uploads[0])
-        return ImportOptions(**{**values, "cluster": cluster, "user": request.user})
-
-    def change(
-        self, row: VMImport, values: Mapping[str, Any], *, author: events.Author, user: Any
-    ) -> VMImport:
-        network = values.get("network")
-        if network is not None and network.cluster_id != row.cluster_id:
-            raise unknown_network("network", network.pk)
-        return drafts.change_mapping(row.pk, values, author=author, user=user)
-
-    def change_row(
-        self, import_id: int, number: int, values: Mapping[str, Any], **actor: Any
-    ) -> None:
-        if "free_address" in values:
-            drafts.assign_free_addresses(import_id, number, **actor)
-        else:
-            super().change_row(import_id, number, values, **actor)
-
-    def load(self, row: Any) -> None:
-        is_committed = row.status == ImportStatus.COMMITTED
-        row.port_groups = import_mapping.port_groups(row)
-        row.without_namespace = import_mapping.without_namespace(row)
-        row.vm_status_counts = manifests.status_counts(row) if is_committed else None
-
-    def load_rows(self, row: VMImport, rows: list[Any]) -> None:
-        statuses: dict[int, str] = {}
-        if row.status == ImportStatus.COMMITTED:
-            statuses = manifests.row_statuses(row, [line.number for line in rows])
-        for line in rows:
-            line.vm_status = statuses.get(line.number)
-            claims = row.target == ImportTarget.IPAMCLAIMS
-            line.entry_id = None if claims else line.object_id
-            line.claim_id = line.object_id if claims else None
+def new_vm_import(
+    request: Request, uploads: Sequence[Upload], values: Mapping[str, Any]
+) -> VMImport:
+    """Return a new import; the values name the cluster, the network or both. Raises InvalidInput unknown_network, required."""
+    cluster = _target_cluster(request, values)
+    if cluster is None:
+        raise _missing_target_error(request, uploads[0])
+    return VMImport.new(**{**values, "cluster": cluster, "user": request.user})
 
 
-KIND = VMImportKind()
+def change_vm_mapping(row: VMImport, values: Mapping[str, Any], **actor: Any) -> VMImport:
+    network = values.get("network")
+    if network is not None and network.cluster_id != row.cluster_id:
+        raise unknown_network("network", network.pk)
+    return drafts.change_mapping(row.pk, values, **actor)
+
+
+def load_vm_import(row: VMImport) -> None:
+    """Read what the detail of an import shows beside its columns."""
+    shown: Any = row
+    shown.port_groups = import_mapping.port_groups(row)
+    shown.without_namespace = import_mapping.without_namespace(row)
+    shown.vm_status_counts = None
+    if row.status == ImportStatus.COMMITTED:
+        shown.vm_status_counts = manifests.status_counts(row)
+
+
+def load_vm_rows(row: VMImport, rows: list[Any]) -> None:
+    """Read what the rows of an import show beside their columns."""
+    statuses: dict[int, str] = {}
+    if row.status == ImportStatus.COMMITTED:
+        statuses = manifests.row_statuses(row, [line.number for line in rows])
+    for line in rows:
+        line.vm_status = statuses.get(line.number)
+        claims = row.target == ImportTarget.IPAMCLAIMS
+        line.entry_id = None if claims else line.object_id
+        line.claim_id = line.object_id if claims else None
 
 
 def _target_cluster(request: Request, values: Mapping[str, Any]) -> Cluster | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any
 
@@ -13,12 +14,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
+from django_stubs_ext import StrOrPromise
 
 from pools import tasks
 from pools.admin import time_bars
 from pools.admin.clusters.field import CLUSTERS, tenant_filters
-from pools.admin.register_imports.page import imported_facts
 from pools.core import addresses, dns_names, errors, holders
+from pools.core.register_import import attributes
 from pools.models import LIVE, AddressSpace, Block, BlockEvent, BlockState, Category, Event, Pool
 from pools.platform.admin import (
     columns,
@@ -347,6 +349,7 @@ class BlockAdmin(lists.ListAdmin[Block]):
         "org",
         "env",
     )
+    found_columns = ("cidr", "holder", "state", "since", "pool", "cluster", "org", "env")
     more_columns = (
         columns.text("holder_uid", _("holder UID")),
         columns.timestamp("allocated_at", _("allocated")),
@@ -396,3 +399,44 @@ class BlockAdmin(lists.ListAdmin[Block]):
         # Available rows of the allocator's window have no holder.
         rows = super().get_queryset(request).filter(state__in=LIVE)
         return rows.prefetch_related("pool__cluster")
+
+
+# --- what an imported register says about an address ----------------------------------------------
+
+# Of the details that an import keeps beside an object (core/register_import/parsing.py).
+_KEPT: dict[str, StrOrPromise] = {
+    "status": _("Status"),
+    "role": _("Role"),
+    "dns_name": _("DNS name"),
+    "tenant": _("Tenant"),
+    "owner": _("Owner"),
+    "vrf": "VRF",
+    "site": _("Site"),
+    "vlan": "VLAN",
+    "mac": _("MAC address"),
+    "interface": _("Interface"),
+    "device": _("Device"),
+    "note": _("Note"),
+}
+
+
+def imported_facts(record: Mapping[str, Any] | None) -> Iterator[tuple[StrOrPromise, str]]:
+    """Yield (label, text) of what an imported register says about an address."""
+    if record is None:
+        return
+    if record["description"]:
+        yield _("Description"), record["description"]
+    yield from (
+        (label, record["details"][name])
+        for name, label in _KEPT.items()
+        if name in record["details"]
+    )
+    yield from attribute_facts(record["details"])
+
+
+def attribute_facts(details: Mapping[str, str]) -> Iterator[tuple[StrOrPromise, str]]:
+    """Yield (label, text) of the tags and custom fields of an imported register."""
+    if tags := details.get("tags"):
+        yield _("Tags"), tags.replace(",", ", ")
+    for name in filter(attributes.is_custom, details):
+        yield name.removeprefix(attributes.PREFIX), details[name]

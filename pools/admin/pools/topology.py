@@ -147,7 +147,7 @@ def _of_pools(
     if isinstance(row, Pool):
         del root.children[1:]
     _add_guests(request, cluster, root, nodes)
-    columns = [gettext("Cluster"), gettext("Pools"), gettext("Nodes, VMs and others that hold")]
+    columns = [gettext("Cluster"), gettext("Pools"), gettext("Holders")]
     if any(holder.children for pool_shape in root.children for holder in pool_shape.children):
         columns.append(gettext("Pods, VMs and blocks"))
     return page(request, row, root, columns)

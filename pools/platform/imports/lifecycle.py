@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet
 
 from pools.core import errors
-from pools.models import Clock, Cluster
+from pools.models import Clock
 from pools.models.imports import WAITING, Import, ImportFile, ImportStatus as Status
 from pools.platform import advisory_locks, database, events
 from pools.platform.imports import states
@@ -31,21 +31,6 @@ Upload = tuple[
 _PAUSE = timedelta(seconds=10)  # from the start of an attempt to the next one, times their number
 
 KINDS: dict[str, Imports[Any]] = {}  # by the kind of an import; the apps' extensions fill it
-
-
-@dataclass(frozen=True)
-class NewImport:
-    """Where the rows of a new import go, and what is done with it; a kind adds options of its own.
-
-    With `commit` a small import is committed at once, with `skip_bad` all but its bad rows.
-    """
-
-    cluster: Cluster
-    mapping: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    commit: bool = False
-    skip_bad: bool = False
-    user: Any = None
-    notes: tuple[Mapping[str, str], ...] = ()  # of the draft: {"code", "message"}
 
 
 class Certainty(IntEnum):
@@ -92,20 +77,6 @@ class Imports(ABC, Generic[Row]):
     # Errors of a commit after which the import is a draft again; by others it has failed.
     refusals: ClassVar[tuple[type[errors.IpamError], ...]] = (errors.ImportHasBadRows,)
 
-    def new(self, chosen: Any, *, author: events.Author, **values: Any) -> Row:
-        """Return a new import of chosen options (NewImport), which is not saved yet; `values` are those of the kind."""
-        return self.model(
-            cluster=chosen.cluster,
-            notes=list(chosen.notes),
-            commit_wanted=chosen.commit,
-            skip_bad=chosen.skip_bad,
-            user=chosen.user,
-            actor=author.actor,
-            source=author.source,
-            request_id=author.request_id,
-            **values,
-        )
-
     # --- what a kind says -------------------------------------------------------------------------
 
     def permission(self, verb: str) -> str:
@@ -122,6 +93,9 @@ class Imports(ABC, Generic[Row]):
 
     def admit(self, row: Row, user: Any) -> None:
         """Raise NotAllowed if the user may not change the import."""
+
+    def prepare(self, row: Row) -> None:
+        """Check the options of a new import that is not saved yet. Raises InvalidInput, NotAllowed."""
 
     @abstractmethod
     def read_small(self, row: Row, uploads: Sequence[Upload]) -> Any:
@@ -254,16 +228,18 @@ class Imports(ABC, Generic[Row]):
                 self.commit_rows(row, author=author)
         return self.get(import_id)
 
-    def create(self, uploads: Sequence[Upload], chosen: NewImport, *, author: events.Author) -> Row:
-        """Create an import: small uploads become a draft, large ones wait for a worker.
+    def create(self, uploads: Sequence[Upload], row: Row, *, author: events.Author) -> Row:
+        """Save a new import with its options: small uploads become a draft, large ones wait for a worker.
 
-        With `chosen.commit` a small draft is committed at once; if it has bad rows it stays a draft with the error.
+        With `commit_wanted` a small draft is committed at once; if it has bad rows it stays a draft with the error.
         Raises NotAllowed, and InvalidInput for what cannot be read; then no import is created.
         """
         if len(uploads) > 1 and not self.several_files:
             message = f"{self.model._meta.verbose_name_plural} take one file at a time: choose one of them"
             raise errors.InvalidInput.for_field("file", "repeated", message)
-        row = self.new(chosen, author=author)
+        for name, value in states.author_fields(author).items():
+            setattr(row, name, value)
+        self.prepare(row)
         row.file_name = ", ".join(filter(None, (name for name, _ in uploads)))[:255]
         reading = self.read_small(row, uploads)
         with events.recorded_by(author):

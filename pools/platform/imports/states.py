@@ -31,6 +31,11 @@ def import_author(row: Import, author: events.Author) -> events.Author:
     return dataclasses.replace(author, reason=str(row))
 
 
+def author_fields(author: events.Author) -> dict[str, str]:
+    """Return the fields of an import that keep for whom a worker processes it."""
+    return {"actor": author.actor, "source": author.source, "request_id": author.request_id}
+
+
 def recorded_author(row: Import) -> events.Author:
     """Return the author for whom a worker processes the import."""
     return events.Author(row.actor, row.source or "worker", row.request_id, str(row))
@@ -89,9 +94,7 @@ def queue(row: Import, author: events.Author, **changes: object) -> None:
         tries=0,
         rows_done=0,
         started_at=None,
-        actor=author.actor,
-        source=author.source,
-        request_id=author.request_id,
+        **author_fields(author),
         **changes,
     )
 

@@ -6,13 +6,11 @@ pools/platform/imports/lifecycle.py has what all imports share.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes
 from pools.models import ImportStatus, RegisterImport, RegisterRow, RowStatus
-from pools.models.pools import DAY
 from pools.platform import events
 from pools.platform.imports import lifecycle, rows as stored_rows, states
 from pools.register.imports import (
@@ -34,14 +32,6 @@ CORRECTED = (
 )
 
 
-@dataclass(frozen=True)
-class ImportOptions(lifecycle.NewImport):
-    """Where an import goes; `mapping` is `{"vrf": {name: cluster id}, "site": {…}}`."""
-
-    holder_kind: str = "host"
-    cooldown_seconds: int = DAY
-
-
 class RegisterImports(lifecycle.Imports[RegisterImport]):
     """Imports of other registers."""
 
@@ -53,11 +43,9 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
     take_back = staticmethod(undo.take_back)
     check_not_in_use = staticmethod(undo.check_not_in_use)
 
-    def new(self, chosen: ImportOptions, *, author: events.Author, **values: Any) -> RegisterImport:
-        mapping = {kind: dict(names) for kind, names in chosen.mapping.items()}
+    def prepare(self, row: RegisterImport) -> None:
         names = ("holder_kind", "cooldown_seconds")
-        options = {name: getattr(chosen, name) for name in names}
-        return super().new(chosen, author=author, mapping=mapping, options=options, **values)
+        row.options = {name: getattr(row, name) for name in names}
 
     def read_small(
         self, row: RegisterImport, uploads: Sequence[lifecycle.Upload]

@@ -12,25 +12,29 @@ from pools.core import errors
 from pools.models import Clock, NetBoxSource, Now, RegisterImport, RowStatus
 from pools.models.imports import ImportStatus as Status
 from pools.platform import database, events
+from pools.platform.imports import states
 from pools.platform.outbound import secrets, webhook_post
 from pools.platform.outbound.credentials import Access
+from pools.platform.rest import parsing
 from pools.register.imports import netbox
 from pools.register.imports.files import Reading
 
 LONGEST_TOKEN = 300
 LEAST_MINUTES, MOST_MINUTES = 5, 7 * 24 * 60
-parse_ca = webhook_post.parse_ca
 _UNDER_WAY = Q(status__in=[Status.QUEUED, Status.DRAFTING, Status.COMMITTING])
 
 
-def parse_url(text: str, *, field: str = "url") -> str:
+def parse_url(value: object, field: str = "url") -> str:
     """Return the URL of a NetBox without `/api` and trailing slash. Raises InvalidInput."""
-    return webhook_post.parse_url(text, field=field).rstrip("/").removesuffix("/api")
+    url = webhook_post.parse_url(parsing.text(value, field), field=field)
+    return url.rstrip("/").removesuffix("/api")
 
 
-def parse_token(text: str, *, field: str = "token") -> str:
+def parse_token(value: object, field: str = "token") -> str:
     """Return an API token of NetBox. Raises InvalidInput; the message does not repeat the token."""
-    token = text.strip()
+    if not isinstance(value, str):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a text")
+    token = value.strip()
     if not 0 < len(token) <= LONGEST_TOKEN or not (token.isascii() and token.isprintable()):
         message = f"a token has 1 to {LONGEST_TOKEN} visible ASCII characters"
         raise errors.InvalidInput.for_field(field, "token", message)
@@ -39,9 +43,16 @@ def parse_token(text: str, *, field: str = "token") -> str:
     return token
 
 
-def parse_minutes(value: int | None, *, field: str = "every_minutes") -> int | None:
-    """Return the minutes between two runs; None for runs by hand only. Raises InvalidInput."""
-    if value is not None and not LEAST_MINUTES <= value <= MOST_MINUTES:
+def parse_ca(value: object, field: str = "ca") -> str:
+    """Return certificates in PEM, or "". Raises InvalidInput."""
+    return webhook_post.parse_ca(parsing.text(value, field), field=field)
+
+
+def parse_minutes(value: object, field: str = "every_minutes") -> int:
+    """Return the minutes between two runs. Raises InvalidInput."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a whole number", value)
+    if not LEAST_MINUTES <= value <= MOST_MINUTES:
         message = f"is {LEAST_MINUTES} to {MOST_MINUTES} minutes"
         raise errors.InvalidInput.for_field(field, "out_of_range", message, value)
     return value
@@ -143,23 +154,19 @@ def start(
 def _queue(
     source: NetBoxSource, *, mirror: bool, author: events.Author, user: Any = None
 ) -> RegisterImport:
-    queued = RegisterImport(
+    queued = RegisterImport.new(
         netbox_source=source,
         mirror=mirror,
         cluster_id=source.cluster_id,
         mapping=source.mapping,
-        options={
-            "holder_kind": source.holder_kind,
-            "cooldown_seconds": source.cooldown_seconds,
-        },
+        holder_kind=source.holder_kind,
+        cooldown_seconds=source.cooldown_seconds,
         format="netbox-api",
         file_name=source.name,
         commit_wanted=mirror,
         skip_bad=mirror,
         user=user,
-        actor=author.actor,
-        source=author.source,
-        request_id=author.request_id,
+        **states.author_fields(author),
     )
     queued.save()
     return queued

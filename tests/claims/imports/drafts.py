@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from claims.imports import drafts, formats
-from claims.imports.mapping import ImportOptions
 from claims.models import Network, VMImport
 from tests.claims.worlds import BY
 
@@ -29,8 +28,8 @@ def many(count: int, *, first: int = 1) -> list[dict[str, Any]]:
 def draft(network: Network, *rows: dict[str, Any], **options: Any) -> VMImport:
     author = options.pop("author", BY)
     settings = {"network": network, "namespace": "blue"} | options
-    options = ImportOptions(network.cluster, **settings)
-    return drafts.IMPORTS.create([formats.rows_upload(rows)], options, author=author)
+    new = VMImport(cluster=network.cluster, **settings)
+    return drafts.IMPORTS.create([formats.rows_upload(rows)], new, author=author)
 
 
 def statuses(of: VMImport) -> dict[int, tuple[str, set[str]]]:

@@ -10,7 +10,6 @@ from django.test import Client
 
 from claims.entries import entries
 from claims.imports import drafts as import_drafts, manifests
-from claims.imports.mapping import ImportOptions
 from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent
 from pools.core import errors
@@ -191,7 +190,7 @@ def test_an_export_of_entries_is_unchanged_as_an_import() -> None:
     assert b"'=1+1" in text  # no formula for a spreadsheet
     draft = import_drafts.IMPORTS.create(
         [("entries.csv", text)],
-        ImportOptions(network.cluster, network=network, namespace="blue"),
+        VMImport(cluster=network.cluster, network=network, namespace="blue"),
         author=BY,
     )
     assert {status: count for status, count in draft.counts.items() if count} == {"unchanged": 2}

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from claims.imports import drafts as import_drafts
-from claims.imports.mapping import ImportOptions
-from claims.models import Network, VMRow
+from claims.models import Network, VMImport, VMRow
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts, pages
 from tests.claims.imports.drafts import mac, row
@@ -26,8 +25,8 @@ def network() -> Network:
 
 def draft(network: Network, text: str, **options: Any) -> Any:
     chosen = {"network": network, "namespace": "blue"} | options
-    options = ImportOptions(network.cluster, **chosen)
-    return import_drafts.IMPORTS.create([("", text.encode())], options, author=BY)
+    new = VMImport(cluster=network.cluster, **chosen)
+    return import_drafts.IMPORTS.create([("", text.encode())], new, author=BY)
 
 
 def results(of: Any) -> list[tuple[str, list[str], list[str]]]:
@@ -134,8 +133,8 @@ def test_the_address_of_the_vm_is_told(network: Network) -> None:
     )
     of = draft(network, json.dumps([vm]))
     assert "10.0.0.21 for its VM" in of.rows.get().reasons[0]["message"]
-    options = ImportOptions(network.cluster, network=network)
-    of = import_drafts.IMPORTS.create([("", book)], options, author=BY)
+    new = VMImport(cluster=network.cluster, network=network)
+    of = import_drafts.IMPORTS.create([("", book)], new, author=BY)
     (line,) = of.rows.all()
     assert (line.status, len(line.reasons)) == ("invalid", 1)
     assert "10.0.0.22 for its VM" in line.reasons[0]["message"]

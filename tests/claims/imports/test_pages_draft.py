@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.imports import drafts as import_drafts, formats
-from claims.imports.mapping import ImportOptions
 from claims.models import NAD, Entry, Network, PortGroup, VMImport, VMRow
 from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import import_texts, live, related
@@ -108,7 +107,7 @@ def test_what_runs_cannot_be_undone_and_the_page_says_so(
 def test_port_groups_are_mapped_and_remembered(client: Client, network: Network) -> None:
     rows = [drafts.row("web", A, "10.0.0.5", network="vlan1")]
     of = import_drafts.IMPORTS.create(
-        [formats.rows_upload(rows)], ImportOptions(network.cluster), author=worlds.BY
+        [formats.rows_upload(rows)], VMImport(cluster=network.cluster), author=worlds.BY
     )
     assert of.counts["invalid"] == 1
     said = {"network:vlan1": network.pk}
@@ -120,7 +119,7 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
     assert "All rows were validated again: 1 new." in done
     assert PortGroup.objects.get().namespace == "shop"
     again = import_drafts.IMPORTS.create(
-        [formats.rows_upload(rows)], ImportOptions(network.cluster), author=worlds.BY
+        [formats.rows_upload(rows)], VMImport(cluster=network.cluster), author=worlds.BY
     )
     assert again.counts["new"] == 1
 
@@ -133,7 +132,7 @@ def test_port_groups_are_mapped_by_name_if_networks_are_many(
     worlds.network("cluster_udn_green", subnets=("10.1.0.0/24",))
     rows = [drafts.row("web", A, "10.0.0.5", network="vlan1")]
     of = import_drafts.IMPORTS.create(
-        [formats.rows_upload(rows)], ImportOptions(network.cluster), author=worlds.BY
+        [formats.rows_upload(rows)], VMImport(cluster=network.cluster), author=worlds.BY
     )
     said = {"network:": ""}
     wrong = pages.do(client, of, "map", **said, **{"network:vlan1": "cluster_udn_red"})

@@ -11,29 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools import tasks
-from pools.api import lookups
-from pools.api.imports import kinds, register, views as imports
+from pools.api import imports, lookups
 from pools.core import errors, holders
-from pools.models import NetBoxSource, RegisterImport
-from pools.platform.rest import fields, generics, parsing, schema, views
+from pools.models import NetBoxSource
+from pools.platform.rest import fields, generics, schema, views
 from pools.platform.rest.serializers import Serializer
-from pools.register.imports import drafts, exports, sources
-
-
-def _parse_token(value: object, path: str) -> str:
-    if not isinstance(value, str):  # not displayed: it may be the secret
-        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text")
-    return sources.parse_token(value, field=path)
-
-
-def _parse_ca(value: object, path: str) -> str:
-    return sources.parse_ca(parsing.text(value, path), field=path) if value != "" else ""
-
-
-def _parse_minutes(value: object, path: str) -> int | None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a whole number", value)
-    return sources.parse_minutes(value, field=path)
+from pools.register.imports import exports, sources
 
 
 class NetBoxSourceSerializer(Serializer):
@@ -41,19 +24,17 @@ class NetBoxSourceSerializer(Serializer):
 
     id = fields.IntegerField(read_only=True)
     name = fields.TextField(holders.parse_label)
-    url = fields.TextField(
-        lambda value, path: sources.parse_url(parsing.text(value, path), field=path)
-    )
-    token = fields.TextField(_parse_token, write_only=True)
-    ca = fields.TextField(_parse_ca, required=False)
+    url = fields.TextField(sources.parse_url)
+    token = fields.TextField(sources.parse_token, write_only=True)
+    ca = fields.TextField(sources.parse_ca, required=False)
     cluster = fields.TextField(lookups.cluster_by_name)
-    mapping = register.MappingField(required=False)
+    mapping = imports.MappingField(required=False)
     holder_kind = fields.TextField(holders.parse_label, required=False)
     cooldown_seconds = fields.ParsedField(
-        register.parse_cooldown, required=False, schema={"type": "integer"}
+        imports.parse_cooldown, required=False, schema={"type": "integer"}
     )
     every_minutes = fields.ParsedField(
-        _parse_minutes, required=False, allow_null=True, schema={"type": "integer"}
+        sources.parse_minutes, required=False, allow_null=True, schema={"type": "integer"}
     )
     next_run_at = fields.TimeField(read_only=True, allow_null=True)
     created_at = fields.TimeField(read_only=True)
@@ -64,7 +45,7 @@ class NetBoxImportSerializer(Serializer):
 
     empty_allowed = True
 
-    mirror = kinds.FormFlagField(required=False)
+    mirror = imports.FormFlagField(required=False)
 
 
 @extend_schema_view(
@@ -92,13 +73,10 @@ class NetBoxSources(generics.ModelViewSet):
     orderings = {"name": ("name",)}
     ordering = "name"
 
-    def create(self, request: Request) -> Response:
+    def perform_create(self, values: dict[str, Any]) -> NetBoxSource:
         """Create a NetBox source; with `every_minutes` it is a mirror, one way."""
-        self.parameters.raise_problems()
-        values = dict(self.read(request))
         token = values.pop("token")
-        source = sources.create(values, token=token, author=self.author())
-        return self.respond(source, status=201)
+        return sources.create(values, token=token, author=self.author())
 
     def perform_update(self, row: NetBoxSource, values: dict[str, Any]) -> NetBoxSource:
         """Change a NetBox source; another URL needs the token again."""
@@ -111,7 +89,7 @@ class NetBoxSources(generics.ModelViewSet):
 
     @extend_schema(
         request=NetBoxImportSerializer,
-        responses={202: register.RegisterImportSerializer},
+        responses={202: imports.RegisterImportSerializer},
     )
     @generics.post_action("pools.add_registerimport", url_path="imports", url_name="netbox-imports")
     def start_import(self, request: Request, netbox_source_id: int) -> Response:
@@ -122,50 +100,8 @@ class NetBoxSources(generics.ModelViewSet):
             pk, mirror=values.get("mirror", False), author=self.author(), user=request.user
         )
         tasks.notify_import_worker(queued.pk)
-        shown = self.represent(queued, register.RegisterImportSerializer)
+        shown = self.represent(queued, imports.RegisterImportSerializer)
         return Response(shown, status=202)
-
-
-class VanishedRowsSerializer(Serializer):
-    """The numbers of rows that the source of a mirror has no more; all of them without `rows`."""
-
-    example = {"rows": [12, 13]}
-
-    empty_allowed = True
-
-    rows = fields.ListField(child=fields.IntegerField(min_value=1), required=False)
-
-
-class _ConfirmationView(imports.ImportsView):
-    """A person's word on what the source of a mirror has no more."""
-
-    needs = {"POST": ("change",)}
-    only_kinds = (RegisterImport.KIND,)
-
-    def confirm(self, request: Request, *, keep: bool) -> Response:
-        self.parameters.raise_problems()
-        numbers = self.read(request, VanishedRowsSerializer).get("rows")
-        pk, author = self.import_of_path.pk, self.author()
-        changed = drafts.confirm_vanished(pk, numbers, keep=keep, author=author)
-        return Response(self.represent(changed))
-
-
-class ReleaseVanished(_ConfirmationView):
-    @extend_schema(
-        request=VanishedRowsSerializer, responses={200: register.RegisterImportSerializer}
-    )
-    def post(self, request: Request, import_id: int) -> Response:
-        """Release what a mirror brought and its source has no more, addresses into the cooldown of their pool."""
-        return self.confirm(request, keep=False)
-
-
-class KeepVanished(_ConfirmationView):
-    @extend_schema(
-        request=VanishedRowsSerializer, responses={200: register.RegisterImportSerializer}
-    )
-    def post(self, request: Request, import_id: int) -> Response:
-        """Keep what a mirror brought and its source has no more; it belongs to the mirror no longer."""
-        return self.confirm(request, keep=True)
 
 
 class NetBoxExport(generics.GenericView):
