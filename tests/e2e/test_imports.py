@@ -173,28 +173,3 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
             folded.evaluate("one => { one.open = true; }")
         assert visit.complaints == [], path
         assert not visit.scrolls_sideways(), path
-
-
-def test_no_network_is_chosen_but_the_one_of_the_addresses(visit: Visit) -> None:
-    network = _network()
-    worlds.network("cluster_udn_red", subnets=("10.9.0.0/24",), of=network.cluster)
-    page = visit.page
-    visit.open(NEW)
-    assert page.locator("select[name=where]").input_value() == ""
-    agent = _nic(2, "10.0.0.22", VM="vCLS-7", Template="False")
-    page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), agent))
-    page.click("text=More options")
-    page.fill("input[name=namespace]", "elsewhere")
-    page.click("text=Upload and preview")
-    page.get_by_text(
-        f"No network was specified: {network.name} was chosen, the only network"
-    ).wait_for()
-    expect(
-        page.get_by_text("VMs of vSphere Cluster Services are left out: vCLS-7.")
-    ).to_be_visible()
-    words = f"The namespace elsewhere has no network attachment definition of {network.name}"
-    expect(page.get_by_text(words)).to_be_visible()
-    for item in Network.objects.filter(ippool=None, name__in=[network.name, "cluster_udn_red"]):
-        worlds.ippool(item, item.name.removeprefix("cluster_udn_"))
-    visit.open("/admin/claims/entry/add/")
-    assert page.locator("select[name=ippool]").input_value() == ""
