@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.admin import scoped
-from claims.admin.entries import form
+from claims.admin.entries import entries as entry_admin
 from claims.core.networks import udn
 from claims.core.networks.static_vms import StaticVMCheck
 from claims.ipamclaims import ipamclaims
@@ -110,7 +110,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponse:
         nads=annotated_network.shown_nads,
         uses=list(usage_counts(request, network)),
         ippool=scoped.rows(request, IPPool).filter(network=network).first(),
-        may_add=form.may_add(request),
+        may_add=entry_admin.may_add(request),
         manifest=_manifest(network, everything=everything),
         call=f"networks/{network.pk}/",
         managed=everything and services.is_managed(network.cluster),

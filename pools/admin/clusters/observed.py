@@ -181,6 +181,7 @@ class ObservedCIDRAdmin(lists.ListAdmin[ObservedCIDR]):
         Column("cluster", _("cluster"), lambda row: display.row_link(row.cluster)),
         columns.text("detail", _("detail")),
     )
+    found_columns = ("cidr", "role", "kind", "object_name", "cluster", "detail")
     list_filter = (
         cluster_filter("space__cluster_id"),
         filters.by_value(

@@ -125,6 +125,7 @@ class BlockAdmin(lists.ListAdmin[Block]):
         "org",
         "env",
     )
+    found_columns = ("cidr", "holder", "state", "since", "pool", "cluster", "org", "env")
     more_columns = (
         columns.text("holder_uid", _("holder UID")),
         columns.timestamp("allocated_at", _("allocated")),

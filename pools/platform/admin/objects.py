@@ -33,13 +33,17 @@ class _RefusedError(Exception):
 
 
 class ObjectAdmin(lists.ListAdmin[Row]):
-    """A list with the pages *add*, *edit* and *delete*; *edit* is the page of a row that has no other one."""
+    """A list with the pages *add*, *edit* and *delete*; *edit* is the page of a row that has no other one.
+
+    With `shows_row` this page shows the row beside the form, and without it to who may view the row only.
+    """
 
     form: Any
     add_form: ClassVar[Any] = None  # where a new row has other fields
     fixed_fields: ClassVar[tuple[str, ...]] = ()  # of the form, that a change leaves as they are
     default_field: ClassVar[str] = ""  # of the form, for a service's problem that names none
     form_template: ClassVar[str] = "edit_form.html"
+    shows_row: ClassVar[bool] = False
     intro: ClassVar[StrOrPromise] = ""  # above the fields of a new row
     add_title: ClassVar[StrOrPromise] = ""
     # The `title`, `button` and message `deleted` of a deletion, with `%(name)s` for the row.
@@ -48,12 +52,17 @@ class ObjectAdmin(lists.ListAdmin[Row]):
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        self.has_page = has_page = any(page.name == "change" for page in self.row_pages)
+        has_page = any(page.name == "change" for page in self.row_pages)
+        self.has_page = has_page or self.shows_row
         if not any(page.name == "add" for page in self.list_pages):  # a page of its own, in steps
             self.list_pages = (Page("add", self._add_page, *self._needs("add")), *self.list_pages)
         self.row_pages = (
             *self.row_pages,
-            Page("edit" if has_page else "change", self._edit_page, *self._needs("change")),
+            Page("edit", self._edit_page, *self._needs("change"))
+            if has_page
+            else Page(
+                "change", self._edit_page, *(() if self.shows_row else self._needs("change"))
+            ),
             Page("delete", self._delete_page, *self._needs("delete")),
         )
 
@@ -104,7 +113,7 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         return self.changeform_view(request)
 
     def _edit_page(self, request: HttpRequest, row: Row) -> HttpResponse:
-        if not self.has_change_permission(request, row):
+        if not (self.shows_row or self.has_change_permission(request, row)):
             raise PermissionDenied  # Django would show the form to those who may view the row
         return self.changeform_view(request, str(row.pk))
 
@@ -166,7 +175,8 @@ class ObjectAdmin(lists.ListAdmin[Row]):
             **self._back(),
             **self.form_context(request, row),
         }
-        return pages.form_page(request, row or self.model, form, **context)
+        is_shown = row is None or self.has_change_permission(request, row)
+        return pages.form_page(request, row or self.model, form if is_shown else None, **context)
 
     def response_add(
         self, request: HttpRequest, obj: Row, post_url_continue: str | None = None
