@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from typing import Any
 
 import dns.zone
 import pytest
+from django.core.management import base, call_command
 from django.urls import reverse
 
 from pools.models import DNSName, Event, Pool
@@ -176,6 +178,18 @@ def test_a_zone_has_the_serial_and_the_cidr_of_the_request(api: apis.Api) -> Non
     (pointer,) = zone.get_rdataset(f"7.{name}.", "PTR")
     assert pointer.to_text() == "web.example.org."
     assert abs(_zone(api).get_soa().serial - time.time()) < 3600
+
+
+def test_the_command_prints_the_zone(api: apis.Api) -> None:
+    block = factories.take(factories.pool("10.0.0.0/24"))
+    names.set_name(block["id"], "web.example.org", author=factories.BY)
+    output = io.StringIO()
+    call_command("dns", "zone-file", "example.org", "--ns", "ns.example.net", stdout=output)
+    zone = dns.zone.from_text(output.getvalue(), "example.org", relativize=False)
+    assert _addresses(zone, "web.example.org") == [block["address"]]
+    for wrong in (["--cidr", "10.0.0.0/8"], ["--ns", "_"], ["--cluster", "none"], ["--ttl", "x"]):
+        with pytest.raises(base.CommandError):
+            call_command("dns", "zone-file", "example.org", "--ns", "ns.example.net", *wrong)
 
 
 @pytest.mark.parametrize(
