@@ -173,20 +173,6 @@ def test_a_wrong_database_url_says_why_without_the_password(url: str, why: str) 
     assert "s3cret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("password", ["p/s3cret", "5/s3cret", "p?s3cret", "p#s3cret", "p[s3cret"])
-@pytest.mark.parametrize(
-    "form", ["redis://:{}@h:6379/0", "redis+sentinel://:{}@h:1,i:2/0?master=m"]
-)
-def test_a_password_of_redis_that_ends_its_url(form: str, password: str) -> None:
-    with pytest.raises(
-        exceptions.ImproperlyConfigured, match="REDIS_URL: percent-encode"
-    ) as caught:
-        database_url.refuse_unencoded(form.format(password), "REDIS_URL")
-    assert "s3cret" not in str(caught.value)
-    encoded = parse.quote(password, safe="")
-    database_url.refuse_unencoded(form.format(encoded), "REDIS_URL")
-
-
 def test_passwords_that_need_no_encoding_and_those_that_are_encoded() -> None:
     for password in ("p%zz", "p@s", "p:s", "100%25"):
         url = f"postgresql://u:{password}@h:5432/n?sslmode=require&application_name=a%40b"
