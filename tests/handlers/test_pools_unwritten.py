@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.admin.overview import pool_summary
+from pools.admin.overview import overview
 from pools.admin.pools import page
-from pools.clusters import drift
-from pools.core.cilium import podippool
 from pools.core.forecast import ForecastState
-from pools.models import Drift, Finding, ManagedResource, Pool, PoolForecast
+from pools.models import Finding, ManagedResource, Pool, PoolForecast
 from pools.register import usage
 from pools.register.utilization import forecasts, samples
 from tests import factories
@@ -43,7 +41,7 @@ def test_a_pool_that_the_cluster_does_not_have_yet_is_not_full(fleet: Fleet) -> 
     samples.take_samples()
     forecasts.refresh_forecasts()
     assert PoolForecast.objects.get(pool=pool, family=4).state != ForecastState.FULL
-    summary = {measured.pool.name: measured for measured in pool_summary.summarize().pools}
+    summary = {measured.pool.name: measured for measured in overview.summarize().pools}
     assert (summary["green"].state, summary["green"].percent) == ("pending", 0)
 
 
@@ -53,24 +51,6 @@ def test_a_pool_that_is_used_up_is_full_still(db: None) -> None:
     counts = usage.pool_usage(pool)[4]
     assert (counts.ratio, counts.percent) == (1.0, 100)
     assert page.pool_state({4: counts}, draining=False) == "full"
-
-
-@pytest.mark.exhaustive
-def test_what_was_adopted_differs_no_more(fleet: Fleet) -> None:
-    fleet.put(fleets.manifest("green", "10.60.0.0/16"))
-    fleet.passed()
-    fleet.manage(ManagedResource.POOLS)
-    drift.apply(drift.ClusterObject(fleet.cluster, podippool.KIND, "green"), author=factories.BY)
-    fleet.passed()
-    fleet.put(fleets.manifest("green", "10.60.0.0/16", "10.61.0.0/16"), manager="kubectl-edit")
-    fleet.passed()
-    green = drift.ClusterObject(fleet.cluster, podippool.KIND, "green")
-    assert drift.differences(green)
-    drift.adopt(green, author=factories.BY)
-    assert not Drift.objects.exists()
-    assert fleet.cidrs("green") == ["10.60.0.0/16", "10.61.0.0/16"]
-    fleet.passed()
-    assert not Drift.objects.exists()
 
 
 @pytest.mark.exhaustive
