@@ -65,25 +65,6 @@ def test_counts_agree_with_one_look_at_each_block(data: st.DataObject) -> None:
     assert view.totals["free"] == len(free)
 
 
-@pytest.mark.parametrize(
-    ("used", "reserved", "kind"),
-    [
-        pytest.param(UsedBlocks(held=1), (), "held", id="held"),
-        pytest.param(UsedBlocks(cooling=1), (), "cooling", id="cooling"),
-        pytest.param(UsedBlocks(), ("10.0.1.0/24",), "reserved", id="reserved"),
-        pytest.param(UsedBlocks(), ("10.0.1.7-10.0.1.7",), "reserved", id="touched in part"),
-        pytest.param(
-            UsedBlocks(held=1, withheld=1), ("10.0.1.0/24",), "held", id="held and withheld"
-        ),
-        pytest.param(UsedBlocks(), (), "free", id="free"),
-    ],
-)
-def test_what_a_cell_of_one_block_is(
-    used: UsedBlocks, reserved: tuple[str, ...], kind: str
-) -> None:
-    assert build("10.0.0.0/16", 24, *reserved, s1=used).cells[1].kind == kind
-
-
 def test_the_name_of_a_cell_of_one_block_has_its_holder() -> None:
     used = {
         "s1": UsedBlocks(held=1, holder="node n-1"),
