@@ -10,7 +10,7 @@ from pools.admin import (
     users,
     webhook_targets,
 )
-from pools.admin.clusters import clusters, drift, observed, sync_runs
+from pools.admin.clusters import clusters, drift, observed
 from pools.admin.plan import containers
 from pools.admin.pools import (
     blocks,

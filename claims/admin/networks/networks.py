@@ -127,22 +127,10 @@ def _manifest(network: Network, *, everything: bool) -> str:
 
 
 def _pool_context(request: HttpRequest, pool: Pool) -> dict[str, Any]:
-    cidrs = list(
-        pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
-    )
-    chosen = request.GET.get("map", "")
     return {
         "pool": pool,
         "families": usage.usage_by_pool([pool])[pool.pk],
-        "maps": pool_page.draw_maps(
-            pool,
-            cidrs,
-            chosen,
-            allocating=False,
-            with_holders=request.user.has_perm("pools.view_block"),
-        ),
-        "chosen_map": chosen,
-        "cidrs": cidrs,
+        **pool_page.map_context(request, pool, allocating=False),
     }
 
 

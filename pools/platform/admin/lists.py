@@ -71,6 +71,12 @@ def parse_id(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
 
 
+def chosen_ids(request: HttpRequest, most: int) -> list[int]:
+    """Return the ids of the rows that an action was started with, or that its page posts; at most so many."""
+    texts = request.POST.getlist("id") or request.GET.getlist("id")
+    return [parse_id(text) for text in texts[:most]]
+
+
 class Page:
     """A page of a list, or of a row of it.
 

@@ -76,6 +76,14 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         """Delete a row by its service. Raises IpamError."""
         raise NotImplementedError
 
+    def name_of(self, row: Row) -> str:
+        """Return the name of a row in titles and messages."""
+        return str(row)
+
+    def add_errors(self, form: Any, error: errors.IpamError) -> None:
+        """Show what a service refused at the fields of the form."""
+        pages.add_errors(form, error, self.field_of_problem)
+
     def field_of_problem(self, problem: errors.FieldProblem) -> str | None:
         """Return the field of the form at which a problem of the service is shown."""
         return problem.field or self.default_field
@@ -144,13 +152,13 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         try:
             return database.with_retries(view)
         except _RefusedError as refusal:
-            return self._form_page(request, refusal.form)
+            return self.show_form(request, refusal.form)
 
     def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:
         try:
             saved = self.save_row(obj if change else None, form, pages.author(request))
         except errors.IpamError as error:
-            pages.add_errors(form, error, self.field_of_problem)
+            self.add_errors(form, error)
             raise _RefusedError(form) from error
         obj.__dict__.update(saved.__dict__)
 
@@ -163,12 +171,13 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *_arguments: Any, **_options: Any
     ) -> HttpResponse:
-        return self._form_page(request, context["adminform"].form)
+        return self.show_form(request, context["adminform"].form)
 
-    def _form_page(self, request: HttpRequest, form: Any) -> HttpResponse:
+    def show_form(self, request: HttpRequest, form: Any) -> HttpResponse:
+        """Return the page of a form that was not saved."""
         row = form.instance if form.instance.pk else None
         context = {
-            "title": gettext("Edit %(name)s") % {"name": row}
+            "title": gettext("Edit %(name)s") % {"name": self.name_of(row)}
             if row
             else str(self.add_title) or gettext("Add %(kind)s") % {"kind": self.opts.verbose_name},
             "template": self.form_template,
@@ -189,7 +198,7 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         return self.show_saved(request, obj, message)
 
     def _names(self, row: Row) -> dict[str, str]:
-        return {"kind": capfirst(str(self.opts.verbose_name)), "name": str(row)}
+        return {"kind": capfirst(str(self.opts.verbose_name)), "name": self.name_of(row)}
 
     def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
         return request.user.has_perms(self._needs("delete"))
