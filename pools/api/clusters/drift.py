@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api.clusters import clusters, observed
+from pools.api.clusters import clusters
 from pools.cilium import pod_cidrs
 from pools.clusters import drift
 from pools.core import errors
@@ -89,7 +89,7 @@ class DriftFilter(filters.FilterSet):
 _CHANGE = ("pools.change_drift",)
 
 
-class Drifts(observed.ClusterRows):
+class Drifts(clusters.ClusterRows):
     """Fields that differ between a cluster and the register."""
 
     queryset = Drift.objects.prefetch_related("ignored_by")

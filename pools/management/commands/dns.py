@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management import base
 
-from pools.api.dns import parse_serial, parse_ttl
+from pools.api.addresses import parse_serial, parse_ttl
 from pools.core import dns_names, errors
 from pools.models import Cluster
 from pools.platform import database
