@@ -14,7 +14,7 @@ from pools.api import lookups, pool_cidrs, pools as pools_api
 from pools.core import addresses, errors, object_reader
 from pools.models import ATTRIBUTES, AddressSpace, Category, Container
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema, views
+from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema
 from pools.platform.rest.serializers import Representation
 from pools.register import overlaps as owners
 from pools.register.plan import containers, free_space, next_prefix, tree
@@ -221,7 +221,7 @@ class Containers(generics.ModelViewSet):
         container = self.get_object()
         length, purpose = values.pop("prefix_length"), values.pop("purpose")
         if purpose in _RIGHTS:
-            views.require(request, _RIGHTS[purpose])
+            generics.require(request, _RIGHTS[purpose])
         if purpose == "pool":
             _check_pool(container, length, values)
         author = self.author()

@@ -16,7 +16,7 @@ from pools.api.blocks import BlockSerializer
 from pools.core import dns_names, errors, holders, object_reader
 from pools.core.holders import MOST_BLOCKS
 from pools.models import AllocationRequest, Block, Environment, Pool, RequestState
-from pools.platform.rest import fields, filters, generics, parsing, schema, views
+from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register import dns, environments
 from pools.register.allocator import allocation, requests
@@ -203,7 +203,7 @@ class Allocations(generics.GenericView):
             pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
             dns.check_demand(pool, block_demand, dns_name, wait=wait)
         outcome = requests.allocate(
-            pool_id, block_demand, author=self.author(), key=views.key(request), wait=wait
+            pool_id, block_demand, author=self.author(), key=generics.key(request), wait=wait
         )
         if isinstance(outcome, allocation.Allocation):
             dns.name_blocks(outcome.blocks, dns_name, author=self.author())

@@ -12,7 +12,7 @@ from pools.api import lookups
 from pools.core import custom_fields as core, errors
 from pools.models import CustomField, CustomFieldType, JournalEntry, JournalKind
 from pools.platform.attributes import custom_fields, values
-from pools.platform.rest import fields, filters, generics, parsing, schema, views
+from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import journal
 
@@ -167,7 +167,7 @@ class Journal(generics.ModelViewSet):
     def check_values(self, values: dict[str, Any], row: Any = None) -> None:
         name, object_id = values.pop("object_type"), values.pop("object_id")
         subject = journal.find_subject(name)
-        views.require(self.request, subject.permission("change"))
+        generics.require(self.request, subject.permission("change"))
         values["row"] = subject.rows(self.request.user).filter(pk=object_id).first()
         if values["row"] is None:
             raise errors.InvalidInput.for_field(

@@ -17,7 +17,7 @@ from pools.core import dns_names, errors
 from pools.models import Category, Cluster, Pool
 from pools.platform import idempotency
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema, views
+from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema
 from pools.platform.rest.serializers import Representation
 from pools.register import manifests, overlaps as owners, pool_cidrs as register_cidrs, pools, usage
 
@@ -272,7 +272,7 @@ class PoolImport(generics.GenericView):
         cluster = lookups.cluster(name, "cluster")
         # Not the raw body: the boundary of a multipart form differs in each request.
         identity = b"\0".join([name.encode(), text, json.dumps(values, sort_keys=True).encode()])
-        stored = views.run_once(
+        stored = generics.run_once(
             request,
             lambda: self._import(request, text, cluster, values, dry_run=dry_run),
             body=identity,

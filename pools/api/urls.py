@@ -22,8 +22,7 @@ from pools.api import (
     utilization,
 )
 from pools.api.clusters import clusters, connections, drift, guides
-from pools.platform.rest.generics import routes
-from pools.platform.rest.views import endpoints
+from pools.platform.rest.generics import endpoints, routes
 
 
 class Docs(SpectacularSwaggerSplitView):

@@ -14,7 +14,7 @@ from pools.core import addresses, errors, holders
 from pools.core.observed.uses import Role
 from pools.models import Cluster, Finding, ObservedCIDR, ObservedObject, Severity, SyncRun, Trigger
 from pools.platform.attributes.values import split
-from pools.platform.rest import attributes, fields, filters, generics, query, schema, views
+from pools.platform.rest import attributes, fields, filters, generics, query, schema
 from pools.platform.rest.serializers import Representation
 from pools.register import clusters, overlaps as owners
 
@@ -105,7 +105,7 @@ class Clusters(generics.ModelViewSet):
     def check_values(self, values: dict[str, Any], row: Cluster | None = None) -> None:
         prefix = values.get("cluster_prefix")
         if row is not None and "cluster_prefix" in values:
-            views.require(self.request, "pools.add_pool")
+            generics.require(self.request, "pools.add_pool")
         new = [prefix] if prefix and not (row and prefix == row.cluster_prefix) else []
         pool_cidrs.warn_of_overlaps(self, new, owners.owner_of_prefix(row))
 
@@ -134,7 +134,7 @@ class Clusters(generics.ModelViewSet):
         reason = self.parameters.parse("reason", holders.parse_reason) or ""
         self.parameters.raise_problems()
         if force:
-            views.require(request, "pools.force_release")
+            generics.require(request, "pools.force_release")
         clusters.remove(get(cluster), author=self.author(reason), force=force)
         return Response(status=204)
 

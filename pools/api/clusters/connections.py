@@ -17,7 +17,7 @@ from pools.clusters.reconcile import registry
 from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Connection, ManagedResource, Mode, SyncRun
-from pools.platform.rest import fields, generics, parsing, schema, token_scopes, views
+from pools.platform.rest import fields, generics, parsing, schema, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
 
 _LATEST = 10  # sync runs in a response
@@ -274,7 +274,7 @@ class ConnectionTest(generics.GenericView):
             connection = _get_connection(cluster)
             result = connection_test.test_connection(connection, registry.resources())
         else:
-            views.require(request, "pools.add_connection")
+            generics.require(request, "pools.add_connection")
             clusters.get(cluster)
             values = self.read(request, ConnectionSourceSerializer)
             terms = _terms(values, None)

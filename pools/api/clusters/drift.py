@@ -16,7 +16,7 @@ from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.models import Drift, ObservedObject
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
 
 ANY = {"nullable": True, "description": "Any JSON value; null if the field is absent."}
@@ -117,7 +117,7 @@ class Drifts(clusters.ClusterRows):
         """
         cluster_object = _cluster_object(cluster, drift_id)
         for permission in drift.adopt_permissions(cluster_object.kind):
-            views.require(request, permission)
+            generics.require(request, permission)
         values = self.read(request, TakeoverSerializer)
         author = self.author(values["reason"])
         preview = drift.take_over(cluster_object, token=values["token"], author=author)
@@ -138,7 +138,7 @@ class Drifts(clusters.ClusterRows):
             remaining = drift.apply(cluster_object, author=self.author())
         elif decision == "adopt":
             for permission in drift.adopt_permissions(cluster_object.kind):
-                views.require(request, permission)
+                generics.require(request, permission)
             adopted = drift.adopt(cluster_object, author=self.author())
             pool_id = adopted if cluster_object.kind == podippool.KIND else None
             remaining = drift.differences(cluster_object)

@@ -16,7 +16,7 @@ from pools.cilium import configuration, pod_choice, pod_cidrs
 from pools.core import addresses, errors, holders, object_reader
 from pools.core.cilium import multipool, pod_pool, podippool
 from pools.core.cilium.preflight import RuleResult
-from pools.platform.rest import fields, generics, parsing, query, schema, views
+from pools.platform.rest import fields, generics, parsing, query, schema
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import manifests as pool_manifests, overlaps
 
@@ -395,7 +395,7 @@ class PoolManifest(generics.GenericView):
     problem_statuses = (502,)
 
     @extend_schema(responses={(200, YAML): str}, parameters=_SHAPES)
-    def get(self, request: Request, pool_id: int) -> views.Answer:
+    def get(self, request: Request, pool_id: int) -> generics.Answer:
         """A pool as YAML."""
         pool = pools.get_pool(pool_id)
         return _yaml_answer(self.parameters, [pool_manifests.pool_manifest(pool)])
@@ -406,13 +406,13 @@ class ClusterManifest(generics.GenericView):
     problem_statuses = (502,)
 
     @extend_schema(responses={(200, YAML): str}, parameters=_SHAPES)
-    def get(self, request: Request, cluster: str) -> views.Answer:
+    def get(self, request: Request, cluster: str) -> generics.Answer:
         """All pod pools of a cluster as YAML."""
         cluster_row = clusters.get(cluster)
         return _yaml_answer(self.parameters, configuration.pod_pools(cluster_row))
 
 
-def _yaml_answer(parameters: query.Query, manifests: list[podippool.PodIPPool]) -> views.Answer:
+def _yaml_answer(parameters: query.Query, manifests: list[podippool.PodIPPool]) -> generics.Answer:
     shape = parameters.parse("shape", query.choice(*pool_manifests.SHAPES))
     cluster = parameters.parse("cluster", lookups.cluster)
     if shape and cluster:
