@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from claims.access import cluster_owners, namespaces
 from claims.access.cluster_owners import Groups, RoleBindings
-from claims.admin import find, start
+from claims.admin import start
 from claims.admin.networks import topology
 from claims.core import resources
 from claims.entries import ippool_handler
@@ -83,7 +83,6 @@ VM_NETWORKS = Extension(
     ),
     start_pages=(start.page,),
     searched=searched.COLUMNS,
-    find_tables=find.TABLES,
     find_permissions=("claims.view_entry",),
     guests=(topology.guests,),
     search_recognizers=(searched.read_mac,),

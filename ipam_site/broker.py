@@ -55,7 +55,8 @@ def parse_group(url: str) -> Group | None:
         return None
     try:
         parts = parse.urlsplit(url)
-        parameters = dict(database_url.parse_query(parts.query))
+        # Other than in forms, `+` means itself.
+        parameters = dict(parse.parse_qsl(parts.query.replace("+", "%2B"), strict_parsing=True))
     except ValueError:  # its text has a part of the URL
         raise ImproperlyConfigured("REDIS_URL: a host or the query is invalid") from None
     userinfo, _, hosts = parts.netloc.rpartition("@")
@@ -63,7 +64,8 @@ def parse_group(url: str) -> Group | None:
     database = parts.path.strip("/") or "0"
     if set(parameters) - _PARAMETERS or not parameters.get("master") or not database.isdecimal():
         raise ImproperlyConfigured(
-            f"REDIS_URL must be {_SCHEME}://:password@host:port,host:port/0?master=name"
+            f"REDIS_URL must be {_SCHEME}://:password@host:port,host:port/0?master=name;"
+            f" {database_url.UNENCODED}"
         )
     return Group(
         master=parameters["master"],
@@ -79,10 +81,19 @@ def celery_settings(url: str, *, seconds: float) -> tuple[str, dict[str, Any]]:
     """Return the URL and the transport options for kombu; `seconds` is how long to wait for an answer."""
     group = parse_group(url)
     if group is None:
-        parts, _port = database_url.split(url, "REDIS_URL")
-        if parts.scheme not in {"redis", "rediss"} or not parts.hostname:
+        try:
+            parts = parse.urlsplit(url)
+            has_host = bool(parts.hostname and parts.port != 0)
+        except ValueError:  # its text has a part of the URL
+            has_host = False
+        # A password with / or # ends the host early.
+        if (
+            not has_host
+            or parts.scheme not in {"redis", "rediss"}
+            or "@" in parts.path + parts.fragment
+        ):
             raise ImproperlyConfigured(
-                f"REDIS_URL must be redis://, rediss:// or {_SCHEME}://, with a host"
+                f"REDIS_URL must be redis://, rediss:// or {_SCHEME}://, with a host; {database_url.UNENCODED}"
             )
         return url, _timeouts(seconds)
     options = {

@@ -1,31 +1,23 @@
 """Convert DATABASE_URL to an entry of Django's DATABASES, with the limits of the kind of process.
 
-`postgresql://user:password@host:port/name?sslmode=require`: every part is percent-decoded, libpq gets
-the query unchanged. No library is used because the format is small and mistakes must be reported.
-Errors never contain the URL, because it has the password.
+`postgresql://user:password@host:port/name?sslmode=require`: libpq reads it, as it does for psql and pg_dump.
+Errors never contain a part of the URL, because it has the password.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Any
-from urllib import parse
 
+import psycopg
 from django.core import exceptions
+from psycopg import conninfo
 
 from ipam_site import env
 
-# Allowed options of libpq in the query: a misspelt option is an error. Not sslpassword: for it pg_dump and psql read
-# their command line only, which all users of the machine see.
-_OPTIONS = frozenset(
-    {
-        "application_name", "channel_binding", "client_encoding", "connect_timeout", "gssencmode",
-        "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval",
-        "load_balance_hosts", "options", "require_auth", "sslcert", "sslcrl", "sslkey", "sslmode",
-        "sslnegotiation", "sslrootcert", "target_session_attrs",
-        "tcp_user_timeout",
-    }
-)  # fmt: skip
+# pg_dump and psql read it on their command line only, which all users of the machine see.
+_SEEN = {"sslpassword"}
+UNENCODED = "percent-encode the password (and the user): / is %2F, ? is %3F, # is %23, [ is %5B, ] is %5D, @ is %40, % is %25"
 # A setting of the session that only shows that settings arrive (ipam_site/pooler.py).
 MARK = "-c ipam.settings=sent"
 # By kind of process: a web request must not use a connection for long.
@@ -71,88 +63,33 @@ def entry(url: str, *, role: str, pooler: bool) -> dict[str, Any]:
 
 
 def parse_url(url: str) -> dict[str, Any]:
-    """Return NAME, USER, PASSWORD, HOST, PORT and OPTIONS (the query) of a PostgreSQL URL.
+    """Return NAME, USER, PASSWORD, HOST, PORT and OPTIONS (the query) of a PostgreSQL URL, as libpq reads it.
 
-    The host may be in the query, such as `?host=/run/postgresql` (a socket folder).
-    Raises ImproperlyConfigured, which names the wrong part but never the password.
+    Raises ImproperlyConfigured, without any part of the URL.
     """
-    refuse_unencoded(url, "DATABASE_URL")
-    parts, port = split(url, "DATABASE_URL")
-    if parts.scheme not in {"postgresql", "postgres"}:
+    if not url.startswith(("postgresql://", "postgres://")):
         raise _wrong("it must begin with postgresql://")
-    name = _decode(parts.path.removeprefix("/"))
-    if not name or "/" in name:
-        raise _wrong("it must end with one /database-name")
-    if parts.fragment:
-        raise _wrong("it contains '#': write %23 instead")
-    options = _options(parts.query)
-    return {
-        "NAME": name,
-        "USER": _decode(parts.username or ""),
-        "PASSWORD": _decode(parts.password or ""),
-        "HOST": options.pop("host", "") or _host(parts),
-        "PORT": str(port or ""),
-        "OPTIONS": options,
+    try:
+        parts: dict[str, Any] = conninfo.conninfo_to_dict(url)
+    except (psycopg.Error, UnicodeError):  # its text has a part of the URL
+        raise _wrong(
+            f"an option of its query is unknown or has no value, or a part is not UTF-8; {UNENCODED}"
+        ) from None
+    for option in _SEEN & parts.keys():
+        raise _wrong(f"{option} is not allowed")
+    names = {
+        "NAME": "dbname",
+        "USER": "user",
+        "PASSWORD": "password",
+        "HOST": "host",
+        "PORT": "port",
     }
-
-
-def split(url: str, setting: str) -> tuple[parse.SplitResult, int | None]:
-    """Return the parts of a URL and its port. Raises ImproperlyConfigured, without any part of the URL."""
-    try:
-        parts = parse.urlsplit(url)
-        port = parts.port
-    except ValueError:  # its text has a part of the URL
-        message = f"{setting}: its host or port is invalid"
-        raise exceptions.ImproperlyConfigured(message) from None
-    return parts, port
-
-
-def parse_query(query: str) -> list[tuple[str, str]]:
-    """Return the pairs of a query in which, as for libpq and other than in forms, `+` means itself. Raises ValueError."""
-    strict = bool(query)
-    return parse.parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=strict)
-
-
-def _host(parts: parse.SplitResult) -> str:
-    """Return the host; a socket folder, such as %2Frun%2FPostgreSQL, keeps its capital letters."""
-    host = parts.netloc.rpartition("@")[2].partition(":")[0]
-    return _decode(host if host[:3].upper() == "%2F" else parts.hostname or "")
-
-
-def _decode(text: str) -> str:
-    try:
-        return parse.unquote(text, errors="strict")
-    except UnicodeDecodeError:  # its text has the bytes
-        raise _wrong("percent-encode its parts as UTF-8") from None
-
-
-def refuse_unencoded(url: str, setting: str) -> None:
-    """Raise ImproperlyConfigured for a URL whose user or password ends it early: with / ? # [ or ]."""
-    _, _, rest = url.partition("://")
-    authority = re.split("[/?#]", rest, maxsplit=1)[0]
-    remainder = rest[len(authority) :]
-    userinfo, at, _ = authority.rpartition("@")
-    path = remainder.partition("?")[0]
-    fragment = remainder.partition("#")[2]
-    _, colon, port = authority.partition(":")
-    cut = not at and "@" in remainder and colon and not re.fullmatch(r"[0-9]*(,.*)?", port)
-    if cut or "@" in path or "@" in fragment or {"[", "]"} & set(userinfo):
-        message = "percent-encode the password (and the user): / is %2F, ? is %3F, # is %23, [ is %5B, ] is %5D"
-        raise exceptions.ImproperlyConfigured(f"{setting}: {message}, @ is %40, % is %25")
-
-
-def _options(query: str) -> dict[str, str]:
-    try:
-        pairs = parse_query(query)
-    except ValueError:  # its text has a part of the query
-        raise _wrong("its query is invalid") from None
-    options = dict(pairs)
-    if len(options) != len(pairs):
-        raise _wrong("its query contains an option twice")
-    unknown = sorted(set(options) - _OPTIONS - {"host"})
-    if unknown:
-        raise _wrong(f"unknown option {unknown[0]!r}")
-    return options
+    entry = {name: parts.pop(part, "") for name, part in names.items()}
+    if not re.fullmatch("[0-9,]*", entry["PORT"]) or "@" in entry["HOST"]:
+        raise _wrong(f"its host or port is invalid; {UNENCODED}")
+    if not entry["NAME"] or {"/", "#"} & {*entry["NAME"]}:
+        raise _wrong(f"it must end with one /database-name; {UNENCODED}")
+    return {**entry, "OPTIONS": parts}
 
 
 def _wrong(reason: str) -> exceptions.ImproperlyConfigured:

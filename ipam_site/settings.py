@@ -309,7 +309,6 @@ DATABASES = {
 # --- Redis and Celery -----------------------------------------------------------------------------
 
 REDIS_URL = env.secret("REDIS_URL") or _connections.get("redis_url", "") or "redis://127.0.0.1:1/0"
-database_url.refuse_unencoded(REDIS_URL, "REDIS_URL")
 
 # A web request only sends messages as hints, and does not wait long for a broker that is
 # unavailable or hangs.

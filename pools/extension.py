@@ -31,10 +31,8 @@ from pools.clusters.reconcile import registry
 from pools.clusters.reconcile.handler import Handler
 from pools.core.cluster_api import contract
 from pools.models import (
-    Block,
     Cluster,
     Container,
-    ObservedCIDR,
     Pool,
     PoolCIDR,
     RegisterImport,
@@ -185,11 +183,7 @@ ADDRESS_SPACE = Extension(
         metric_registry.totals,
     ),
     searched=searched.COLUMNS,
-    find_tables={
-        Block: find.block_table,
-        ObservedCIDR: find.cidr_table,
-        **address_claims_admin.TABLES,
-    },
+    find_tables=address_claims_admin.TABLES,
     find_permissions=("pools.view_block",),
     imports={RegisterImport.KIND: import_drafts.IMPORTS},
     journal_subjects=(

@@ -22,7 +22,7 @@ EXHAUSTIVE = (
     "cluster_api/test_pages", "concurrent/test_checks_at_work", "concurrent/test_history_over_http",
     "concurrent/test_mutants", "core/test_plain_cidrs", "deploy/helm/", "deploy/image/",
     "deploy/test_rolling_upgrade", "docs/test_rest_tutorial",
-    "edges/test_api_client", "edges/test_api_fuzz", "edges/test_api_nothing_ignored",
+    "edges/test_api_client", "edges/test_api_fuzz",
     "edges/test_api_recorded", "edges/test_cluster_life", "edges/test_environment_search",
     "edges/test_external_servers", "edges/test_no_secret_leaves", "edges/test_up", "edges/test_webhook_tls",
     "failure/test_drain", "failure/test_getting_on", "failure/test_postgres_stops",

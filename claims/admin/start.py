@@ -10,10 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped, tables
-from claims.admin.entries import entries as entry_pages
-from claims.admin.ipamclaims import page as ipamclaim_page
+from claims.admin import scoped
 from claims.admin.networks import page as network_page
 from claims.core.networks import udn as core
 from claims.ipamclaims import states
@@ -69,56 +66,23 @@ def _newest_entries(entries: QuerySet[Entry]) -> tuple[list[Entry], list[Entry]]
 
 
 def _owner_tables(request: HttpRequest, entries: list[Entry]) -> Iterator[find.AdminTable]:
-    unfinished_claims = list(_unfinished_claims(request))
-    if unfinished_claims:
-        yield _claim_table(unfinished_claims)
+    if claims := list(_unfinished_claims(request)):
+        yield find.list_table(
+            request,
+            IPAMClaim,
+            claims,
+            ("name", "vm", "assigned", "state", "next_step"),
+            title=gettext("Claims that wait or have problems"),
+        )
     if entries:
-        yield _entry_table(request, entries)
-
-
-def _claim_table(rows: list[Any]) -> find.AdminTable:
-    """Return the table of claims that wait or have a problem: the reason, and what to do next."""
-    codes = states.finding_codes(rows)
-    answered = states.clusters_with_managed_claims({row.cluster_id for row in rows})
-    cells = [
-        (
-            tables.claim_link(row, str(row)),
-            tables.vm_link(row.namespace, row.vm),
-            tables.address_links(row.ips or row.ips_requested),
-            ipamclaim_page.state_badge(row.state, states.state_description(row)),
-            states.next_step(row, codes.get(row.pk, ()), claims_managed=row.cluster_id in answered),
+        yield find.list_table(
+            request,
+            Entry,
+            entries,
+            ("mac", "ips", "vm", "network", "seen", "duplicates"),
+            title=gettext("Your MAC entries"),
+            more=reverse("admin:claims_entry_changelist"),
         )
-        for row in rows
-    ]
-    headings = (gettext("Claim"), "VM", "IPs", gettext("State"), gettext("What to do next"))
-    return find.AdminTable(gettext("Claims that wait or have problems"), headings, cells)
-
-
-def _entry_table(request: HttpRequest, rows: list[Entry]) -> find.AdminTable:
-    duplicates_by_entry = duplicates.of_entries(rows, scoped.request_scope(request))
-    running = entry_pages.running_workloads(request, rows)
-    cells = [
-        (
-            tables.row_link(row, row.mac),
-            tables.address_links(row.ips),
-            tables.vm_link(row.namespace, row.vm),
-            tables.row_link(row.ippool.network, row.ippool.network.name),
-            entry_pages.cluster_badge(row, running.get((row.ippool.network_id, row.mac))),
-            duplicate_list.badge(duplicates_by_entry.get(row.pk, []), row.ippool.network),
-        )
-        for row in rows
-    ]
-    headings = (
-        "MAC",
-        "IPs",
-        "VM",
-        gettext("Network"),
-        gettext("Seen in cluster"),
-        gettext("Duplicates"),
-    )
-    return find.AdminTable(
-        gettext("Your MAC entries"), headings, cells, reverse("admin:claims_entry_changelist")
-    )
 
 
 def _network_row(network: Any) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import adoption, results
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.admin import export, forms as fields, lists, pages
+from pools.platform.admin import columns, display, export, forms as fields, lists, pages
+from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 
 LIST = "admin:claims_workload_changelist"
@@ -290,8 +291,29 @@ def _page(_request: HttpRequest, row: Workload) -> HttpResponse:
     return HttpResponseRedirect(_url(row.network_id, workload=row.pk))
 
 
+def _network_links(row: Workload) -> SafeString:
+    query = {"workload": row.pk}
+    url = reverse("admin:claims_network_topology", args=[row.network_id], query=query)
+    place = display.link(f"{url}#here", gettext("Where is this?"))
+    return display.two_lines(display.row_link(row.network), place)
+
+
 @admin.register(Workload)
 class WorkloadAdmin(scoped.Scoped[Workload]):
+    """The list is the page of comparisons; Find shows the columns."""
+
+    list_display = (
+        Column(
+            "name",
+            _("workload"),
+            lambda row: format_html("{} {}", row.get_kind_display(), display.search_link(str(row))),
+        ),
+        columns.address("mac", _("MAC")),
+        Column("ips", _("IPs"), lambda row: scoped.addresses(row.ips)),
+        columns.text("phase", _("phase")),
+        Column("network", _("network"), _network_links),
+    )
+    found_columns = ("name", "mac", "ips", "phase", "network")
     list_pages = (Page("adopt", _adopt_view),)
     row_pages = (Page("change", _page),)
     list_select_related = ("network__cluster",)

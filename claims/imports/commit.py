@@ -74,11 +74,14 @@ def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[st
     step(rows_done)
     for network in networks:
         rows = _written_rows(vm_import).filter(values__network=network.pk)
-        for batch in stored_rows.in_batches(rows.defer("problems", "reasons", "before"), BATCH):
+        for batch in stored_rows.in_batches(rows, BATCH):
             if vm_import.target == ImportTarget.IPAMCLAIMS:
                 _write_claims(vm_import, network, batch)
             else:
                 _write_entries(vm_import, ippool_ids[network.pk], batch, author)
+            for row in batch:
+                row.written = True
+            stored_rows.save_results(batch)
             rows_done += len(batch)
             step(rows_done)
     _withhold(vm_import)
@@ -124,23 +127,6 @@ def ippool_name(network: Network) -> str:
     return f"{name}-{network.pk}" if is_taken else name
 
 
-def _mark_written(vm_import: VMImport, batch: Sequence[VMRow], ids: Sequence[int | None]) -> None:
-    values = {
-        "import": vm_import.pk,
-        "numbers": ",".join(str(row.number) for row in batch),
-        "ids": database.join_values(ids),
-    }
-    database.fetch(_MARK_WRITTEN, values)
-
-
-_MARK_WRITTEN = """
-    UPDATE pools_importrow r SET written = true, object_id = w.id
-    FROM unnest(string_to_array(%(numbers)s, ',')::int[], string_to_array(%(ids)s, ',')::bigint[])
-        AS w(number, id)
-    WHERE r.source_import_id = %(import)s AND r.number = w.number RETURNING 1
-"""
-
-
 # --- entries --------------------------------------------------------------------------------------
 
 
@@ -158,13 +144,10 @@ def _write_entries(
         entries.apply_diff(ippool, entries.EntryDiff(changed=changed), {}, author=author)
     new = [row for row in batch if row.object_id not in existing_entries]
     source = EntrySource.REQUEST if vm_import.limited else EntrySource.IMPORT
-    added_entries = (
-        entries.add(ippool_id, [_spec(row) for row in new], source=source, author=author)
-        if new
-        else []
-    )
-    ids = {row.number: entry.pk for row, entry in zip(new, added_entries, strict=True)}
-    _mark_written(vm_import, batch, [ids.get(row.number, row.object_id) for row in batch])
+    if new:
+        added = entries.add(ippool_id, [_spec(row) for row in new], source=source, author=author)
+        for row, entry in zip(new, added, strict=True):
+            row.object_id = entry.pk
 
 
 def _spec(row: VMRow) -> EntrySpec:
@@ -198,8 +181,8 @@ def _write_claims(vm_import: VMImport, network: Network, batch: Sequence[VMRow])
     if changed:
         ingest.store(changed, *CHANGED_COLUMNS)
     index.write(claims=[*changed, *new_claims])
-    ids = {row.number: claim.pk for row, claim in zip(new, new_claims, strict=True)}
-    _mark_written(vm_import, batch, [ids.get(row.number, row.object_id) for row in batch])
+    for row, claim in zip(new, new_claims, strict=True):
+        row.object_id = claim.pk
 
 
 def _changed_claim(claim: IPAMClaim, row: VMRow) -> IPAMClaim:

@@ -83,8 +83,7 @@ def correct_row(vm_import: VMImport, number: int, values: Mapping[str, Any]) -> 
         texts["refused"] = row.texts["refused"] and values.keys().isdisjoint({"vm", "mac", "ips"})
     row.texts = row.texts | texts
     row.corrected, row.skipped = True, False
-    destinations, plan = import_rows.Destinations(vm_import), import_rows.plan(vm_import)
-    import_rows.resolve(row, import_rows.source_row(row), destinations, plan)
+    import_rows.resolve_again(row, import_rows.Destinations(vm_import))
     stored_rows.save([row])
     validation.validate(vm_import, [before, row])
     states.mark_drafted(vm_import)

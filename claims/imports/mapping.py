@@ -110,7 +110,7 @@ def port_groups(vm_import: VMImport) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "rows": count,
-                "network": destination.network_id if destination else None,
+                "network": destination.network.pk if destination else None,
                 "namespace": destination.namespace if destination else "",
             }
         )

@@ -1,22 +1,31 @@
-"""Stored rows of an import: read from the upload once, and resolved again when the mapping changes."""
+"""Stored rows of an import: read from the upload once, and resolved again when the mapping changes.
+
+A row is resolved for its target network: VM, MAC and addresses as the register stores them, parsed leniently with the
+rules of all entry points (claims/core/entries.py). Blanks are trimmed, and a missing prefix length is that of the
+network's subnet, with a remark.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
 from itertools import islice
 from typing import Any
 
 from claims.access import namespaces
-from claims.core.networks import udn
-from claims.core.vm_import import resolving
-from claims.core.vm_import.resolving import Destination, Plan
+from claims.core import entries
+from claims.core.ipamclaims import ipamclaim
+from claims.core.networks import static_vms, udn
+from claims.core.vm_import import vm_interface
 from claims.core.vm_import.vm_interface import VMInterface
 from claims.ipamclaims import ipamclaims
 from claims.models import Network, PortGroup, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from claims.models.networks import NetworkKind
-from pools.core import errors
+from pools.core import errors, holders
 from pools.models.imports import RowStatus
 from pools.platform.imports import rows as stored_rows
 
@@ -25,32 +34,67 @@ BATCH = 5000
 TEXTS = ("vm", "mac", "ips", "port_group", "namespace", "note")
 LONGEST = 300
 _LONGEST_NOTE = 500
-# Formats of VMs that MTV migrates; MTV changes their names.
+# Formats of VMs that MTV migrates; MTV changes their names, even valid ones.
 _SOURCES_OF_MTV = ("rvtools", "forklift", "powercli")
 # Formats whose "port groups" are names of cluster networks.
 _MANIFESTS = ("ippool-yaml", "ipamclaim-yaml")
+UNMAPPED, NO_ADDRESS = "unmapped_port_group", "no_address"
+# For an existing entry these, and NO_ADDRESS, are remarks; a new entry with them is not written.
+DECLINED = {
+    static_vms.TOO_MANY: "Keep one of them.",
+    static_vms.MISSING: "Enter an address, or take the next free one.",
+}
+_HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # do not make a row unusable
+_LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_NO_VALUES: Mapping[str, Any] = {
+    "network": None,
+    "vm": "",
+    "namespace": "",
+    "mac": None,
+    "ips": [],
+    "claim_name": "",
+}
+
+_Reasons = list[tuple[str, str]]  # code, message
+
+
+@dataclass(frozen=True)
+class Destination:
+    """The target network of a port group's rows; `namespace` is for rows that name none.
+
+    `vm_networks` are the names that existing VMs (namespace, name) give to the network.
+    """
+
+    network: Network
+    namespace: str
+    vm_networks: Mapping[tuple[str, str], str]
+    rules: entries.Rules
 
 
 class Destinations:
-    """Destinations of rows by port group.
+    """Destinations of the rows of an import by port group, and the options by which all are resolved.
 
     The import's mapping comes first, then its network. Without one, the network named like the port group
-    is used, or the port group's last mapping.
+    is used, or the port group's last mapping. `namespaces` are those that its user may write, None for all.
     """
 
     def __init__(self, vm_import: VMImport) -> None:
-        scope = namespaces.import_scope(vm_import)
-        rows = namespaces.visible(Network.objects.filter(cluster=vm_import.cluster_id), scope)
+        cluster_id, scope = vm_import.cluster_id, namespaces.import_scope(vm_import)
+        rows = namespaces.visible(Network.objects.filter(cluster=cluster_id), scope)
         self._networks: dict[int, Network] = {row.pk: row for row in rows}
-        self._subnets = tuple(
-            subnet for row in rows for subnet in udn.readable_networks(row.subnets)
-        )
+        self.subnets = [net for row in rows for net in udn.readable_networks(row.subnets)]
+        self.are_claims = vm_import.target == ImportTarget.IPAMCLAIMS
+        self.are_moved = vm_import.format.startswith(_SOURCES_OF_MTV)
+        self.are_manifests = vm_import.format in _MANIFESTS
+        names = scope.namespaces.get(cluster_id, frozenset())
+        self.namespaces = names if vm_import.limited else None
         self._default = vm_import.network_id
         self._namespace = vm_import.namespace
         self._mapped: dict[str, tuple[int | None, str]] = {}
         if vm_import.network_id is None:
-            for port_group in PortGroup.objects.filter(cluster=vm_import.cluster_id):
-                if vm_import.limited and not scope.has(vm_import.cluster_id, port_group.namespace):
+            for port_group in PortGroup.objects.filter(cluster=cluster_id):
+                if vm_import.limited and not scope.has(cluster_id, port_group.namespace):
                     port_group.namespace = ""
                 self._mapped[_key(port_group.name)] = (port_group.network_id, port_group.namespace)
             self._mapped |= {_key(row.name): (row.pk, "") for row in self._networks.values()}
@@ -60,7 +104,6 @@ class Destinations:
                 destination.get("namespace", ""),
             )
         self._destinations: dict[str, Destination | None] = {}
-        self._claims = vm_import.target == ImportTarget.IPAMCLAIMS
         self._vm_networks: dict[int, Mapping[tuple[str, str], str]] = {}
 
     def find(self, port_group: str) -> Destination | None:
@@ -73,35 +116,20 @@ class Destinations:
         network = self._networks.get(network_id or self._default or 0)
         if network is None:
             return None
-        if self._claims and network.pk not in self._vm_networks:
+        if self.are_claims and network.pk not in self._vm_networks:
             self._vm_networks[network.pk] = ipamclaims.vm_networks(network)
+        # A UserDefinedNetwork serves its own namespace only.
+        only = network.namespace if network.kind == NetworkKind.UDN else ""
         return Destination(
-            network.pk,
-            network.name,
-            tuple(network.subnets),
-            namespace or self._namespace or self._only_namespace(network),
+            network,
+            namespace or self._namespace or only,
             self._vm_networks.get(network.pk, {}),
-            self._subnets,
+            entries.rules(network.subnets, lenient=True),
         )
-
-    def _only_namespace(self, network: Network) -> str:
-        """Return the namespace of a UserDefinedNetwork, which serves its own namespace only."""
-        return network.namespace if network.kind == NetworkKind.UDN else ""
 
 
 def _key(name: str) -> str:
     return name.strip().casefold()
-
-
-def plan(vm_import: VMImport) -> Plan:
-    """Return the options for resolving the rows of an import."""
-    names = namespaces.import_scope(vm_import).namespaces.get(vm_import.cluster_id, frozenset())
-    return Plan(
-        resolving.IPAMCLAIMS if vm_import.target == ImportTarget.IPAMCLAIMS else resolving.IPPOOL,
-        names if vm_import.limited else None,
-        moved=vm_import.format.startswith(_SOURCES_OF_MTV),
-        manifests=vm_import.format in _MANIFESTS,
-    )
 
 
 def store(
@@ -111,7 +139,7 @@ def store(
 
     `step` is called after each batch with the number of rows done. Errors of reading are raised.
     """
-    destinations, import_plan = Destinations(vm_import), plan(vm_import)
+    destinations = Destinations(vm_import)
     numbered = enumerate(interfaces, start=1)
     rows_done = 0
     while batch := list(islice(numbered, BATCH)):
@@ -126,7 +154,7 @@ def store(
                 line=source.row,
                 texts=_texts(source),
             )
-            resolve(row, source, destinations, import_plan)
+            resolve(row, source, destinations)
             rows.append(row)
         stored_rows.save(rows)
         rows_done += len(batch)
@@ -140,24 +168,6 @@ def _texts(source: VMInterface) -> dict[str, Any]:
     if source.problems:
         texts |= {"problems": _problems(source.problems), "refused": source.refused}
     return texts
-
-
-def resolve(row: VMRow, source: VMInterface, destinations: Destinations, import_plan: Plan) -> None:
-    """Set the values that follow from the row's own texts, and the problems that they have."""
-    destination = destinations.find(source.port_group)
-    resolved = resolving.resolve(source, destination, import_plan)
-    row.values = {
-        "network": resolved.network_id,
-        "vm": resolved.vm,
-        "namespace": resolved.namespace,
-        "mac": resolved.mac,
-        "ips": list(resolved.ips),
-        "claim_name": resolved.claim_name,
-    }
-    row.problems = [
-        {"code": code, "message": clean(message, 500)} for code, message in resolved.reasons
-    ]
-    row.verdict = "" if resolved.usable else RowStatus.INVALID.value
 
 
 def _cleaned(source: VMInterface) -> VMInterface:
@@ -193,20 +203,212 @@ def _problems(problems: Iterable[errors.FieldProblem]) -> list[dict[str, str]]:
     ]
 
 
-# --- resolving stored rows again ------------------------------------------------------------------
-
-
-def source_row(row: VMRow) -> VMInterface:
-    """Return the source values of a row, as its file or a correction has them."""
-    problems = tuple(errors.FieldProblem(**problem) for problem in row.texts.get("problems", ()))
-    tuples = {"ips": tuple(row.source_ips), "problems": problems}
-    return VMInterface(row.line, **{**row.texts, **tuples})
-
-
 def reread_rows(vm_import: VMImport) -> None:
     """Resolve all rows again by the import's mapping, network and namespace. The caller opens the transaction."""
-    destinations, import_plan = Destinations(vm_import), plan(vm_import)
+    destinations = Destinations(vm_import)
     for batch in stored_rows.in_batches(vm_import.rows, BATCH):
         for row in batch:
-            resolve(row, source_row(row), destinations, import_plan)
+            resolve_again(row, destinations)
         stored_rows.save(batch)
+
+
+def resolve_again(row: VMRow, destinations: Destinations) -> None:
+    """Resolve a row with the values that its file, or a correction, has."""
+    problems = tuple(errors.FieldProblem(**problem) for problem in row.texts.get("problems", ()))
+    tuples = {"ips": tuple(row.source_ips), "problems": problems}
+    resolve(row, VMInterface(row.line, **{**row.texts, **tuples}), destinations)
+
+
+# --- what a row means on its network --------------------------------------------------------------
+
+
+def resolve(row: VMRow, source: VMInterface, destinations: Destinations) -> None:
+    """Set the values that the row would be written with, and their problems; the first one of an unusable row refuses it."""
+    reasons = [(problem.code, _sentence(problem)) for problem in source.problems]
+    to = destinations.find(source.port_group)
+    if to is None:
+        row.values, usable = dict(_NO_VALUES), False
+        reasons.insert(0, (UNMAPPED, _unmapped_message(source.port_group)))
+    else:
+        row.values, usable = _resolve_on(to, source, destinations, reasons)
+    row.problems = [{"code": code, "message": clean(message, 500)} for code, message in reasons]
+    row.verdict = "" if usable else RowStatus.INVALID.value
+
+
+def _resolve_on(
+    to: Destination, source: VMInterface, destinations: Destinations, reasons: _Reasons
+) -> tuple[dict[str, Any], bool]:
+    """Return the values of a row on its network, and whether they can be written; add the reasons."""
+    network = to.network.name
+    if destinations.are_manifests and source.port_group not in {"", network}:
+        message = (
+            f"The manifest is of the network {errors.display_value(source.port_group)}, but the target network of"
+            f" the row is {network}."
+        )
+        reasons.append(("another_network", message))
+    vm = _vm(source.vm, reasons, moved=destinations.are_moved)
+    namespace = source.namespace or to.namespace
+    usable = not source.refused and bool(vm or not source.vm)
+    if namespace and (problem := _namespace_problem(namespace)):
+        reasons.append(problem)
+        usable, namespace = False, ""
+    if destinations.are_moved:
+        source = _set_aside(source, to, destinations, reasons)
+    mac, ips = _mac(source, to, reasons), _ips(source, to, reasons)
+    usable = usable and bool(mac or not source.mac) and bool(ips or not source.ips)
+    codes = {code for code, _ in reasons}
+    for code, message in _lacking(source, vm, namespace, destinations):
+        usable = usable and code == NO_ADDRESS
+        if code not in codes:
+            reasons.append((code, message))
+    claim_name = ""
+    if destinations.are_claims and vm:
+        claim_name = _claim_name(vm, to.vm_networks.get((namespace, vm), network), reasons)
+        usable = usable and bool(claim_name)
+    if not usable:
+        reasons.sort(key=lambda reason: reason[0] in _HARMLESS)
+    values = {"network": to.network.pk, "vm": vm, "namespace": namespace, "mac": mac, "ips": ips}
+    return {**values, "claim_name": claim_name}, usable
+
+
+def _claim_name(vm: str, network: str, reasons: _Reasons) -> str:
+    name = ipamclaim.compose_key(vm, network) or ""
+    if not name or name[-1] in ".-":
+        message = f"{vm}.{network} is not valid as the name of an IPAMClaim."
+        reasons.append(("name_impossible", message))
+        return ""
+    return name
+
+
+def _unmapped_message(port_group: str) -> str:
+    if not port_group:
+        return "Select the target network: the source names none."
+    return f"Select the target network of the port group {errors.display_value(port_group)}."
+
+
+def _sentence(problem: errors.FieldProblem) -> str:
+    message = problem.message
+    if problem.value and problem.value not in message:
+        return f"{problem.value}: {message}"
+    return message
+
+
+def _vm(name: str, reasons: _Reasons, *, moved: bool) -> str:
+    """Return the name of a VM in the cluster; "" for one that cannot be converted."""
+    longest = vm_interface.MAX_LENGTH if moved else 253
+    if not name or (_PLAIN_VM.fullmatch(name) and len(name) <= longest):
+        return name
+    cluster_name = vm_interface.sanitize(name)
+    if cluster_name:
+        reasons.append(("vm_name_changed", f"In the cluster the VM is named {cluster_name}."))
+    else:
+        shown = errors.display_value(name)
+        message = f"{shown} cannot be converted to a valid VM name: enter a name."
+        reasons.append(("vm_name", message))
+    return cluster_name
+
+
+def _is_refused(source: VMInterface, name: str) -> bool:
+    """Return True if the reader has said why it refuses the row, and that of this field."""
+    return source.refused and any(problem.field == name for problem in source.problems)
+
+
+def _namespace_problem(name: str) -> tuple[str, str] | None:
+    try:
+        holders.parse_label(name, field="namespace")
+    except errors.InvalidInput as error:
+        return error.code, f"Namespace {errors.display_value(name)}: {error.message}"
+    return None
+
+
+def _mac(source: VMInterface, to: Destination, reasons: _Reasons) -> str | None:
+    if not source.mac or _is_refused(source, "mac"):
+        return None
+    try:
+        return entries.parse_mac(source.mac, to.rules)
+    except errors.InvalidInput as error:
+        reasons.append((error.code, f"MAC {errors.display_value(source.mac)}: {error.message}"))
+    return None
+
+
+def _set_aside(
+    source: VMInterface, to: Destination, destinations: Destinations, reasons: _Reasons
+) -> VMInterface:
+    """Return the row without addresses that the guest reports beside its own and no known network has."""
+    if len(source.ips) < 2:
+        return source
+    try:
+        found = {text: ip_address(text.partition("/")[0]) for text in source.ips}
+    except ValueError:
+        return source
+    if not any(to.rules.subnet_of(ip) for ip in found.values()):
+        return source
+    kept = [
+        text
+        for text, ip in found.items()
+        if to.rules.subnet_of(ip) or any(ip in subnet for subnet in destinations.subnets)
+    ]
+    left_out = [text for text in found if text not in kept]
+    reasons += [
+        ("unknown_set_aside", f"{text} was left out: no known network has it") for text in left_out
+    ]
+    return dataclasses.replace(source, ips=tuple(kept)) if left_out else source
+
+
+def _ips(source: VMInterface, to: Destination, reasons: _Reasons) -> list[str]:
+    if not source.ips or _is_refused(source, "ips"):
+        return []
+    try:
+        parsed = entries.parse_ips(source.ips, to.rules)
+    except errors.InvalidInput as error:
+        reasons += [_address_reason(problem, source) for problem in error.problems]
+        return []
+    lengths = {
+        parsed_ip.partition("/")[2]
+        for parsed_ip, raw_ip in zip(parsed, source.ips, strict=True)
+        if "/" not in raw_ip
+    }
+    for size in sorted(lengths):
+        message = f"The prefix length /{size} is that of the network {to.network.name}."
+        reasons.append(("prefix_added", message))
+    families = {subnet.version for subnet in to.rules.subnets}
+    try:
+        static_vms.check_families(parsed, families, "The row")
+    except static_vms.DeclinedError as declined:
+        reasons.append((declined.code, f"{declined.message}. {DECLINED[declined.code]}"))
+    return list(parsed)
+
+
+def _address_reason(problem: errors.FieldProblem, source: VMInterface) -> tuple[str, str]:
+    is_host = problem.value.endswith(("/32", "/128"))
+    if problem.code == "prefix_mismatch" and is_host and len(source.ips) > 1:
+        message = (
+            f"{problem.value} is a virtual address beside the interface's own: keep that one here, and reserve the"
+            " virtual one in the network's pool."
+        )
+        return "virtual_address", message
+    return problem.code, _sentence(problem)
+
+
+def _lacking(
+    source: VMInterface, vm: str, namespace: str, destinations: Destinations
+) -> list[tuple[str, str]]:
+    """Return a reason for each required value of the target that is missing, or that its user may not write."""
+    if destinations.are_claims:
+        required = [
+            (source.vm, "vm_missing", "An IPAMClaim needs the name of its VM."),
+            (namespace, "namespace_missing", "An IPAMClaim needs the namespace of its VM."),
+        ]
+    else:
+        message = "An entry needs an address: enter one, or take the next free one."
+        required = [
+            (source.mac, "mac_missing", "An entry needs a MAC address."),
+            (" ".join(source.ips), NO_ADDRESS, message),
+        ]
+    reasons = [(code, message) for value, code, message in required if not value]
+    if destinations.namespaces is not None and not vm:
+        reasons.append(("vm_missing", "Select one of your VMs."))
+    if destinations.namespaces is not None and namespace not in destinations.namespaces:
+        message = "You can do this only in namespaces that you own."
+        reasons.append(("permission_denied", message))
+    return reasons

@@ -11,7 +11,7 @@ write it, or its addresses would keep the VM from starting (claims/core/vm_impor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from django.db.models import F
 from claims.access import namespaces
 from claims.address_index import block_sync, duplicates
 from claims.core.networks import kept_addresses, static_vms
-from claims.core.vm_import import resolving
+from claims.imports import rows as import_rows
 from claims.models import NAD, Entry, IPAMClaim, Network, VMImport, VMRow, Workload
 from claims.models.imports import ImportTarget
 from claims.models.workloads import WorkloadKind
@@ -151,7 +151,7 @@ class _Validation:
         self.scope = namespaces.import_scope(vm_import)
         network_ids = {row.network_id for row in self.rows}
         self.networks = Network.objects.select_related("pool", "ippool").in_bulk(network_ids)
-        self.lacking = {static_vms.MISSING, *(() if self.claims else (resolving.NO_ADDRESS,))}
+        self.lacking = {static_vms.MISSING, *(() if self.claims else (import_rows.NO_ADDRESS,))}
 
     def run(self, checked: Sequence[VMRow]) -> None:
         """Set the results of these rows."""
@@ -166,10 +166,11 @@ class _Validation:
             if (items := objects.get(self._key(row)))
         }
         self.reasons: dict[int, set[_Reason]] = defaultdict(set)
-        different = [row for row in undecided if not self._is_same(row)]
+        self.checked = {row.number for row in undecided if not self._is_same(row)}
+        different = [row for row in undecided if row.number in self.checked]
         self._compare_with_register(different)
         self._find_unserved(undecided)
-        self._compare_with_rows({row.number for row in different})
+        self._compare_with_rows()
         for row in checked:
             if _is_decided(row):
                 row.status = RowStatus.LEFT_OUT if row.skipped else row.verdict
@@ -314,20 +315,20 @@ class _Validation:
 
     # --- conflicts with other rows ----------------------------------------------------------------
 
-    def _compare_with_rows(self, numbers: Collection[int]) -> None:
-        """Add to the rows with these numbers what other rows of the import contradict or repeat."""
+    def _compare_with_rows(self) -> None:
+        """Add to the rows that are checked what other rows of the import contradict or repeat."""
         segment_ids = {pk: pk for pk in self.networks}
         for pk, peer in block_sync.shared_networks(self.networks.values()):
             segment_ids[pk] = min(segment_ids[pk], peer)
         with_macs = [row for row in self.rows if row.mac]
         for rows in _groups(with_macs, lambda row: [(row.network_id, row.mac)]).values():
             message = f"Duplicate MAC address in rows {_lines(rows)}, with different values."
-            self._add_repetition(rows, numbers, "mac_twice_in_file", message)
+            self._add_repetition(rows, "mac_twice_in_file", message)
         of_claims = [row for row in self.rows if row.claim_name]
         by_claim = _groups(of_claims, lambda row: [(row.namespace, row.claim_name)])
         for (_, name), rows in by_claim.items():
             message = f"The IPAMClaim {name} would belong to several rows: {_lines(rows)}."
-            self._add_repetition(rows, numbers, "claim_twice_in_file", message)
+            self._add_repetition(rows, "claim_twice_in_file", message)
         by_address = _groups(
             self.rows,
             lambda row: [(segment_ids[row.network_id], host) for host in _hosts(row.ips)],
@@ -335,10 +336,10 @@ class _Validation:
         for (_, host), rows in by_address.items():
             if len({row.mac or (row.namespace, row.vm) for row in rows}) > 1:
                 message = f"Duplicate address {host} in rows {_lines(rows)}."
-                self._add_to_all(rows, numbers, "ip_twice_in_file", message)
-        self._compare_vms(numbers)
+                self._add_to_all(rows, "ip_twice_in_file", message)
+        self._compare_vms()
 
-    def _compare_vms(self, numbers: Collection[int]) -> None:
+    def _compare_vms(self) -> None:
         named = [row for row in self.rows if row.vm]
         rows_by_vm = _groups(named, lambda row: [(row.namespace, row.vm)])
         crowded_vms = self._crowded_vms([row for row in named if self._is_primary(row)])
@@ -346,7 +347,7 @@ class _Validation:
             sources = sorted({row.source_vm for row in rows})
             if len(sources) > 1:
                 message = f"Several VMs would be named {vm}: {', '.join(sources[:_MOST_SHOWN])}."
-                self._add_to_all(rows, numbers, "vm_name_collision", message)
+                self._add_to_all(rows, "vm_name_collision", message)
             elif (namespace, vm) in crowded_vms:
                 primary = [row for row in rows if self._is_primary(row)]
                 several = len({(row.network_id, row.mac) for row in primary}) > 1
@@ -355,24 +356,22 @@ class _Validation:
                     f" {_lines(primary)}{'' if several else ', and what is registered'}); a VM has one: leave the"
                     " others out, or map them to a secondary network."
                 )
-                self._add_to_all(primary, numbers, "several_primary_interfaces", message)
+                self._add_to_all(primary, "several_primary_interfaces", message)
 
     def _add_to_all(
-        self, rows: Iterable[VMRow], numbers: Collection[int], *reason: str, bad: bool = True
+        self, rows: Iterable[VMRow], code: str, message: str, *, bad: bool = True
     ) -> None:
         for row in rows:
-            if row.number in numbers:
-                self._add(row, *reason, bad=bad)
+            if row.number in self.checked:
+                self._add(row, code, message, bad=bad)
 
-    def _add_repetition(
-        self, rows: Sequence[VMRow], numbers: Collection[int], code: str, message: str
-    ) -> None:
+    def _add_repetition(self, rows: Sequence[VMRow], code: str, message: str) -> None:
         """Add a reason to rows of one MAC or claim that contradict each other, or that repeat the first one."""
         if len({(row.network_id, row.mac, *row.ips, row.namespace, row.vm) for row in rows}) > 1:
-            self._add_to_all(rows, numbers, code, message)
+            self._add_to_all(rows, code, message)
             return
         message = f"Repeats row {rows[0].line}."
-        self._add_to_all(rows[1:], numbers, "repeated_row", message, bad=False)
+        self._add_to_all(rows[1:], "repeated_row", message, bad=False)
 
     def _is_primary(self, row: VMRow) -> bool:
         return self.networks[row.network_id].role == "primary"
@@ -416,7 +415,7 @@ class _Validation:
         codes = {problem["code"] for problem in row.problems}
         if same:
             row.status = RowStatus.UNCHANGED
-        elif not codes.isdisjoint({*resolving.DECLINED, *self.lacking}):
+        elif not codes.isdisjoint({*import_rows.DECLINED, *self.lacking}):
             row.status = RowStatus.INVALID
         elif any(bad for _, _, bad in reasons):
             row.status = RowStatus.CONFLICT

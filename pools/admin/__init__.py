@@ -5,12 +5,13 @@ from pools.admin import (
     api_tokens,
     custom_fields,
     events,
+    netbox_sources,
     silences,
     template_library,
     users,
     webhook_targets,
 )
-from pools.admin.clusters import clusters, drift, observed, sync_runs
+from pools.admin.clusters import clusters, drift, observed
 from pools.admin.plan import containers
 from pools.admin.pools import (
     blocks,
@@ -21,4 +22,3 @@ from pools.admin.pools import (
     pools,
     requests,
 )
-from pools.admin.register_imports import sources

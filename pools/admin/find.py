@@ -8,6 +8,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import label_for_field
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -18,9 +19,9 @@ from django.utils.translation import gettext
 from pools.admin import time_bars
 from pools.admin.pools import blocks as block_list
 from pools.core import addresses
-from pools.models import LIVE, Block, Event, ObservedCIDR, PoolCIDR
+from pools.models import LIVE, Block, Event, PoolCIDR
 from pools.platform import search, search_text
-from pools.platform.admin import display, pages
+from pools.platform.admin import display, lists, pages, preferences
 from pools.platform.history import search as history_search
 from pools.register import dns
 from pools.register.history import addresses as history_addresses, holders
@@ -130,18 +131,23 @@ def _search(
     sections = [
         section
         for model_admin, rows in matching_rows(request, searched.text, MOST)
-        for section in _sections(model_admin, rows, searched.text)
+        for section in _sections(request, model_admin, rows, searched.text)
     ]
     return context if any(context.values()) else {}, sections
 
 
-def _sections(model_admin: Any, rows: list[Any], text: str) -> Iterable[Section]:
+def _sections(
+    request: HttpRequest, model_admin: Any, rows: list[Any], text: str
+) -> Iterable[Section]:
     meta = model_admin.opts
     url = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist", query={"q": text})
     more = url if len(rows) >= MOST else ""
     if meta.model in TABLES:
         return TABLES[meta.model](rows, more)
-    return [row_table(capfirst(str(meta.verbose_name_plural)), rows, more)]
+    title = capfirst(str(getattr(model_admin, "row_names", meta.verbose_name_plural)))
+    if names := getattr(model_admin, "found_columns", ()):
+        return [tables(list_table(request, meta.model, rows, names, title=title, more=more))]
+    return [row_table(title, rows, more)]
 
 
 def row_table(title: str, rows: list[Any], more: str = "") -> Section:
@@ -155,14 +161,29 @@ def tables(*shown: AdminTable) -> Section:
     return Section("cadastre/tables.html", {"tables": shown})
 
 
-def block_table(rows: list[Block], more: str) -> Iterable[Section]:
-    """Yield the section of blocks, with their holders."""
-    yield Section("cadastre/found_blocks.html", {"blocks": rows, "more": more})
-
-
-def cidr_table(rows: list[ObservedCIDR], more: str) -> Iterable[Section]:
-    """Yield the section of what clusters use."""
-    yield Section("cadastre/found_cidrs.html", {"rows": rows, "more": more})
+def list_table(
+    request: HttpRequest,
+    model: type[Any],
+    rows: list[Any],
+    names: Iterable[str],
+    *,
+    title: str,
+    more: str = "",
+) -> AdminTable:
+    """Return a table of rows with some columns of the list of their model."""
+    model_admin: Any = admin.site.get_model_admin(model)
+    model_admin.prepare_rows(request, rows)
+    offered = {preferences.column_name(name): name for name in model_admin.offered_columns()}
+    columns = [offered[name] for name in names]
+    return AdminTable(
+        title,
+        [capfirst(str(label_for_field(column, model, model_admin))) for column in columns],
+        [
+            [lists.cell(model_admin, row, column, display.DASH) for column in columns]
+            for row in rows
+        ],
+        more,
+    )
 
 
 def _search_blocks(searched: search_text.SearchText) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from pools.admin import documentation, events, find, journal
-from pools.admin.clusters import drift, sync_runs
+from pools.admin.clusters import drift, observed
 from pools.admin.pools import usage_bars
 from pools.clusters import recovery_mode
 from pools.models import Block, Event
@@ -78,9 +78,9 @@ register.filter("bars", usage_bars.bars)
 register.filter("share_bar", display.share_bar)
 register.filter("highest_utilization", usage_bars.highest_utilization)
 register.filter("connection_status", display.connection_status)
-register.filter("outcome", sync_runs.outcome)
-register.filter("duration", sync_runs.duration)
-register.filter("counts", sync_runs.counts)
+register.filter("outcome", observed.outcome)
+register.filter("duration", observed.duration)
+register.filter("counts", observed.counts)
 register.filter("manifest_value", drift.value)
 register.filter("drift_state", drift.state)
 register.filter("event_type", events.type_label)

@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import URLPattern, path
 
 from pools.admin import access, comparison, documentation, find, history, journal
-from pools.admin.clusters import cidr_inputs, guides, observed
+from pools.admin.clusters import field, guides, observed
 from pools.admin.overview import checklist
 from pools.admin.plan import plan
 from pools.admin.pools import imports
@@ -34,8 +34,8 @@ _PAGES = (
     ("names/<slug:offered>/", related.offered_view, "names"),
     (f"{_LIST}filters/<int:filter_id>/", preferences.filter_view, "list_filter"),
     ("node-demand/", guides.demand_of_node, "node_demand"),
-    ("cidrs/check/", cidr_inputs.check, "cidr_check"),
-    ("cidrs/free/", cidr_inputs.free, "cidr_free"),
+    ("cidrs/check/", field.check, "cidr_check"),
+    ("cidrs/free/", field.free, "cidr_free"),
     ("docs/<path:chapter>/", documentation.chapter_view, "documentation"),
     ("runbooks/<slug:runbook>/", documentation.runbook_view, "runbook"),
     ("pool-for-pod/", guides.pool_for_pod, "pool_for_pod"),

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
@@ -18,11 +18,12 @@ from django.views.decorators.debug import sensitive_variables
 from pools.admin.clusters.field import CLUSTERS
 from pools.admin.pools.blocks import POOLS
 from pools.models import Cluster, Delivery, DeliveryState, Level, Pool, TargetKind, WebhookTarget
-from pools.platform.admin import columns, display, forms as fields, lists, pages, row_forms
+from pools.platform.admin import columns, display, forms as fields, objects, pages, row_forms
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import outbox, targets
 from pools.platform.conditions import registry
+from pools.platform.events import Author
 
 MOST = 50  # failed deliveries on the page of a target, and as many others
 LIST = "admin:pools_webhooktarget_changelist"
@@ -32,7 +33,7 @@ def _codes() -> list[tuple[str, str]]:
     return [(code, registry.words(code)) for code in targets.codes()]
 
 
-class TargetForm(row_forms.RowForm):
+class TargetForm(row_forms.ObjectForm):
     name = fields.ParsedField(
         targets.parse_name, label=_("Name"), widget=fields.text(placeholder="on-call")
     )
@@ -103,32 +104,48 @@ class TargetForm(row_forms.RowForm):
         label=_("Enabled"), required=False, initial=True, widget=fields.tick()
     )
 
+    class Meta:
+        model = WebhookTarget
+        fields = (
+            "name", "url", "alerts", "least_level", "digest", "codes", "event_types", "clusters",
+            "event_pools", "ca", "enabled",
+        )  # fmt: skip
+
+    def shown_values(self, row: WebhookTarget) -> dict[str, Any]:
+        lines = {
+            "event_types": "\n".join(row.event_types),
+            "clusters": CLUSTERS.name_lines(Cluster.objects.all(), row.clusters),
+            "event_pools": POOLS.name_lines(Pool.objects.all(), row.event_pools),
+        }
+        return {name: lines.get(name, value) for name, value in super().shown_values(row).items()}
+
     def clean_least_level(self) -> str:
         return self.cleaned_data["least_level"] or Level.WARNING
 
-    def values(self) -> dict[str, Any]:
-        return {**self.cleaned_data, "ca": self.cleaned_data["ca"] or ""}
+    def clean_ca(self) -> str:
+        return self.cleaned_data["ca"] or ""
 
 
 class OwnTargetForm(TargetForm):
     """The part of a target that its user decides; its receiver is their e-mail address."""
 
     name = url = alerts = event_types = event_pools = ca = None  # type: ignore[assignment]
+    clean_ca = None  # type: ignore[assignment]
 
-    def values(self) -> dict[str, Any]:
-        return dict(self.cleaned_data)
+    class Meta(TargetForm.Meta):
+        fields = ("least_level", "digest", "codes", "clusters", "enabled")  # type: ignore[assignment]
 
 
 def _mine(request: HttpRequest) -> HttpResponse:
     """Show and change the target of the user who asks."""
     user: Any = request.user
     row = WebhookTarget.objects.filter(user=user).first()
-    form = OwnTargetForm(request.POST or None, initial=_shown_values(row) if row else {})
+    form = OwnTargetForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request)
         with pages.errors_at_field(form):
             url = targets.parse_url(f"mailto:{quote(user.email, safe='@+')}")
-            values = {**form.values(), "url": url}
+            values = {**form.cleaned_data, "url": url}
             if row:
                 targets.change(row, values, author=author)
             else:
@@ -220,87 +237,16 @@ def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpR
     )
 
 
-@sensitive_variables("secret")
-def _add(request: HttpRequest) -> HttpResponse:
-    form = TargetForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        with pages.errors_at_field(form):
-            target, secret = targets.create(author=pages.author(request), **form.values())
-            if target.kind is not TargetKind.WEBHOOK:
-                return pages.done(request, gettext("The receiver was added."), target)
-            return _secret_page(request, target, secret)
-    return pages.form_page(
-        request,
-        WebhookTarget,
-        form,
-        title=gettext("Add a receiver of alerts"),
-        button=gettext("Add"),
-        autocomplete="off",
-    )
-
-
-def _shown_values(row: WebhookTarget) -> dict[str, Any]:
-    names = ("name", "url", "ca", "codes", "enabled", "alerts", "least_level", "digest")
-    return {name: getattr(row, name) for name in names} | {
-        "event_types": "\n".join(row.event_types),
-        "clusters": CLUSTERS.name_lines(Cluster.objects.all(), row.clusters),
-        "event_pools": POOLS.name_lines(Pool.objects.all(), row.event_pools),
-    }
-
-
-def _page(request: HttpRequest, row: WebhookTarget) -> HttpResponse:
-    form = TargetForm(request.POST or None)
-    form.show_row(row, _shown_values)
-    if request.method == "POST":
-        pages.require(request, "pools.change_webhooktarget")
-        if form.is_valid():
-            with pages.errors_at_field(form):
-                targets.change(
-                    row, form.values(), author=pages.author(request), version=form.check_version
-                )
-                return pages.done(request, gettext("The webhook was changed."), row)
-    deliveries: list[Delivery] = []
-    if request.user.has_perm("pools.view_delivery"):
-        rows = Delivery.objects.filter(target=row).select_related("alert").defer("body")
-        # Failures first: of events there may be thousands of messages.
-        deliveries += rows.filter(state=DeliveryState.FAILED)[:MOST]
-        deliveries += rows.exclude(state=DeliveryState.FAILED)[:MOST]
-    return pages.page(
-        request,
-        "webhook_target.html",
-        row,
-        title=row.name,
-        form=form,
-        state=state(row),
-        deliveries=deliveries,
-        counts=targets.counts(row),
-        call=f"webhook-targets/{row.pk}/",
-    )
-
-
-def _delete(request: HttpRequest, row: WebhookTarget) -> HttpResponseBase:
-    pending = targets.counts(row)["pending"]
-    text = ngettext(
-        "%(number)s pending message is not sent.",
-        "%(number)s pending messages are not sent.",
-        pending,
-    )
-    return pages.deletion(
-        request,
-        row,
-        lambda: targets.delete(row, author=pages.author(request)),
-        title=gettext("Delete webhook %(webhook)s?") % {"webhook": row.name},
-        deleted=gettext("Webhook %(webhook)s was deleted.") % {"webhook": row.name},
-        effects=[
-            gettext("No more alerts are sent to %(url)s, and its secret is deleted.")
-            % {"url": row.url},
-            text % {"number": display.digits(pending)},
-        ],
-    )
-
-
 @admin.register(WebhookTarget)
-class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
+class WebhookTargetAdmin(objects.ObjectAdmin[WebhookTarget]):
+    form = TargetForm
+    form_template = "webhook_target.html"
+    shows_row = True
+    add_title = _("Add a receiver of alerts")
+    deletion_texts = {
+        "title": _("Delete webhook %(name)s?"),
+        "deleted": _("Webhook %(name)s was deleted."),
+    }
     row_name, row_names = _("webhook"), _("webhooks")
     list_display = (
         columns.link("name", _("name")),
@@ -318,13 +264,8 @@ class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
     exported = ("id", "name", "url", "codes", "enabled", "created_at")
     ordering = ("name",)
     list_before_template = "cadastre/webhook_targets_intro.html"
-    list_pages = (
-        Page("add", _add, "pools.add_webhooktarget"),
-        Page("mine", _mine, "pools.view_alert"),
-    )
+    list_pages = (Page("mine", _mine, "pools.view_alert"),)
     row_pages = (
-        Page("change", _page),
-        Page("delete", _delete, "pools.delete_webhooktarget"),
         Page("rotate", _rotate, "pools.change_webhooktarget"),
         Page("test", _test, "pools.change_webhooktarget"),
         Page("again", _resend, "pools.change_webhooktarget", path="again/<int:delivery_id>"),
@@ -334,3 +275,53 @@ class WebhookTargetAdmin(lists.ListAdmin[WebhookTarget]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookTarget]:
         count = Count("deliveries", filter=Q(deliveries__state="pending"))
         return super().get_queryset(request).defer("sealed").annotate(waiting=count)
+
+    def form_context(self, request: HttpRequest, row: WebhookTarget | None) -> dict[str, Any]:
+        if row is None:
+            return {"template": "edit_form.html", "autocomplete": "off"}
+        deliveries: list[Delivery] = []
+        if request.user.has_perm("pools.view_delivery"):
+            rows = Delivery.objects.filter(target=row).select_related("alert").defer("body")
+            # Failures first: of events there may be thousands of messages.
+            deliveries += rows.filter(state=DeliveryState.FAILED)[:MOST]
+            deliveries += rows.exclude(state=DeliveryState.FAILED)[:MOST]
+        return {
+            "title": row.name,
+            "state": state(row),
+            "deliveries": deliveries,
+            "counts": targets.counts(row),
+            "call": f"webhook-targets/{row.pk}/",
+        }
+
+    @sensitive_variables("secret")
+    def save_row(self, row: WebhookTarget | None, form: Any, author: Author) -> WebhookTarget:
+        if row is not None:
+            return targets.change(row, form.cleaned_data, author=author, version=form.check_version)
+        target, secret = targets.create(author=author, **form.cleaned_data)
+        target.__dict__["secret"] = secret  # for the page that shows it once
+        return target
+
+    @sensitive_variables("secret")
+    def response_add(
+        self, request: HttpRequest, obj: WebhookTarget, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        secret = obj.__dict__.pop("secret")
+        if obj.kind is not TargetKind.WEBHOOK:
+            return pages.done(request, gettext("The receiver was added."), obj)
+        return _secret_page(request, obj, secret)
+
+    def show_saved(self, request: HttpRequest, row: WebhookTarget, _message: str) -> HttpResponse:
+        return pages.done(request, gettext("The webhook was changed."), row)
+
+    def delete_model(self, request: HttpRequest, obj: WebhookTarget) -> None:
+        targets.delete(obj, author=pages.author(request))
+
+    def deletion_effects(self, row: WebhookTarget) -> list[str]:
+        pending = targets.counts(row)["pending"]
+        text = ngettext(
+            "%(number)s pending message is not sent.",
+            "%(number)s pending messages are not sent.",
+            pending,
+        )
+        no_more = gettext("No more alerts are sent to %(url)s, and its secret is deleted.")
+        return [no_more % {"url": row.url}, text % {"number": display.digits(pending)}]

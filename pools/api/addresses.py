@@ -123,8 +123,8 @@ class InstanceNetwork(generics.GenericView):
         return self.respond(instance_blocks[0])
 
 
-parse_ttl = query.integer(0, (1 << 31) - 1)
-parse_serial = query.integer(1, (1 << 32) - 1)
+_parse_ttl = query.integer(0, (1 << 31) - 1)
+_parse_serial = query.integer(1, (1 << 32) - 1)
 _LINES = 500
 _LIST = {"type": "array", "items": {"type": "string"}}
 _ENDPOINTS = OpenApiResponse(OpenApiTypes.OBJECT, description="A List of DNSEndpoints.")
@@ -141,7 +141,7 @@ class _DNSView(generics.GenericView):
 
     def selection(self) -> tuple[int, int | None]:
         """Return the TTL and the id of the cluster. Raises InvalidInput for all parameters."""
-        ttl = self.parameters.parse("ttl", parse_ttl)
+        ttl = self.parameters.parse("ttl", _parse_ttl)
         cluster = self.parameters.parse("cluster", lookups.cluster)
         self.parameters.raise_problems()
         return DEFAULT_TTL if ttl is None else ttl, cluster.pk if cluster else None
@@ -164,12 +164,15 @@ class ZoneFile(_DNSView):
         name = parameters.parse("zone", dns_names.parse_zone)
         servers = parameters.parse_each("ns", dns_names.parse_name)
         cidr = parameters.parse("cidr", dns_names.parse_classless)
-        serial = parameters.parse("serial", parse_serial) or int(database.now().timestamp())
+        serial = parameters.parse("serial", _parse_serial) or int(database.now().timestamp())
         ttl, cluster = self.selection()
         if not name or not servers or not all(servers):
             raise errors.InvalidInput.for_field("ns" if name else "zone", "required", "is required")
-        zone = dns_names.Zone(name, servers, serial, ttl, cidr)
-        return _stream(zone.lines(dns.records(cluster)), "text/dns; charset=utf-8")
+        if cidr is None:
+            dns_names.require_addresses(name)
+        records = dns.records(cluster)
+        lines = dns_names.zone_lines(records, name, servers, serial=serial, ttl=ttl, cidr=cidr)
+        return _stream(lines, "text/dns; charset=utf-8")
 
 
 class Endpoints(_DNSView):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from itertools import groupby
 from typing import NamedTuple
@@ -21,7 +20,6 @@ CLUSTER = "{cluster}"
 DEFAULT_TTL = 300
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _CLASSLESS_LABEL = re.compile(r"^[0-9]{1,3}/[0-9]{1,2}\.")  # as the examples of RFC 2317 have it
-_ARPA = re.compile(r"(?:^|\.)(?:in-addr|ip6)\.arpa$")
 _REVERSE = re.compile(r"(?:(?:0|[1-9]\d{0,2})\.){0,4}in-addr\.arpa|(?:[0-9a-f]\.){0,32}ip6\.arpa")
 _MAILBOX = "hostmaster"
 
@@ -80,9 +78,8 @@ def parse_pattern(value: object, field: str = "dns_pattern") -> str:
 def parse_zone(value: object, field: str = "zone") -> str:
     """Return the name of a zone, which may have one label. Raises InvalidInput wrong_type, too_long, dns_name."""
     longest = LONGEST_NAME - len(f"{_MAILBOX}.")
-    name = (
-        holders.parse_description(value, field=field, max_length=longest).lower().removesuffix(".")
-    )
+    text = holders.parse_description(value, field=field, max_length=longest)
+    name = text.lower().removesuffix(".")
     if not _is_domain(_CLASSLESS_LABEL.sub("", name)):
         message = "the name of a zone such as example.org or 10.in-addr.arpa is expected"
         raise errors.InvalidInput.for_field(field, "dns_name", message, name)
@@ -98,54 +95,45 @@ def parse_classless(text: str, field: str = "cidr") -> IPv4Network:
     return cidr
 
 
-@dataclass(frozen=True)
-class Zone:
-    """A zone as a file describes it; `nameservers` are host names, `cidr` is that of a classless reverse zone."""
+def require_addresses(zone: str) -> None:
+    """Raise InvalidInput dns_name if no address can have a name in a zone that is no classless one."""
+    if "/" in zone or (_is_reverse(zone) and not _REVERSE.fullmatch(zone)):
+        message = "no address has a name in it; a classless zone (RFC 2317) needs its CIDR"
+        raise errors.InvalidInput.for_field("zone", "dns_name", message, zone)
 
-    name: str
-    nameservers: Sequence[str]
-    serial: int
-    ttl: int = DEFAULT_TTL
-    cidr: IPv4Network | None = None
 
-    def __post_init__(self) -> None:
-        """Raise InvalidInput dns_name if no address can have a name in the zone."""
-        is_address = not self.is_reverse or _REVERSE.fullmatch(self.name)
-        if self.cidr is None and ("/" in self.name or not is_address):
-            message = "no address has a name in it; a classless zone (RFC 2317) needs its CIDR"
-            raise errors.InvalidInput.for_field("zone", "dns_name", message, self.name)
+def _is_reverse(zone: str) -> bool:
+    return f".{zone}".endswith((".in-addr.arpa", ".ip6.arpa"))
 
-    @property
-    def is_reverse(self) -> bool:
-        return self.cidr is not None or bool(_ARPA.search(self.name))
 
-    def owner_of(self, record: Record) -> str | None:
-        """Return the name that a record has in the zone; None if it does not belong to the zone."""
-        if self.cidr is not None:
-            in_zone = record.address in self.cidr
-            return f"{record.address.packed[-1]}.{self.name}" if in_zone else None
-        name = record.address.reverse_pointer if self.is_reverse else record.name
-        return name if f".{name}".endswith(f".{self.name}") else None
+def zone_lines(
+    records: Iterable[Record],
+    zone: str,
+    nameservers: Sequence[str],
+    *,
+    serial: int,
+    ttl: int = DEFAULT_TTL,
+    cidr: IPv4Network | None = None,
+) -> Iterator[str]:
+    """Yield the lines of a zone file (RFC 1035) with the records that belong to the zone.
 
-    def lines(self, records: Iterable[Record]) -> Iterator[str]:
-        """Yield the lines of the file (RFC 1035) with the records that belong to the zone.
-
-        The last line is a comment, so that a file that was cut off is recognized.
-        """
-        domain = _CLASSLESS_LABEL.sub("", self.name)  # BIND wants a host name
-        mailbox = f"{_MAILBOX}.{domain}."
-        yield f"$ORIGIN {self.name}.\n$TTL {self.ttl}\n"
-        yield f"@ IN SOA {self.nameservers[0]}. {mailbox} {self.serial} 3600 900 1209600 {self.ttl}\n"
-        yield from (f"@ IN NS {nameserver}.\n" for nameserver in self.nameservers)
-        count = 0
-        for record in records:
-            if owner := self.owner_of(record):
-                count += 1
-                data = (
-                    f"PTR {record.name}." if self.is_reverse else f"{record.type} {record.address}"
-                )
-                yield f"{owner}. IN {data}\n"
-        yield f"; end: {count} records\n"
+    `cidr` is that of a classless reverse zone. The last line is a comment, so that a file that was cut off is
+    recognized.
+    """
+    domain = _CLASSLESS_LABEL.sub("", zone)  # BIND wants a host name
+    yield f"$ORIGIN {zone}.\n$TTL {ttl}\n"
+    yield f"@ IN SOA {nameservers[0]}. {_MAILBOX}.{domain}. {serial} 3600 900 1209600 {ttl}\n"
+    yield from (f"@ IN NS {nameserver}.\n" for nameserver in nameservers)
+    count, is_reverse = 0, bool(cidr) or _is_reverse(zone)
+    for record in records:
+        name = record.address.reverse_pointer if is_reverse else record.name
+        if cidr:
+            name = f"{record.address.packed[-1]}.{zone}" if record.address in cidr else ""
+        if f".{name}".endswith(f".{zone}"):
+            count += 1
+            data = f"PTR {record.name}." if is_reverse else f"{record.type} {record.address}"
+            yield f"{name}. IN {data}\n"
+    yield f"; end: {count} records\n"
 
 
 def endpoint_lines(

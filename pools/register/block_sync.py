@@ -23,11 +23,12 @@ Address = IPv4Address | IPv6Address
 
 @dataclass(frozen=True)
 class AddressHolder:
-    """The holder of an address; `uid` is "" if it is unknown."""
+    """The holder of an address and its organization; `uid` is "" if it is unknown."""
 
     kind: str
     id: str
     uid: str = ""
+    org: str = ""
 
     @property
     def name(self) -> tuple[str, str]:
@@ -53,11 +54,20 @@ class _AddressRow:
     holder: AddressHolder
 
 
-def apply_uses(pool: Pool, uses: Mapping[Address, AddressUse]) -> None:
+def hold(pool: Pool, holders: Mapping[Address, AddressHolder]) -> None:
+    """Hold addresses that nobody holds, and that cool for nobody else; addresses outside the pool are ignored.
+
+    Takes the pool's lock. The caller has compared the holders with the register under this lock.
+    """
+    uses = {address: AddressUse(holder) for address, holder in holders.items()}
+    apply_uses(pool, uses, in_cooldown=False)
+
+
+def apply_uses(pool: Pool, uses: Mapping[Address, AddressUse], *, in_cooldown: bool = True) -> None:
     """Apply the uses of addresses to the pool's blocks; addresses outside the pool are ignored.
 
     Takes the pool's lock. A block without a holder is released into the pool's cooldown; a block of a
-    holder that is not in `yields` is not changed.
+    holder that is not in `yields` is not changed. An address in use is recorded even `in_cooldown` of another holder.
     """
     if not uses:
         return
@@ -67,14 +77,19 @@ def apply_uses(pool: Pool, uses: Mapping[Address, AddressUse]) -> None:
     locations = [(address, location) for address, location in candidates if location is not None]
     # Batches keep each statement below the web's statement timeout.
     for first in range(0, len(locations), _BATCH):
-        _apply_batch(pool, dict(locations[first : first + _BATCH]), uses)
+        batch = dict(locations[first : first + _BATCH])
+        _apply_batch(pool, batch, uses, in_cooldown=in_cooldown)
 
 
 _BATCH = 10_000  # addresses
 
 
 def _apply_batch(
-    pool: Pool, locations: Mapping[Address, _Location], uses: Mapping[Address, AddressUse]
+    pool: Pool,
+    locations: Mapping[Address, _Location],
+    uses: Mapping[Address, AddressUse],
+    *,
+    in_cooldown: bool,
 ) -> None:
     rows = _rows(pool, locations)
     fresh: list[tuple[Address, AddressHolder]] = []
@@ -92,7 +107,7 @@ def _apply_batch(
         elif not held or _should_hand_over(row.holder, use):
             handovers.append((row.id, use.holder))
     _insert(pool, locations, fresh)
-    _hand_over(handovers)
+    _hand_over(handovers, in_cooldown=in_cooldown)
     window.release_blocks(freed)
 
 
@@ -187,21 +202,22 @@ def _joined(holders: Sequence[AddressHolder]) -> dict[str, str]:
         "kinds": _SEPARATOR.join(holder.kind for holder in holders),
         "ids": _SEPARATOR.join(holder.id for holder in holders),
         "uids": _SEPARATOR.join(holder.uid for holder in holders),
+        "orgs": _SEPARATOR.join(holder.org for holder in holders),
     }
 
 
 _INSERT = statements.read("pools/insert_synced_blocks")
 
 
-def _hand_over(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
+def _hand_over(handovers: Sequence[tuple[int, AddressHolder]], *, in_cooldown: bool) -> None:
     if not handovers:
         return
     values = {
         "blocks": [row_id for row_id, _ in handovers],
         **_joined([holder for _, holder in handovers]),
     }
-    # An address in use is recorded even during the cooldown of another holder.
-    database.rows("SELECT set_config('ipam.skip_cooldown', 'on', true)", [])
+    setting = "on" if in_cooldown else "off"
+    database.rows("SELECT set_config('ipam.skip_cooldown', %s, true)", [setting])
     database.fetch(_HAND_OVER, values)
     database.rows("SELECT set_config('ipam.skip_cooldown', 'off', true)", [])
 

@@ -164,10 +164,3 @@ def test_before_the_first_evaluation_nobody_is_told_that_all_is_well() -> None:
     for text in (overview(), alerts):
         assert "Conditions have not been evaluated yet" in text
         assert "No errors and no warnings" not in text
-
-
-@pytest.mark.exhaustive
-def test_the_demo_is_evaluated_when_it_is_loaded(settings: Any) -> None:
-    settings.IPAM_ALLOW_DEMO = True
-    call_command("demo")
-    assert Alert.objects.filter(code="pool_nearly_full", level="error").exists()

@@ -14,10 +14,9 @@ import pytest
 
 from ipam_site import data_folder
 from pools.models import Delivery
-from pools.platform.alerts import dispatch, outbox, targets
+from pools.platform.alerts import dispatch, outbox
 from pools.platform.conditions import registry
 from pools.platform.outbound import webhook_post
-from tests import factories
 from tests.alerts import receivers
 from tests.alerts.receivers import Received, Receiver
 
@@ -91,19 +90,6 @@ def test_a_message_older_than_five_minutes_is_refused(
     signature = webhook_post.sign(secret, stamp, body)
     changes = {"X_Cadastre_Timestamp": str(stamp), "X_Cadastre_Signature": signature}
     assert replay(receiver, body, **changes) == status
-
-
-def test_an_old_secret_is_no_secret_after_a_rotation(strict: tuple[Receiver, str]) -> None:
-    receiver, _ = strict
-    target = Delivery.objects.get().target
-    targets.rotate(target, author=factories.BY)
-    outbox.write_test(target)
-    assert dispatch.send_pending(target.pk) == 0
-    assert (
-        receiver.received[-1].headers["X-Cadastre-Delivery"]
-        != receiver.received[0].headers["X-Cadastre-Delivery"]
-    )
-    assert Delivery.objects.first().last_status == 401  # type: ignore[union-attr]
 
 
 def test_the_document_tells_every_code_and_the_shape_of_a_message(

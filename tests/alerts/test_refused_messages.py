@@ -128,19 +128,6 @@ def test_messages_that_wait_are_a_condition(receiver: Receiver) -> None:
     assert (alert.level, alert.subject) == ("warning", f"webhook/{target.pk}")
 
 
-def test_events_wait_while_somebody_has_disabled_the_target(receiver: Receiver) -> None:
-    target = subscriber(receiver, "pool.created")
-    factories.pool("10.0.0.0/24")
-    receiver.answer = lambda _handler, _received: 422
-    send(target)
-    targets.change(target, {"enabled": False}, author=factories.BY)
-    assert Delivery.objects.get().state == "pending"
-    assert failing() is None
-    receiver.answer = lambda _handler, _received: 204
-    targets.change(target, {"enabled": True}, author=factories.BY)
-    assert send(target) == 1
-
-
 def test_alerts_that_are_refused_hold_up_neither_new_alerts_nor_events(receiver: Receiver) -> None:
     target, _secret = receiver.target(event_types=["pool.changed"])
     for number in range(12):

@@ -46,23 +46,6 @@ def test_a_header_is_a_number_of_seconds_or_a_date(text: str, seconds: float) ->
     assert dispatch.parse_retry_after(text, NOW) == seconds
 
 
-@pytest.mark.parametrize(
-    ("status", "refused", "wait"),
-    [
-        (200, False, 0),
-        (302, False, 0),
-        (404, True, 0),
-        (410, False, 3600),
-        (429, False, 60),
-        (500, False, 0),
-        (503, False, 60),
-    ],
-)
-def test_an_answer_says_what_it_is_about(status: int, refused: bool, wait: float) -> None:
-    answer = dispatch.answer(status, "60", NOW)
-    assert (answer.accepted, answer.refused, answer.wait) == (status == 200, refused, wait)
-
-
 def _busy(status: int, text: str) -> Callable[[http.server.BaseHTTPRequestHandler, Received], None]:
     def respond(handler: http.server.BaseHTTPRequestHandler, _received: Received) -> None:
         handler.send_response(status)

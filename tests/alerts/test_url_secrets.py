@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets as random
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from ipam_site import logs
 from pools.core import errors
 from pools.models import Delivery, Event, WebhookTarget, WebhookTargetEvent
 from pools.platform.alerts import dispatch, outbox, targets
-from tests import commands, factories, people
+from tests import people
 from tests.alerts.receivers import AUTHORITY, Receiver
 from tests.edges import api as apis
 
@@ -109,14 +108,6 @@ def created_id() -> int:
     return WebhookTarget.objects.get().pk
 
 
-def test_it_is_sealed_anew_with_a_new_key(receiver: Receiver, url: str, settings: Any) -> None:
-    created(url)
-    settings.IPAM_KEY_RING = [random.token_urlsafe(32), *settings.IPAM_KEY_RING]
-    commands.output("rotate_keys")
-    settings.IPAM_KEY_RING = settings.IPAM_KEY_RING[:1]
-    assert arrived(receiver) == f"/workflows/1/invoke?{QUERY}"
-
-
 @pytest.mark.parametrize(
     "query", ["", "a=b#c", "a=b c", "a=%zz", "a=ü", "a=b\nX: y", 'a="b"', "a=" + "x" * 1500]
 )
@@ -124,10 +115,3 @@ def test_what_is_no_query_is_refused(query: str) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
         targets.parse_url(f"https://example.org/x?{query}")
     assert refusal.value.problems[0].field == "url"
-
-
-def test_a_target_without_a_query_is_as_before(receiver: Receiver) -> None:
-    target, secret = receiver.target()
-    assert targets.secrets_of(target) == (secret, "")
-    with pytest.raises(errors.InvalidInput):
-        targets.create("x", "https://example.org/?***", author=factories.BY)

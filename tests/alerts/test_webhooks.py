@@ -68,36 +68,6 @@ def test_a_target_is_told_only_what_it_wants_and_while_it_is_on(receiver: Receiv
     assert evaluation.evaluate().deliveries == 0
 
 
-@pytest.mark.sample(7)
-@pytest.mark.parametrize("status", [199, 302, 400, 410, 429, 500, 503])
-def test_what_is_not_accepted_is_tried_again_later_with_the_same_id(
-    receiver: Receiver, status: int
-) -> None:
-    target, _ = receiver.target(codes=["pool_nearly_full"])
-    fill()
-    evaluation.evaluate()
-    if status == 199:
-        receiver.answer = _cut
-    else:
-        receiver.answer = lambda _handler, _received: status
-    assert dispatch.send_pending(target.pk) == 0
-    row = Delivery.objects.get()
-    assert (row.state, row.attempts) == ("pending", 1)
-    assert row.last_error
-    assert dispatch.due_targets() == []  # it rests
-    receiver.answer = lambda _handler, _received: 200
-    due(target)
-    assert dispatch.send_pending(target.pk) == 1
-    first, second = receiver.received
-    assert first.body == second.body
-    assert first.headers["X-Cadastre-Delivery"] == second.headers["X-Cadastre-Delivery"]
-    assert WebhookTarget.objects.get().failures == 0
-
-
-def _cut(handler: http.server.BaseHTTPRequestHandler, _received: Received) -> None:
-    handler.connection.shutdown(socket.SHUT_RDWR)
-
-
 def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sends_again(
     receiver: Receiver,
 ) -> None:
@@ -138,27 +108,6 @@ def test_a_failing_target_holds_up_no_other(receiver: Receiver) -> None:
     assert dispatch.due_targets() == [good.pk]
     assert dispatch.send_pending(good.pk) == 2
     assert Delivery.objects.filter(target=bad, attempts=1).count() == 1  # the others were not tried
-
-
-def test_one_worker_sends_to_a_target_at_a_time_and_one_that_died_is_followed(
-    receiver: Receiver,
-) -> None:
-    target, _ = receiver.target(codes=["pool_nearly_full"])
-    fill()
-    evaluation.evaluate()
-    lease = dispatch.take(target.pk)
-    assert lease is not None
-    assert dispatch.take(target.pk) is None
-    assert dispatch.send_pending(target.pk) == 0
-    # It died in the middle of a try that the receiver saw.
-    delivery = dispatch.next_delivery(lease)
-    assert delivery is not None
-    dispatch._post(delivery, *targets.secrets_of(target))
-    due(target)
-    assert dispatch.send_pending(target.pk) == 1
-    assert len({one.headers["X-Cadastre-Delivery"] for one in receiver.received}) == 1
-    assert len(receiver.received) == 2
-    assert dispatch.next_delivery(lease) is None  # its fence is an old one
 
 
 def test_the_answer_is_not_kept_however_large(receiver: Receiver) -> None:

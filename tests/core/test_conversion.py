@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pools.core import errors
-from pools.core.cilium import conversion, podippool
-from pools.core.cilium.conversion import VersionDifference, VersionRelation
+from pools.core.cilium import conversion
+from pools.core.cilium.conversion import VersionRelation
 from pools.core.cilium.podippool import Shape
 from pools.platform import documents
 
@@ -67,17 +67,6 @@ def test_nothing_is_lost(shape: Shape) -> None:
     assert before == OLD
 
 
-def test_only_kubectls_note() -> None:
-    old = copy.deepcopy(OLD)
-    del old["metadata"]["annotations"]["ipam.cilium.io/skip-masquerade"]
-    assert "annotations" not in conversion.convert(old, Shape.V2)["metadata"]
-
-
-def test_not_to_v2alpha1() -> None:
-    with pytest.raises(ValueError, match="v2alpha1"):
-        conversion.convert(OLD, Shape.V2ALPHA1)
-
-
 def _with_uid(uid: str) -> dict[str, Any]:
     return {"metadata": {"uid": uid}}
 
@@ -97,27 +86,6 @@ def test_standing(v2alpha1: Any, v2: Any, expected: VersionRelation | None) -> N
     assert conversion.version_relation(v2alpha1, v2) is expected
 
 
-def test_differences() -> None:
-    new = conversion.convert(OLD, Shape.V2)
-    new["spec"]["ipv4"]["cidrs"].reverse()
-    ranges = [{"start": "10.20.0.0", "end": "10.20.0.9"}]
-    new["spec"]["ipv4"]["pool"] = [{"cidr": "10.20.0.0/16", "reservedRanges": ranges}]
-    new["spec"]["ipv6"]["cidrs"] = ["fd00:0::/104"]
-    new["spec"]["allowLastIP"] = True
-    del new["spec"]["allowFirstIP"]
-    del new["spec"]["podSelector"]
-    new["metadata"]["labels"]["team"] = "blue"
-    assert conversion.differences(OLD, new) == [
-        VersionDifference("metadata.labels[team]", "green", "blue"),
-        VersionDifference("spec.allowLastIP", False, True),
-        VersionDifference(
-            "spec.ipv4.cidrs", ["10.20.0.0/16", "10.30.0.0/16"], ["10.30.0.0/16", "10.20.0.0/16"]
-        ),
-        VersionDifference("spec.ipv4.reserved[10.20.0.0/16]", None, ["10.20.0.0-10.20.0.9"]),
-        VersionDifference("spec.podSelector", {"matchLabels": {"a": "b"}}, None),
-    ]
-
-
 def test_an_object_that_was_written_in_another_shape() -> None:
     hidden = copy.deepcopy(OLD)
     hidden["spec"]["ipv4"]["cidrs"] = [{}]
@@ -133,18 +101,6 @@ def test_an_object_that_was_written_in_another_shape() -> None:
     conversion.check_written_shape(OLD)
     for odd in (None, [], {}, {"spec": {"ipv4": {"cidrs": "x"}}}):
         conversion.check_written_shape(odd)
-
-
-@pytest.mark.parametrize("kind", ["List", "CiliumNode", None])
-def test_one_pool_is_converted(kind: str | None) -> None:
-    with pytest.raises(errors.InvalidInput) as caught:
-        conversion.convert(OLD | {"kind": kind}, Shape.V2)
-    assert caught.value.code == "unsupported_kind"
-
-
-def test_what_was_converted_can_be_read() -> None:
-    (pool,) = podippool.parse_document(conversion.convert(OLD, Shape.V2), strict=False)
-    assert (pool.name, sorted(pool.families)) == ("green-pool", [4, 6])
 
 
 CRDS = Path(__file__).parent.parent / "kube" / "crds"
@@ -180,11 +136,6 @@ def test_the_definitions_that_there_are(file: str, shapes: dict[str, Shape]) -> 
 def _schema(family: str, **fields: Any) -> dict[str, Any]:
     spec = {"properties": {family: {"properties": fields}}}
     return {"properties": {"spec": spec}}
-
-
-def test_one_family_is_enough() -> None:
-    strings = {"type": "array", "items": {"type": "string"}}
-    assert conversion.shape_of(_schema("ipv6", cidrs=strings)) is Shape.V2ALPHA1
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import dns.zone
 import pytest
 
 from pools.core import dns_names, errors
-from pools.core.dns_names import Record, Zone
+from pools.core.dns_names import Record
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,9 @@ NAMESERVERS = ["ns1.example.net", "ns2.example.net"]
 
 def _zone(name: str, cidr: str = "") -> Any:
     network = dns_names.parse_classless(cidr) if cidr else None
-    zone = Zone(dns_names.parse_zone(name), NAMESERVERS, serial=17, ttl=60, cidr=network)
-    return dns.zone.from_text("".join(zone.lines(RECORDS)), name, relativize=False)
+    zone = dns_names.parse_zone(name)
+    lines = dns_names.zone_lines(RECORDS, zone, NAMESERVERS, serial=17, ttl=60, cidr=network)
+    return dns.zone.from_text("".join(lines), name, relativize=False)
 
 
 def _answers(zone: Any, name: str, record_type: str) -> list[str]:
@@ -141,7 +142,7 @@ def test_a_zone_has_a_name(text: str) -> None:
 )  # fmt: skip
 def test_a_zone_without_records_is_refused(text: str, code: str) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
-        Zone(dns_names.parse_zone(text), NAMESERVERS, serial=1)
+        dns_names.require_addresses(dns_names.parse_zone(text))
     assert refusal.value.code == code
 
 
@@ -158,8 +159,8 @@ def test_other_classless_zones_are_refused(cidr: str, code: str) -> None:
 
 
 def test_a_file_ends_with_the_number_of_its_records() -> None:
-    zone = Zone("example.org", ["ns.example.net"], serial=1)
-    assert [*zone.lines(RECORDS)][-1] == "; end: 4 records\n"
+    lines = dns_names.zone_lines(RECORDS, "example.org", NAMESERVERS, serial=1)
+    assert [*lines][-1] == "; end: 4 records\n"
 
 
 def test_each_name_is_one_dnsendpoint_with_all_of_its_addresses() -> None:

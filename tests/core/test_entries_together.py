@@ -83,12 +83,6 @@ def test_flaws_below_repeated_keys_are_found() -> None:
     assert [problem.code for problem in refused.value.problems] == ["duplicate_key", "not_finite"]
 
 
-def test_aliases_stay_refused() -> None:
-    text = CONFLICTS.replace('["10.0.0.2/24"', '&a ["10.0.0.2/24"')
-    with pytest.raises(errors.InvalidInput, match="anchors"):
-        documents.load_yaml(text, repeatable=[ippool.ENTRIES])
-
-
 def test_a_key_many_times_is_read_at_once() -> None:
     text = '{"entries": {' + ",".join(['"a":1'] * 200_000) + "}}"
     read = documents.load_json(text, repeatable=[("entries",)])
@@ -120,13 +114,6 @@ def test_of_many_problems_the_first_are_told() -> None:
         entries.parse_list([1] * 5000, UNKNOWN)
     assert len(refused.value.problems) == 101
     assert refused.value.problems[-1].message == "and 4900 more"
-
-
-@pytest.mark.parametrize("value", [None, [], "x", 1])
-def test_no_map(value: object) -> None:
-    with pytest.raises(errors.InvalidInput) as refused:
-        entries.parse_map(value, UNKNOWN)
-    assert refused.value.code == "wrong_type"
 
 
 def test_a_bare_mac_of_digits_in_yaml() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pools.core import errors
@@ -11,33 +9,9 @@ from pools.platform import documents
 from tests import effort
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        (b"{}", {}),
-        ('{"a": [1, -2, 1.5, true, null, "x"]}', {"a": [1, -2, 1.5, True, None, "x"]}),
-        (' {"a": "\\u00e9\\ud83d\\ude80"}\n', {"a": "é🚀"}),
-        ('{"a": {"b": 1}, "c": {"b": 1}}', {"a": {"b": 1}, "c": {"b": 1}}),
-    ],
-)
-def test_objects_are_read(text: str | bytes, value: dict[str, Any]) -> None:
-    assert documents.load_json(text) == value
-
-
 def test_brackets_in_texts_are_not_depth() -> None:
     text = '{"a": "' + "[" * 100 + '", "b": "\\"' + "{" * 100 + '"}'
     assert documents.load_json(text)["a"] == "[" * 100
-
-
-@pytest.mark.parametrize(("depth", "passes"), [(32, True), (33, False)])
-def test_thirty_two_levels_are_the_limit(depth: int, passes: bool) -> None:
-    text = '{"a":' * depth + "1" + "}" * depth
-    if passes:
-        assert documents.load_json(text)
-        return
-    with pytest.raises(errors.InvalidInput) as caught:
-        documents.load_json(text)
-    assert caught.value.code == "too_deep"
 
 
 def test_all_problems_are_reported_with_their_paths() -> None:
@@ -73,13 +47,6 @@ def test_syntax_errors_have_a_place(text: str, place: str) -> None:
         documents.load_json(text)
     assert caught.value.code == "json_syntax"
     assert place in caught.value.message
-
-
-def test_the_limit_is_the_callers() -> None:
-    assert documents.load_json('{"a":1}', limit=7)
-    with pytest.raises(errors.InvalidInput) as caught:
-        documents.load_json('{"a":1}', limit=6)
-    assert caught.value.code == "too_large"
 
 
 @pytest.mark.exhaustive

@@ -27,18 +27,6 @@ def test_subdomains_are_no_labels(labels: list[str]) -> None:
         holders.parse_name(name, kind="label")
 
 
-@pytest.mark.parametrize(
-    ("name", "passes"), [("a" * 63, True), ("a" * 64, False), ("a.b", False), ("abc\n", False)]
-)
-def test_labels(name: str, passes: bool) -> None:
-    if passes:
-        assert holders.parse_name(name, kind="label") == name
-        return
-    with pytest.raises(errors.InvalidInput) as caught:
-        holders.parse_name(name, field="name", kind="label")
-    assert (caught.value.code, caught.value.problems[0].field) == ("k8s_name", "name")
-
-
 @hypothesis.given(st.text(st.characters(categories=["L", "M", "N", "P", "S"]), min_size=1))
 def test_printable_identifiers_are_kept_in_one_normal_form(text: str) -> None:
     identifier = holders.parse_identifier(text[:80])

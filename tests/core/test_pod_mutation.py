@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from claims.core.workloads import mutation
 from claims.core.workloads.mutation import UPDATE, MutationOutcome, Settings
-from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK, NETWORKS
-from claims.core.workloads.vm_addresses import VM, Registrations
+from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
+from claims.core.workloads.vm_addresses import Registrations
 from tests.core.vm_world import (
     MAC,
     Manifest,
@@ -48,39 +48,6 @@ def _element(manifest: Manifest, outcome: MutationOutcome) -> Any:
     return result
 
 
-def test_the_element_of_the_proposal() -> None:
-    outcome = _decide(pod())
-    assert outcome.code == "patched"
-    assert _element(pod(), outcome) == OURS
-    assert outcome.warnings == (
-        f"cadastre: gets 10.0.0.5/16 for {MAC} by an entry of the IPPool prod",
-    )
-    assert outcome.patch == [
-        {
-            "op": "add",
-            "path": "/metadata/annotations/v1.multus-cni.io~1default-network",
-            "value": json.dumps([OURS], separators=(",", ":")),
-        }
-    ]
-
-
-@pytest.mark.parametrize("annotations", [None, {}])
-def test_annotations_are_made_when_there_are_none(annotations: Any) -> None:
-    bare = pod() | {"metadata": {"annotations": annotations}}
-    outcome = _decide(bare)
-    assert _element(bare, outcome) == OURS
-    first = (outcome.patch or [])[0]["path"]
-    assert (first == "/metadata/annotations") == (annotations is None)
-
-
-@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
-def test_once_more_changes_nothing(operation: str) -> None:
-    first = _decide(pod())
-    again = _decide(patched(pod(), first.patch), operation=operation)
-    assert (again.code, again.patch, again.warnings) == ("unchanged", None, ())
-    assert _decide(pod()) == first
-
-
 @pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
 @pytest.mark.parametrize(
     "without", [["ips"], ["mac", "ips"], ["ipam-claim-reference"], ["namespace", "ips"]]
@@ -115,10 +82,6 @@ def test_what_is_there_is_never_overwritten(theirs: Manifest, operation: str) ->
     assert next(iter(theirs)) in outcome.warnings[0]
 
 
-def test_a_running_pod_gets_no_annotation() -> None:
-    assert _decide(pod(), operation=UPDATE).code == "running"
-
-
 @pytest.mark.parametrize(
     "text", ["{", "[]", "{}", json.dumps([OURS, OURS]), "default", '[{"name":"a","x":1}]', ""]
 )
@@ -126,14 +89,6 @@ def test_a_malformed_annotation_is_left_alone(text: str) -> None:
     outcome = _decide(pod(annotations={DEFAULT_NETWORK: text}))
     assert (outcome.code, outcome.patch) == ("malformed_annotation", None)
     assert DEFAULT_NETWORK in outcome.warnings[0]
-
-
-def test_secondary_networks_are_left_alone() -> None:
-    good, bad = pod(annotations={NETWORKS: "a,b/c@d"}), pod(annotations={NETWORKS: "[{]"})
-    assert _element(good, _decide(good)) == OURS
-    outcome = _decide(bad)
-    assert _element(bad, outcome) == OURS
-    assert "line 1, column 3" in outcome.warnings[1]
 
 
 @pytest.mark.parametrize("ips", [["10.0.0.5/16"], ["10.0.0.5"]])
@@ -158,26 +113,6 @@ def test_an_element_of_the_owner_that_cannot_be_completed(there: Manifest, code:
     there = {"name": "default", "namespace": "ovn-kubernetes", **there}
     outcome = _decide(_with(there), registrations())
     assert (outcome.code, outcome.patch) == (code, None)
-
-
-def test_the_vm_of_a_pod() -> None:
-    assert mutation.launcher_vm(pod("a.b"), "blue") == VM("blue", "a.b")
-    labelled = pod()
-    del labelled["metadata"]["annotations"]
-    assert mutation.launcher_vm(labelled, "blue") == VM("blue", "vm-server")
-    asking = mutation.launcher_vm(_with(OURS), "blue")
-    assert asking is not None
-    assert asking.interface is not None
-    assert asking.interface.mac == MAC
-
-
-@pytest.mark.parametrize("labels", [None, {}, {"kubevirt.io": "virt-api"}, {"app": "web"}, []])
-def test_other_pods(labels: Any) -> None:
-    other = pod()
-    other["metadata"]["labels"] = labels
-    assert mutation.launcher_vm(other, "blue") is None
-    outcome = mutation.decide_pod(other, None, registrations(entry()), Settings())
-    assert outcome == MutationOutcome("not_a_vm", "the pod runs no VM")
 
 
 _ANY = st.recursive(

@@ -11,7 +11,7 @@ from claims.core.ipamclaims import ipamclaim
 from claims.core.networks import static_vms
 from claims.core.workloads import vm_addresses
 from claims.core.workloads.vm_addresses import VM, Registrations
-from tests.core.vm_world import MAC, NETWORK, claim, entry, network, registrations, vm
+from tests.core.vm_world import MAC, claim, entry, network, registrations, vm
 
 OTHER = "02:00:00:00:00:99"
 DUAL: Any = ("10.0.0.0/16", "fd00::/64")
@@ -26,19 +26,6 @@ def _declined(who: VM, what: Registrations) -> str:
         vm_addresses.choose(who, what)
     assert caught.value.message
     return caught.value.code
-
-
-def test_the_entry_of_its_mac() -> None:
-    address_choice = vm_addresses.choose(
-        vm(), registrations(entry(), entry("10.0.0.9/16", mac=OTHER))
-    )
-    assert (address_choice.mac, address_choice.ips, address_choice.network) == (
-        MAC,
-        ("10.0.0.5/16",),
-        NETWORK,
-    )
-    assert address_choice.because == "an entry of the IPPool prod"
-    assert address_choice.claim == "vm-server.podnet"
 
 
 def test_by_name_while_the_mac_is_unknown() -> None:
@@ -94,12 +81,6 @@ def test_nothing_is_asked_for(what: Registrations, code: str) -> None:
     assert _declined(vm(), what) == code
 
 
-def test_a_vm_without_an_interface_to_the_pod_network() -> None:
-    assert (
-        _declined(VM("blue", "vm-server", observed=True), registrations(entry())) == "no_interface"
-    )
-
-
 def test_entries_of_other_networks_are_not_asked() -> None:
     elsewhere = dataclasses.replace(entry(), network="another")
     assert _declined(vm(), registrations(elsewhere)) == "no_entry"
@@ -109,14 +90,6 @@ def test_of_two_entries_of_a_mac_the_one_that_names_the_vm() -> None:
     named_entry = entry("10.0.0.6/16", vm="vm-server", namespace="blue")
     assert _ips(vm(), registrations(entry(), named_entry)) == ("10.0.0.6/16",)
     assert _ips(vm(), registrations(entry(), entry())) == ("10.0.0.5/16",)  # twice the same
-
-
-def test_the_request_of_a_claim() -> None:
-    requested_claim = claim(vm="vm-server", mac=MAC, requested=("10.0.0.7",))
-    address_choice = vm_addresses.choose(vm(mac=None), registrations(claims=(requested_claim,)))
-    assert (address_choice.mac, address_choice.ips) == (MAC, ("10.0.0.7/16",))
-    assert address_choice.because == "the request of the IPAMClaim vm-server.podnet"
-    assert _ips(vm(), registrations(entry(), claims=(requested_claim,))) == ("10.0.0.5/16",)
 
 
 @pytest.mark.parametrize(
@@ -166,15 +139,6 @@ def test_a_claim_that_nobody_asked_addresses_for_is_left_alone() -> None:
     assert _declined(vm(), registrations(claims=(dynamic,))) == "no_entry"
 
 
-def test_what_a_claim_was_granted_stays() -> None:
-    granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
-    address_choice = vm_addresses.choose(vm(), registrations(entry(), claims=(granted,)))
-    assert address_choice.ips == ("10.0.0.77/16",)
-    assert "the former takes effect when the claim is deleted" in address_choice.notes[0]
-    agreed = claim(vm="vm-server", ips=("10.0.0.5/16",))
-    assert vm_addresses.choose(vm(), registrations(entry(), claims=(agreed,))).notes == ()
-
-
 def test_the_name_of_the_claim() -> None:
     def called(who: VM, *claims: Any) -> str:
         result = registrations(entry(vm=who.name, namespace="blue"), claims=claims)
@@ -196,11 +160,3 @@ def test_names_that_are_too_long() -> None:
     impossible = vm_addresses.choose(vm("v" * 252), registrations(entry()))
     assert impossible.claim == ""
     assert "would be too long" in impossible.notes[0]
-
-
-def test_two_vms_of_one_claim_name() -> None:
-    """`a.b` on c and `a` on b.c."""
-    theirs = claim("a.b.c", vm="a", ips=("10.0.0.9/16",))
-    assert _declined(vm("a.b", interface="c"), registrations(entry(), claims=(theirs,))) == (
-        "claim_of_another_vm"
-    )

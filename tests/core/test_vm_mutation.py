@@ -11,11 +11,10 @@ from hypothesis import given, strategies as st
 from claims.core.workloads import mutation
 from claims.core.workloads.mutation import MutationOutcome, Settings
 from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
-from claims.core.workloads.vm_addresses import Interface, Registrations
+from claims.core.workloads.vm_addresses import Registrations
 from tests.core.vm_world import MAC, Manifest, entry, patched, registrations, vm_manifest
 
 BARE = Settings(addresses=True)
-VMI = "VirtualMachineInstance"
 
 
 def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) -> MutationOutcome:
@@ -29,17 +28,6 @@ def _annotations(manifest: Manifest, outcome: MutationOutcome) -> Manifest:
     if template["kind"] == "VirtualMachine":
         template = template["spec"]["template"]
     return {key: json.loads(value) for key, value in template["metadata"]["annotations"].items()}
-
-
-@pytest.mark.parametrize("metadata", [True, False])
-@pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
-def test_bare_addresses_for_ipam_extensions(kind: str, metadata: bool) -> None:
-    manifest = vm_manifest(kind=kind, metadata=metadata)
-    outcome = _decide(manifest)
-    assert outcome.code == "patched"
-    assert _annotations(manifest, outcome) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
-    again = _decide(patched(manifest, outcome.patch))
-    assert (again.code, again.patch, again.warnings) == ("unchanged", None, ())
 
 
 def test_other_interfaces_stay() -> None:
@@ -60,27 +48,11 @@ def test_what_the_owner_wrote_stays(operation: str) -> None:
     assert _decide(manifest, settings=Settings()).code == "malformed_annotation"
 
 
-def test_an_update_is_told_like_a_create() -> None:
-    assert _decide(vm_manifest(), operation="UPDATE").code == "patched"
-    assert _decide(vm_manifest(kind=VMI), operation="UPDATE").code == "running"
-
-
 def test_without_a_mac_in_the_vm() -> None:
     what = registrations(entry(vm="vm-server", namespace="blue"))
     outcome = _decide(vm_manifest(mac=None), what)
     assert outcome.code == "patched"
     assert f"set macAddress {MAC} in the VM's interface" in outcome.warnings[1]
-
-
-def test_the_vm_of_a_manifest() -> None:
-    vm = mutation.parse_vm(vm_manifest("a.b"), "blue")
-    assert (vm.namespace, vm.name, vm.observed) == ("blue", "a.b", True)
-    assert vm.interface == Interface("podnet", MAC)
-    odd = mutation.parse_vm(vm_manifest(mac="nonsense"), "blue")
-    assert odd.interface == Interface("podnet", None)
-    unattached = vm_manifest()
-    unattached["spec"]["template"]["spec"]["networks"] = []
-    assert _decide(unattached).code == "no_interface"
 
 
 @pytest.mark.parametrize("annotations", [[], "text", 5])

@@ -121,8 +121,3 @@ def test_a_forecast_of_too_short_a_past_says_how_long_it_must_be() -> None:
     (four,) = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()["families"]
     assert (four["state"], four["missing_days"], four["day"]) == ("too_little_history", 9, None)
     assert four["summary"] == "no forecast yet: 5 days of history, 14 are needed"
-
-
-def test_no_pool_no_forecast() -> None:
-    apis.refused(apis.Api()("GET", "pools/999999/forecast/"), 404, "not_found")
-    apis.refused(apis.Api()("GET", "pools/1/forecast/?days=3"), 400, "unknown_parameter")

@@ -26,49 +26,6 @@ def test_every_page_of_the_menu_has_a_chapter_that_exists() -> None:
                     assert (settings.BASE_DIR / "docs" / f"{name}.md").is_file(), page["title"]
 
 
-def test_the_menu_is_short() -> None:
-    assert len(settings.MENU) == 6
-    assert sum(len(group["items"]) for group in settings.MENU) <= 20
-
-
-def open_page(url: str, **of_user: bool) -> tuple[list[str], list[str]]:
-    """Return the items of the menu that a page is one of, and its tabs, the open one with a star."""
-    request = RequestFactory().get(url)
-    request.user = User(is_active=True, **of_user)
-    items = [item for group in menu.navigation(request) for item in group["items"]]
-    tabs = [tab for group in menu.tabs(request) for tab in group["items"]]
-    return (
-        [str(item["title"]) for item in items if item["active"]],
-        [f"{tab['title']}{'*' if tab['active'] else ''}" for tab in tabs],
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "title", "chapter"),
-    [
-        ("pools_netboxsource_changelist", "NetBox sources", "how-to/bring-your-register"),
-        ("import", "Import pools", "tutorials/administration"),
-        ("pools_import_add", "", "how-to/import-vms"),
-    ],
-)
-def test_pages_of_an_item_belong_to_it(name: str, title: str, chapter: str) -> None:
-    """Their item is highlighted, and they have a title and a chapter of their own."""
-    url = reverse(f"admin:{name}")
-    assert menu.chapter_of_page(url) == chapter
-    assert menu.menu_title(url) == title
-    active, tabs = open_page(url, is_superuser=True)
-    assert active == ["Import"]
-    shown = [
-        f"{tab}*" if tab == title else tab for tab in ("Import", "NetBox sources", "Import pools")
-    ]
-    assert tabs == (shown if title else [])
-
-
-def test_a_list_below_an_item_belongs_to_it_and_has_no_tab() -> None:
-    url = reverse("admin:pools_observedcidr_changelist")
-    assert open_page(url, is_superuser=True) == (["Address plan"], [])
-
-
 def test_an_item_leads_to_its_first_page_that_the_user_may_open() -> None:
     request = RequestFactory().get("/admin/")
     request.user = User.objects.create(username="nobody")

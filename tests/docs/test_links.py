@@ -38,16 +38,6 @@ def test_every_link_resolves(page: pathlib.Path) -> None:
     assert broken_links(page) == []
 
 
-def test_broken_links_are_found(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "ROOT", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text(
-        "# One `word`, two\n[a](#one-word-two) [b](#three) [c](gone.md) [d](page.md#four)\n"
-        "```\n[e](code.md)\n```\n![f](gone.png) [g](https://example.org/gone)\n"
-    )
-    assert broken_links(page) == ["#three", "gone.md", "page.md#four", "gone.png"]
-
-
 def test_every_mention_of_a_page_resolves() -> None:
     """Code, tests and manifests name pages as docs/….md; CHANGELOG.md names files of its time."""
     sources = [pages.ROOT / "Makefile", *pages.ROOT.glob("*.md")]

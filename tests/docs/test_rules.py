@@ -31,27 +31,6 @@ def test_nothing_is_wrong() -> None:
     assert rules.complaints() == []
 
 
-def test_what_resolves_is_right(root: pathlib.Path) -> None:
-    assert complaints(root, a='"""Rules `a-rule` and\n`a-plan`."""', b="# rule\n# `a-rule`") == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# rule `no-rule`",
-        '"""Rules `a-rule`,\n    `no-rule`."""',
-        "-- as rule\n-- `no-rule` says",
-    ],
-)
-def test_a_name_that_resolves_nowhere(root: pathlib.Path, text: str) -> None:
-    assert complaints(root, a=text) == ["a.py: rule `no-rule` is not in docs/rules.md"]
-
-
-def test_a_column_of_names_is_read() -> None:
-    table = "| check | rules |\n|---|---|\n| `one` | `a-rule`, `no-rule` |\n"
-    assert rules.references("page.md", table) == {"a-rule", "no-rule"}
-
-
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
@@ -78,16 +57,6 @@ def test_a_rule_without_a_place_or_a_test(root: pathlib.Path, broken: str, says:
 def test_a_number_of_a_document_elsewhere(root: pathlib.Path, number: str) -> None:
     (complaint,) = complaints(root, a=f"# As {number}\n")
     assert complaint.endswith("resolves nowhere")
-
-
-@pytest.mark.parametrize("name", ["test_point_07_it", "test_f14_it", "test_s03_it", "test_i16"])
-def test_a_test_that_is_named_after_a_number(root: pathlib.Path, name: str) -> None:
-    assert complaints(root, a=f"def {name}() -> None: ...\n") == [f"a.py: {name} resolves nowhere"]
-
-
-def test_what_only_looks_like_a_number(root: pathlib.Path) -> None:
-    text = '# 4096F2, T0/B0/x, A1:F7, ref="F7:A1", #F00, 0xB1, RFC 2131, S3_BUCKET, IPv6, F-16'
-    assert complaints(root, a=text) == []
 
 
 def test_every_row_of_the_page_is_read() -> None:

@@ -1,4 +1,4 @@
-"""The whole way of an import in a browser: a file, its draft, a correction, the commit, the wave."""
+"""Imports in a browser; the whole way from a file to a wave is that of the tutorial (test_tutorials.py)."""
 
 from __future__ import annotations
 
@@ -40,40 +40,6 @@ def _file(*rows: dict[str, object]) -> dict[str, Any]:
 
 def _nic(number: int, ip: str, **more: object) -> dict[str, object]:
     return corpus.nic(number, **{"IPv4 Address": ip} | more)
-
-
-def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
-    network = _network()
-    page = visit.page
-    visit.open(NEW)
-    page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), _nic(2, "10.0.0.1")))
-    page.get_by_text("saturday.csv,").wait_for()
-    page.select_option("select[name=where]", label="prod: the whole cluster")
-    page.click("text=More options")
-    page.fill("input[name=namespace]", "shop")
-    page.click("text=Upload and preview")
-    page.get_by_role("heading", name="Network mapping: 2 rows have no network yet").wait_for()
-    page.get_by_label("Network of ").first.select_option(f"prod/{network.name}")
-    page.click("button[value=map]")
-    page.get_by_text("All rows were validated again: 1 new, 1 conflict.").wait_for()
-    page.get_by_role("link", name="conflict 1").click()
-    page.get_by_text("10.0.0.1 is the gateway of the network.").wait_for()
-    page.click("#row-2 summary")
-    page.fill("#row-2 input[name=ips]", "10.0.0.22")
-    page.click("#row-2 button[value=correct]")
-    page.get_by_text("Row 3 is new now.").wait_for()
-    page.get_by_text("All rows are valid now.").wait_for()
-    page.locator("#rows").get_by_role("button", name="Import 2 rows").click()
-    page.get_by_text("Committed: 2 new.").wait_for()
-    values = Entry.objects.filter(ippool__network=network).order_by("mac").values_list("vm", "ips")
-    assert list(values) == [("web-00001", ["10.0.0.21/16"]), ("web-00002", ["10.0.0.22/16"])]
-    page.fill("#wave_name", "Saturday")
-    page.click("button[value=wave]")
-    page.get_by_role("link", name="Saturday").click()
-    page.get_by_role("heading", name="ready · all 2 VMs").wait_for()
-    page.click("text=Print view")
-    page.get_by_role("button", name="Print").wait_for()
-    assert visit.complaints == []
 
 
 def test_a_refused_row_says_why(visit: Visit) -> None:
@@ -207,28 +173,3 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
             folded.evaluate("one => { one.open = true; }")
         assert visit.complaints == [], path
         assert not visit.scrolls_sideways(), path
-
-
-def test_no_network_is_chosen_but_the_one_of_the_addresses(visit: Visit) -> None:
-    network = _network()
-    worlds.network("cluster_udn_red", subnets=("10.9.0.0/24",), of=network.cluster)
-    page = visit.page
-    visit.open(NEW)
-    assert page.locator("select[name=where]").input_value() == ""
-    agent = _nic(2, "10.0.0.22", VM="vCLS-7", Template="False")
-    page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), agent))
-    page.click("text=More options")
-    page.fill("input[name=namespace]", "elsewhere")
-    page.click("text=Upload and preview")
-    page.get_by_text(
-        f"No network was specified: {network.name} was chosen, the only network"
-    ).wait_for()
-    expect(
-        page.get_by_text("VMs of vSphere Cluster Services are left out: vCLS-7.")
-    ).to_be_visible()
-    words = f"The namespace elsewhere has no network attachment definition of {network.name}"
-    expect(page.get_by_text(words)).to_be_visible()
-    for item in Network.objects.filter(ippool=None, name__in=[network.name, "cluster_udn_red"]):
-        worlds.ippool(item, item.name.removeprefix("cluster_udn_"))
-    visit.open("/admin/claims/entry/add/")
-    assert page.locator("select[name=ippool]").input_value() == ""

@@ -127,7 +127,7 @@ def test_the_form_says_what_the_catalogue_says(case: catalogue.Case, make: Any) 
 def _place(answer: Any, field: str) -> tuple[forms.BaseForm, str]:
     row = field.startswith("cidrs-")
     name = field.removeprefix("cidrs-0-")
-    return (answer.context["cidrs"].forms[0] if row else answer.context["form"]), name
+    return (answer.context["form"].cidrs.forms[0] if row else answer.context["form"]), name
 
 
 def _told(form: forms.BaseForm, name: str) -> str:

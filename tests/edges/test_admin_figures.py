@@ -8,7 +8,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from pools.admin.overview import pool_summary
+from pools.admin.overview import overview
 from pools.cilium import pod_cidrs
 from pools.core.cilium import ciliumnode
 from pools.models import Now, ObservedObject
@@ -38,10 +38,10 @@ def test_the_overview_counts_addresses_of_pools_with_other_block_sizes() -> None
     for cidr, mask in (("10.0.0.0/16", 24), ("10.1.0.0/24", 26)):
         pool = factories.pool(cidr, mask=mask, category="pod", within=cluster)
         factories.take(pool, factories.holder("n1", kind="node"))
-    pools = pool_summary.summarize().pools
-    ((_category, _label, _family, counts),) = pool_summary.category_summaries(pools)
+    pools = overview.summarize().pools
+    ((_category, _label, _family, counts),) = overview.category_summaries(pools)
     assert (counts.used, counts.capacity) == (256 + 64, 65536 + 256)
-    (summary,) = pool_summary.cluster_summaries(pools)
+    (summary,) = overview.cluster_summaries(pools)
     assert summary.families[4] == counts
 
 

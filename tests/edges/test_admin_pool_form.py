@@ -87,7 +87,8 @@ def test_an_error_stands_beside_its_field_and_nothing_is_lost(
     answer = add(posted)
     assert answer.status_code == 200
     assert not Pool.objects.exists()
-    form, cidrs = answer.context["form"], answer.context["cidrs"]
+    form = answer.context["form"]
+    cidrs = form.cidrs
     if where and where.startswith("cidrs-"):
         _, number, field = where.split("-")
         messages = cidrs[int(number)].errors.get(field, [])
@@ -141,7 +142,7 @@ def test_a_cidr_in_use_cannot_be_taken_out() -> None:
     factories.take(pool, factories.holder("vm-there"))
     posted = data(("10.0.0.0/24", ""), ("10.1.0.0/24", ""), initial=2)
     answer = edit(pool, {**posted, "cidrs-0-remove": "on", "_confirmed": "1"})
-    assert "vm-there" in str(answer.context["cidrs"][0].errors["cidr"])
+    assert "vm-there" in str(answer.context["form"].cidrs[0].errors["cidr"])
     assert pool.cidrs.count() == 2
 
 
@@ -182,6 +183,6 @@ def test_capacity_is_previewed_with_and_without_first_and_last_addresses() -> No
         "allow_first_ip": "on", "_preview": "1",
     }  # fmt: skip
     answer = people.browser().post(reverse("admin:pools_pool_add"), data)
-    (capacity,) = answer.context["capacities"]
+    (capacity,) = answer.context["form"].capacities
     assert (capacity.chosen, capacity.without, capacity.with_both) == (3, 2, 4)
     assert not Pool.objects.exists()

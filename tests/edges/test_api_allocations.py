@@ -76,27 +76,6 @@ def test_holders_get_one_each(api: apis.Api, place: str) -> None:
     assert [block["holder"]["id"] for block in blocks] == ["b", "a"]
 
 
-def test_the_one_that_has_it_is_told_again(api: apis.Api) -> None:
-    api.cluster("other", cluster_prefix=apis.PREFIX)
-    path = f"pools/{api.pool('node')}/allocations/"
-    first = api.create(path, apis.holder("n-1", "node"))
-    again = api("POST", path, apis.holder("n-1", "node"))
-    assert (again.status_code, again.json()) == (200, first)
-
-
-def test_many_are_all_or_nothing(api: apis.Api, place: str) -> None:
-    apis.refused(
-        api("POST", place, apis.holder("a") | {"family": 4, "count": 9}), 409, "ipam_exhausted"
-    )
-    assert api("GET", "blocks/").json()["results"] == []
-
-
-def test_an_exact_block_of_another_is_refused(api: apis.Api, place: str) -> None:
-    assert _cidrs(api("POST", place, apis.holder("a") | {"cidr": "10.0.0.5"})) == ["10.0.0.5/32"]
-    answer = api("POST", place, apis.holder("b") | {"cidr": "10.0.0.5"})
-    apis.refused(answer, 409, "already_allocated")
-
-
 def test_one_that_cools_down_says_when_to_ask_again(api: apis.Api) -> None:
     pool = api.vm_pool("10.1.0.0/29", cooldown=600)
     block = api.take(pool, "a")
@@ -104,7 +83,3 @@ def test_one_that_cools_down_says_when_to_ask_again(api: apis.Api) -> None:
     answer = api("POST", f"pools/{pool}/allocations/", apis.holder("b") | {"cidr": block["cidr"]})
     apis.refused(answer, 409, "cooling_down")
     assert 590 < int(answer.headers["Retry-After"]) <= 600
-
-
-def test_an_unknown_pool_is_not_found(api: apis.Api) -> None:
-    apis.refused(api("POST", "pools/999999/allocations/", apis.holder("a")), 404, "not_found")

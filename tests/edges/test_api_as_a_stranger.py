@@ -66,10 +66,6 @@ def test_the_events_of_one_address(api: apis.Api, block: str) -> None:
     assert event["holder"]["id"] == "a"
 
 
-def test_a_field_of_an_empty_list() -> None:
-    assert apis.Api()("GET", "blocks/?fields=id,cidr").json()["results"] == []
-
-
 def test_the_description_names_every_field_of_a_row(api: apis.Api) -> None:
     pool = api.vm_pool("10.0.0.0/32")
     api.take(pool, "a", env="e")

@@ -55,21 +55,15 @@ def test_a_reserved_range_stops_new_blocks_and_frees_none(api: apis.Api, place: 
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        ({}, 400, "object_expected"),
-        ({"reason": "x"}, 400, "required"),
         ({"range": "10.0.0.4-10.0.0.2"}, 400, "range_reversed"),
         ({"range": "10.0.9.0-10.0.9.1"}, 400, "range_outside_cidr"),
-        ({"range": "10.0.0.1", "reason": "x"}, 400, "range_syntax"),
         ({"range": "10.0.0.5-10.0.0.6"}, 409, "ranges_overlap"),
         ({"range": "10.0.0.1-10.0.0.2", "reason": "a\tb\x1b"}, 400, "invisible_character"),
         ({"first": "10.0.0.1", "last": "10.0.0.2"}, 400, "invalid"),
     ],
     ids=[
-        "nothing",
-        "no range",
         "reversed",
         "outside",
-        "syntax",
         "overlap",
         "escape",
         "other names",
@@ -90,14 +84,10 @@ def test_a_range_that_is_refused(
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        ({}, 400, "object_expected"),
-        ({"reserved_ranges": []}, 400, "required"),
         ({"cidr": "10.0.0.4/30"}, 409, "cidr_overlap"),
-        ({"cidr": "10.0.2.1/29"}, 400, "host_bits_set"),
         ({"cidr": "fd00::/104"}, 400, "family"),
-        ({"cidr": "10.0.2.0/29", "mask_size": 24}, 400, "unknown_field"),
     ],
-    ids=["nothing", "no CIDR", "overlap", "host bits", "no such family", "mask size"],
+    ids=["overlap", "no such family"],
 )
 def test_a_cidr_that_is_refused(
     api: apis.Api, place: str, body: dict[str, str], status: int, code: str

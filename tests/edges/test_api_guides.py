@@ -154,11 +154,3 @@ def test_overlaps_in_pages(api: apis.Api) -> None:
     for query, count in (("cluster=other", 2), ("kind=overlay", 0), ("within=10.10.1.0/24", 1)):
         assert api("GET", f"overlaps/?{query}").json()["count"] == count, query
     apis.refused(api("GET", "overlaps/?kind=x"), 400, "invalid_choice")
-
-
-@pytest.mark.parametrize("path", ["pool-for-pod/", "node-demand/", "preflight/", "manifest/"])
-def test_no_such_cluster(path: str) -> None:
-    api = apis.Api()
-    method = "GET" if path in {"preflight/", "manifest/"} else "POST"
-    body = {"pool-for-pod/": _pod(), "node-demand/": {"node": "a"}}.get(path)
-    apis.refused(api(method, f"clusters/none/{path}", body), 404, "not_found")

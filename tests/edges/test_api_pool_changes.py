@@ -34,18 +34,3 @@ def test_a_cidr_or_a_range_twice(api: Api, pool: dict[str, Any]) -> None:
     ranges = {"mask_size": 28, "cidrs": [{"cidr": CIDR, "reserved_ranges": [span, span]}]}
     answer = api("PATCH", f"pools/{pool['id']}/", {"ipv4": ranges})
     assert (answer.status_code, answer.json()["code"]) == (409, "ranges_overlap")
-
-
-MATCHES = [
-    ("{}", 200), ("*", 200), ('"0", {}', 200), ('{}, "0"', 200), (', {} ,, W/"x"', 200),
-    ('"a,b", {}', 200), ("W/{}", 412), ('"0"', 412), ('"0", "9"', 412), ('"word"', 412),
-    ('W/{}, "0"', 412), ('""', 412), ('"' + "9" * 30 + '"', 412), ("5", 400), ('"1" "2"', 400), ('*, "1"', 400), ('"1', 400), (",", 400),
-]  # fmt: skip
-
-
-@pytest.mark.sample(18)
-@pytest.mark.parametrize(("header", "status"), MATCHES)
-def test_if_match(api: Api, pool: dict[str, Any], header: str, status: int) -> None:
-    value = header.replace("{}", f'"{pool["version"]}"')
-    answer = api("PATCH", f"pools/{pool['id']}/", {"description": "x"}, If_Match=value)
-    assert answer.status_code == status, answer.content

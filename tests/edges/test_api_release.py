@@ -38,17 +38,6 @@ def test_a_repeated_release_changes_nothing(api: apis.Api, cooldown: int) -> Non
     assert api("GET", "events/").json()["results"] == events
 
 
-def test_a_late_release_never_frees_the_next_holders_block(api: apis.Api) -> None:
-    pool = api.vm_pool("10.0.0.0/30")
-    block = api.take(pool, "a")
-    assert _release(api, block, "a").status_code == 200
-    again = api.take(pool, "b", cidr=block["cidr"])
-    assert again["cidr"] == block["cidr"]
-    apis.refused(_release(api, again, "a"), 409, "holder_changed")
-    apis.refused(_release(api, block, "c"), 409, "holder_changed")
-    assert api("GET", f"blocks/{again['id']}/").json()["holder"]["id"] == "b"
-
-
 def test_a_cooldown_is_ended_with_a_reason(api: apis.Api) -> None:
     pool = api.vm_pool("10.0.0.1/32", cooldown=600)
     block = api.take(pool, "a")
@@ -58,9 +47,3 @@ def test_a_cooldown_is_ended_with_a_reason(api: apis.Api) -> None:
     apis.refused(api("POST", path, {"reason": ""}), 400, "blank")
     assert api("POST", path, {"reason": "it never was in use"}).status_code == 200
     assert api.take(pool, "b")["cidr"] == block["cidr"]
-
-
-@pytest.mark.parametrize("verb", ["release", "end-cooldown"])
-def test_an_unknown_block_is_not_found(api: apis.Api, verb: str) -> None:
-    body = apis.holder("a") if verb == "release" else {"reason": "x"}
-    apis.refused(api("POST", f"blocks/999999/{verb}/", body), 404, "not_found")

@@ -30,11 +30,6 @@ def _give_back(api: apis.Api) -> None:
     assert api("POST", f"blocks/{block['id']}/release/", apis.holder("first")).status_code == 200
 
 
-def _status(api: apis.Api, env: str) -> tuple[str, str]:
-    (result,) = api("GET", f"environments/?env={env}").json()["results"]
-    return result["status"], result["reason"]
-
-
 def test_one_who_waits_gets_a_place_to_look(api: apis.Api, full: int) -> None:
     answer = _wait(api, full)
     assert answer.status_code == 202
@@ -46,16 +41,6 @@ def test_one_who_waits_gets_a_place_to_look(api: apis.Api, full: int) -> None:
     assert api("GET", "requests/?state=pending&env=e-2").json()["results"] == [document]
 
 
-def test_who_waits_is_served_when_space_is_released(api: apis.Api, full: int) -> None:
-    location = _wait(api, full).headers["Location"]
-    _give_back(api)
-    assert requests.retry(full) == 1
-    document = api.client.get(location).json()
-    (block,) = api("GET", "blocks/?holder_id=late").json()["results"]
-    assert (document["state"], document["block_ids"]) == ("fulfilled", [block["id"]])
-    assert _status(api, "e-2") == ("ok", "")
-
-
 def test_a_cancelled_request_is_not_served(api: apis.Api, full: int) -> None:
     location = _wait(api, full).headers["Location"]
     cancelled = api.client.delete(location)
@@ -64,31 +49,3 @@ def test_a_cancelled_request_is_not_served(api: apis.Api, full: int) -> None:
     _give_back(api)
     assert requests.retry(full) == 0
     assert api("GET", "blocks/?holder_id=late").json()["results"] == []
-
-
-def test_a_repeated_request_waits_once(api: apis.Api, full: int) -> None:
-    body = apis.holder("late") | {"wait": True}
-    path = f"pools/{full}/allocations/"
-    first = api("POST", path, body, Idempotency_Key="w")
-    again = api("POST", path, body, Idempotency_Key="w")
-    assert (again.status_code, again.json()) == (202, first.json())
-    assert len(api("GET", "requests/").json()["results"]) == 1
-
-
-def test_an_environment_is_degraded_until_the_next_success(api: apis.Api, full: int) -> None:
-    body = apis.holder("late") | {"org": "o", "env": "e-2"}
-    apis.refused(api("POST", f"pools/{full}/allocations/", body), 409, "ipam_exhausted")
-    assert _status(api, "e-2") == ("degraded", "ipam_exhausted")
-    (event,) = api("GET", "events/?env=e-2").json()["results"]
-    assert event["type"].endswith("allocation_failed")
-    (degraded,) = api("GET", "environments/?status=degraded").json()["results"]
-    assert degraded["since"] <= event["at"]
-    assert (degraded["org"], degraded["cluster"], degraded["degraded"]) == ("o", "prod", True)
-    _give_back(api)
-    assert api("POST", f"pools/{full}/allocations/", body).status_code == 201
-    assert _status(api, "e-2") == ("ok", "")
-
-
-def test_an_unknown_request_is_not_found(api: apis.Api) -> None:
-    apis.refused(api("GET", "requests/999999/"), 404, "not_found")
-    apis.refused(api("DELETE", "requests/999999/"), 404, "not_found")

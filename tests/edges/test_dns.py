@@ -76,14 +76,11 @@ def test_a_name_ends_with_its_holder(api: apis.Api) -> None:
     ("change", "status", "code"),
     [
         ({"dns_name": "web"}, 400, "dns_name"),
-        ({"dns_name": 1}, 400, "wrong_type"),
-        ({}, 400, "object_expected"),
         (
             {"dns_name": "a.example.org", "holder": {"kind": "vm", "id": "other"}},
             409,
             "holder_changed",
         ),
-        ({"dns_name": "a.example.org", "state": "held"}, 400, "unknown_field"),
     ],
 )
 def test_wrong_changes_are_refused(
@@ -187,12 +184,7 @@ def test_the_command_prints_the_zone(api: apis.Api) -> None:
     call_command("dns", "zone-file", "example.org", "--ns", "ns.example.net", stdout=output)
     zone = dns.zone.from_text(output.getvalue(), "example.org", relativize=False)
     assert _addresses(zone, "web.example.org") == [block["address"]]
-    for wrong in (
-        ["--serial", "0"],
-        ["--cidr", "10.0.0.0/8"],
-        ["--ns", "_"],
-        ["--cluster", "none"],
-    ):
+    for wrong in (["--cidr", "10.0.0.0/8"], ["--ns", "_"], ["--cluster", "none"], ["--ttl", "x"]):
         with pytest.raises(base.CommandError):
             call_command("dns", "zone-file", "example.org", "--ns", "ns.example.net", *wrong)
 
@@ -200,19 +192,11 @@ def test_the_command_prints_the_zone(api: apis.Api) -> None:
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ("", "required"),
-        ("?zone=example.org", "required"),
-        ("?zone=a_b&ns=b.example.org", "dns_name"),
         ("?zone=0/26.2.0.192.in-addr.arpa&ns=b.example.org", "dns_name"),
         ("?zone=clients.example.org&ns=b.example.org&cidr=192.0.2.0/24", "classless_cidr"),
-        ("?zone=example.org&ns=%20", "required"),
         ("?zone=example.org&ns=b.example.org&serial=0", "out_of_range"),
         ("?zone=example.org&ns=b.example.org&serial=4294967296", "out_of_range"),
         ("?zone=example.org&ns=b", "dns_name"),
-        ("?zone=example.org&ns=_", "dns_name"),
-        ("?zone=example.org&ns=b.example.org&ttl=x", "wrong_type"),
-        ("?zone=example.org&ns=b.example.org&cluster=none", "unknown_cluster"),
-        ("?zone=example.org&ns=b.example.org&colour=red", "unknown_parameter"),
     ],
 )
 def test_wrong_exports_are_refused(api: apis.Api, query: str, code: str) -> None:

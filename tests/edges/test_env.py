@@ -7,7 +7,7 @@ from urllib import parse
 import pytest
 from django.core import exceptions
 
-from ipam_site import database_url, env
+from ipam_site import broker, database_url, env
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def _entry(**parts: object) -> dict[str, object]:
             id="percent-decoded",
         ),
         pytest.param(
-            "postgresql://u:a@b@h/n",
-            _entry(USER="u", PASSWORD="a@b", HOST="h"),
-            id="last-at-counts",
+            "postgresql://u:p?#[@h/n",
+            _entry(USER="u", PASSWORD="p?#[", HOST="h"),
+            id="until-the-at",
         ),
         pytest.param("postgresql://[::1]:5432/n", _entry(HOST="::1", PORT="5432"), id="ipv6"),
         pytest.param(
@@ -139,10 +139,9 @@ def test_database_url(url: str, expected: dict[str, object]) -> None:
         pytest.param("postgresql://u:s3cret@h", "one /database-name", id="no-name"),
         pytest.param("postgresql://u:s3cret@h/a/b", "one /database-name", id="two-names"),
         pytest.param("postgresql://u:s3cret@h:x/n", "host or port", id="port-text"),
-        pytest.param("postgresql://u:s3cret@h:99999/n", "host or port", id="port-large"),
-        pytest.param("postgresql://u:s3cret@[::1/n", "host or port", id="open-bracket"),
+        pytest.param("postgresql://u:s3cret@[::1/n", "option", id="open-bracket"),
         pytest.param("postgresql://u:s3cret@h/n#x", "%23", id="bare-hash"),
-        pytest.param("postgresql://u:s3cret@h/n?sslmod=require", "'sslmod'", id="misspelt-option"),
+        pytest.param("postgresql://u:s3cret@h/n?sslmod=require", "unknown", id="misspelt-option"),
         *(
             pytest.param(
                 f"postgresql://u:{password}@h:5432/n?sslmode=require", "percent-encode", id=password
@@ -150,18 +149,12 @@ def test_database_url(url: str, expected: dict[str, object]) -> None:
             for password in (
                 "p/s3cret",
                 "5/s3cret",
-                "p?s3cret",
-                "p#s3cret",
-                "5#s3cret",
-                "p[s3cret",
-                "p]s3cret",
+                "s3cret@x",
                 "s3cret@x/y",
                 "s3cret/#?[",
             )
         ),
-        pytest.param("postgresql://h/n?sslmode=a&sslmode=b", "twice", id="option-twice"),
         pytest.param("postgresql://u:%FFs3cret@h/n", "UTF-8", id="no-utf-8"),
-        pytest.param("postgresql://u:s3cret\uff03@h/n", "host or port", id="look-alike-of-#"),
         pytest.param("postgresql://h/n?sslpassword=s3cret", "sslpassword", id="seen-by-ps"),
         pytest.param("postgresql://h/n?sslmode", "query", id="option-without-value"),
     ],
@@ -175,25 +168,11 @@ def test_a_wrong_database_url_says_why_without_the_password(url: str, why: str) 
 
 @pytest.mark.parametrize("password", ["p/s3cret", "5/s3cret", "p?s3cret", "p#s3cret", "p[s3cret"])
 @pytest.mark.parametrize(
-    "form", ["redis://:{}@h:6379/0", "redis+sentinel://:{}@h:1,i:2/0?master=m"]
+    "form",
+    ["redis://:{}@h:6379/0", "redis://u:{}@h:6379/0", "redis+sentinel://u:{}@h:1,i:2/0?master=m"],
 )
 def test_a_password_of_redis_that_ends_its_url(form: str, password: str) -> None:
-    with pytest.raises(
-        exceptions.ImproperlyConfigured, match="REDIS_URL: percent-encode"
-    ) as caught:
-        database_url.refuse_unencoded(form.format(password), "REDIS_URL")
+    with pytest.raises(exceptions.ImproperlyConfigured, match="REDIS_URL") as caught:
+        broker.celery_settings(form.format(password), seconds=1)
     assert "s3cret" not in str(caught.value)
-    encoded = parse.quote(password, safe="")
-    database_url.refuse_unencoded(form.format(encoded), "REDIS_URL")
-
-
-def test_passwords_that_need_no_encoding_and_those_that_are_encoded() -> None:
-    for password in ("p%zz", "p@s", "p:s", "100%25"):
-        url = f"postgresql://u:{password}@h:5432/n?sslmode=require&application_name=a%40b"
-        assert database_url.parse_url(url)["PASSWORD"] == parse.unquote(password)
-    for url in (
-        "redis://h/0",
-        "redis+sentinel://h:1,i:2/0?master=m&sentinel_password=a@b",
-        "rediss://h:1/0?ssl_ca_certs=/a",
-    ):
-        database_url.refuse_unencoded(url, "REDIS_URL")
+    broker.celery_settings(form.format(parse.quote(password, safe="")), seconds=1)

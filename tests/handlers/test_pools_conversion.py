@@ -51,21 +51,6 @@ def _old_store(fleet: Fleet, *items: dict[str, Any]) -> FakeCluster:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("definition", "findings"), [(SHIPPED, []), (PROPOSAL, [("pool_unreadable", "green")])]
-)
-def test_two_views_of_one_object_are_left_alone(
-    converting: Fleet, findings: list[tuple[str, str]]
-) -> None:
-    converting.put(manifest("green", A, version="v2alpha1"))
-    before = converting.there()
-    for _ in range(2):
-        assert converting.counted()["written"] == 0
-    assert converting.there() == before
-    assert (converting.cidrs("green"), converting.findings()) == ([A], findings)
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize(
     ("definition", "cidrs"), [(SHIPPED, [A, B]), (PROPOSAL, [{"cidr": A}, {"cidr": B}])]
 )
 def test_what_v2alpha1_has_alone_is_made_in_v2(

@@ -7,7 +7,7 @@ import pytest
 from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import podippool
-from pools.models import Drift, Finding, ManagedResource, Trigger
+from pools.models import Drift, Finding, ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import OLD, PROPOSAL
@@ -69,15 +69,6 @@ def test_ranges_that_the_shape_cannot_hold_are_not_left_out_silently(managed: Fl
     assert list(managed.there()) == ["blue"]
     assert managed.there()["blue"]["spec"]["ipv4"]["cidrs"] == [B]
     assert managed.findings() == [("pool_not_writable", "green")]
-
-
-def test_a_plan_writes_nothing(managed: Fleet) -> None:
-    managed.make("green", A)
-    counts = managed.counted(trigger=Trigger.DRY_RUN)
-    assert counts["would"] == 1
-    assert counts["plan"][0]["name"] == "green"
-    assert managed.there() == {}
-    assert managed.pool("green").agreed == ""
 
 
 def test_an_object_that_was_deleted_is_made_again(managed: Fleet, clock: Clock) -> None:
@@ -175,12 +166,6 @@ def test_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.put(manifest("green", C, A))
     managed.passed()
     assert Drift.objects.get().ignored_at is None
-
-
-def test_ignoring_needs_a_reason(managed: Fleet) -> None:
-    row = Drift(cluster=managed.cluster, kind=podippool.KIND, name="green", path="spec")
-    with pytest.raises(errors.InvalidInput):
-        drift.ignore(row, author=factories.BY, user=None)
 
 
 def test_an_observed_cluster_is_not_written(fleet: Fleet) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.admin.overview import pool_summary
+from pools.admin.overview import overview
 from pools.admin.pools import page
 from pools.clusters import drift
 from pools.core.cilium import podippool
@@ -43,7 +43,7 @@ def test_a_pool_that_the_cluster_does_not_have_yet_is_not_full(fleet: Fleet) -> 
     samples.take_samples()
     forecasts.refresh_forecasts()
     assert PoolForecast.objects.get(pool=pool, family=4).state != ForecastState.FULL
-    summary = {measured.pool.name: measured for measured in pool_summary.summarize().pools}
+    summary = {measured.pool.name: measured for measured in overview.summarize().pools}
     assert (summary["green"].state, summary["green"].percent) == ("pending", 0)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
 
 from pools.models import Drift
@@ -14,7 +12,6 @@ from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
-GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "pool-webhook.md"
 MANAGED_RESOURCES = ["pools", "pod-cidrs"]
 
 
@@ -71,21 +68,3 @@ def test_with_ignore_what_was_not_judged_is_found(world: CiliumWorld, clock: Clo
     world.run()
     assert world.subjects_by_code()["cidr_overlap"] == ["theirs 10.0.0.0/24, a 10.0.0.0/22"]
     assert world.held() == world.listed()
-
-
-def test_it_is_documented() -> None:
-    text = GUIDE.read_text()
-    _, down = text.split("## Failure policy\n")
-    for policy in ("Fail", "Ignore"):
-        assert f"| `{policy}`" in down
-    assert f"no answer within {configuration.SECONDS} seconds" in down
-    assert (
-        f"kubectl delete validatingwebhookconfiguration {configuration.CILIUM_POD_IP_POOLS.name}"
-        in down
-    )
-    assert (
-        configuration.manifest(configuration.CILIUM_POD_IP_POOLS, {})["webhooks"][0][
-            "failurePolicy"
-        ]
-        == "Fail"
-    )

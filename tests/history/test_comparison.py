@@ -159,8 +159,3 @@ def test_on_the_page_and_as_csv(admin_client: Any, history: datetime) -> None:
     )
     rows = list(csv.DictReader(io.StringIO(b"".join(file.streaming_content).decode())))
     assert {row["after_id"] for row in rows if row["change"] == "gained"} == {"c", "d", "f"}
-
-
-def test_without_the_right_to_see_blocks(client: Any, django_user_model: Any) -> None:
-    client.force_login(django_user_model.objects.create_user("nobody", is_staff=True))
-    assert client.get("/admin/history/compare/").status_code == 403

@@ -10,13 +10,6 @@ from tests.kube.api import CLAIMS, MERGE, OLD_POOLS, POOLS, Api, Cluster, claim,
 from tests.kube.fake import FakeCluster
 
 
-def test_it_creates_with_201_then_answers_200(api: Api, name: str) -> None:
-    created = api.apply(POOLS, pool(name), "us")
-    assert (created.status, created.json["metadata"]["generation"]) == (201, 1)
-    again = api.apply(POOLS, pool(name), "us")
-    assert (again.status, again.version) == (200, created.version)
-
-
 def test_the_applier_owns_what_it_lists_and_no_default(api: Api, name: str) -> None:
     stored = api.apply(POOLS, pool(name), "us").json
     (entry,) = stored["metadata"]["managedFields"]
@@ -31,14 +24,6 @@ def test_an_update_owns_what_it_creates(api: Api, name: str) -> None:
     assert (entry["manager"], entry["operation"]) == ("them", "Update")
     assert entry["fieldsV1"]["f:spec"]["f:ipv4"] == {".": {}, "f:cidrs": {}, "f:maskSize": {}}
     assert "f:allowFirstIP" in entry["fieldsV1"]["f:spec"]
-
-
-def test_a_field_of_another_applier_is_a_conflict_with_causes(api: Api, name: str) -> None:
-    api.apply(POOLS, pool(name), "them")
-    refused = api.apply(POOLS, pool(name, mask=25), "us")
-    assert (refused.status, refused.reason) == (409, "Conflict")
-    assert refused.causes == {".spec.ipv4.maskSize": "FieldManagerConflict"}
-    assert 'conflict with "them"' in refused.json["message"]
 
 
 def test_a_field_that_an_update_set_is_a_conflict_too(api: Api, name: str) -> None:
@@ -120,15 +105,6 @@ def test_removing_all_of_an_inner_object_leaves_null_which_is_invalid(api: Api, 
     assert api.apply(POOLS, pool(name), "us").status == 200
 
 
-def test_foreign_fields_stay(api: Api, name: str) -> None:
-    api.apply(POOLS, pool(name), "us")
-    patch = {"metadata": {"annotations": {"theirs": "1"}}}
-    api.call("PATCH", f"{POOLS}/{name}", patch, content_type="application/merge-patch+json")
-    stored = api.apply(POOLS, pool(name, mask=25), "us").json
-    assert stored["metadata"]["annotations"] == {"theirs": "1"}
-    assert stored["metadata"]["generation"] == 2
-
-
 def _with_ranges(name: str, *cidrs: str) -> dict[str, object]:
     ranges = [{"start": "10.0.0.1", "end": "10.0.0.9"}]
     return pool(name, pool=[{"cidr": cidr, "reservedRanges": ranges} for cidr in cidrs])
@@ -149,13 +125,6 @@ def test_the_conflict_names_the_item(api: Api, name: str) -> None:
     assert list(refused.causes) == ['.spec.ipv4.pool[cidr="10.0.0.0/16"].reservedRanges']
 
 
-def test_an_atomic_list_is_one_field(api: Api, name: str) -> None:
-    api.apply(POOLS, pool(name, "10.0.0.0/16"), "us")
-    assert api.apply(POOLS, pool(name, "10.0.0.0/16", "10.1.0.0/16"), "them").status == 409
-    changed = api.apply(POOLS, pool(name, "10.2.0.0/16"), "us").json
-    assert changed["spec"]["ipv4"]["cidrs"] == ["10.2.0.0/16"]
-
-
 @pytest.mark.parametrize(
     ("query", "status"), [({}, 200), ({"manager": "us"}, 409)], ids=["two names", "one name"]
 )
@@ -174,16 +143,6 @@ def test_status_and_spec_of_one_manager(
     assert refused.status == (409 if stored else 200)
 
 
-def test_status_of_an_absent_object_is_not_created(api: Api, name: str) -> None:
-    assert api.apply(CLAIMS + "/status", claim(name, status={}), "us").status == 404
-
-
-def test_a_uid_of_an_absent_object_is_a_conflict(api: Api, name: str) -> None:
-    expected = pool(name)
-    expected["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
-    assert api.apply(POOLS, expected, "us").status == 409
-
-
 def test_a_stale_resource_version_is_a_conflict(api: Api, name: str) -> None:
     first = api.apply(POOLS, pool(name), "us").version
     api.apply(POOLS, pool(name, mask=25), "us")
@@ -192,47 +151,6 @@ def test_a_stale_resource_version_is_a_conflict(api: Api, name: str) -> None:
     refused = api.apply(POOLS, stale, "us")
     assert (refused.status, refused.reason) == (409, "Conflict")
     assert "causes" not in refused.json.get("details", {})
-
-
-def test_managed_fields_may_not_be_applied(api: Api, name: str) -> None:
-    stored = api.apply(POOLS, pool(name), "us").json
-    stored["metadata"].pop("resourceVersion")
-    assert api.apply(POOLS, stored, "us").status == 400
-
-
-def test_a_manager_is_required(api: Api, name: str) -> None:
-    refused = api.call(
-        "PATCH", f"{POOLS}/{name}", pool(name), content_type="application/apply-patch+yaml"
-    )
-    assert refused.status in {400, 422}
-
-
-def test_yaml_is_taken(api: Api, name: str) -> None:
-    body = f"""
-apiVersion: cilium.io/v2alpha1
-kind: CiliumPodIPPool
-metadata: {{name: {name}}}
-spec: {{ipv4: {{cidrs: [10.0.0.0/16], maskSize: 24}}}}
-"""
-    created = api.call(
-        "PATCH",
-        f"{OLD_POOLS}/{name}",
-        body.encode(),
-        content_type="application/apply-patch+yaml",
-        fieldManager="us",
-    )
-    assert created.status == 201
-
-
-def test_a_dry_run_tells_and_stores_nothing(api: Api, name: str) -> None:
-    preview = api.apply(POOLS, pool(name), "us", dryRun="All")
-    assert preview.status == 201
-    assert api.get(f"{POOLS}/{name}").status == 404
-    first = api.apply(POOLS, pool(name), "us").version
-    preview = api.apply(POOLS, pool(name, mask=25), "us", dryRun="All")
-    assert preview.json["spec"]["ipv4"]["maskSize"] == 25
-    assert api.get(f"{POOLS}/{name}").version == first
-    assert api.apply(POOLS, pool(name, mask=25), "them", dryRun="All").status == 409
 
 
 @pytest.fixture
@@ -245,42 +163,6 @@ def other(cluster: Cluster) -> Iterator[Api]:
 
 def _now(api: Api) -> str:
     return api.get(POOLS, limit=1).version
-
-
-def test_events_come_in_order_with_whole_objects(api: Api, other: Api, name: str) -> None:
-    since = _now(api)
-    path = f"{POOLS}/{name}"
-    created = api.call("POST", POOLS, pool(name)).json
-    labels = {"metadata": {"labels": {"a": "b"}}}
-    changed = api.call("PATCH", path, labels, content_type=MERGE).json
-    api.call("DELETE", path)
-    events = other.watch(POOLS, resourceVersion=since, timeoutSeconds=10)
-    first, second, third = next(events), next(events), next(events)
-    assert (first["type"], first["object"]) == ("ADDED", created)
-    assert (second["type"], second["object"]) == ("MODIFIED", changed)
-    assert (third["type"], third["object"]["spec"]) == ("DELETED", created["spec"])
-    deleted = third["object"]["metadata"]
-    assert deleted["uid"] == created["metadata"]["uid"]
-    assert int(deleted["resourceVersion"]) > int(changed["metadata"]["resourceVersion"])
-
-
-def test_an_event_arrives_while_it_watches(api: Api, other: Api, name: str) -> None:
-    events = other.watch(POOLS, resourceVersion=_now(api), timeoutSeconds=10)
-    api.call("POST", POOLS, pool(name))
-    assert next(events)["object"]["metadata"]["name"] == name
-
-
-def test_without_a_version_it_begins_with_everything(api: Api, other: Api, name: str) -> None:
-    api.call("POST", POOLS, pool(name))
-    events = other.watch(POOLS, fieldSelector=f"metadata.name={name}", timeoutSeconds=10)
-    first = next(events)
-    assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", name)
-
-
-def test_the_time_is_over(api: Api, other: Api) -> None:
-    query = {"resourceVersion": _now(api), "timeoutSeconds": 1}
-    assert list(other.watch(POOLS, **query)) == []
-    assert other.get(POOLS).status == 200
 
 
 def test_a_bookmark_has_only_a_version(api: Api, other: Api, cluster: Cluster, name: str) -> None:

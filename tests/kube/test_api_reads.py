@@ -43,35 +43,6 @@ def test_an_absent_object_has_a_status_with_its_name(api: Api) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "path", ["/apis/nothing.io/v1/things", "/apis/cilium.io/v2/things", "/apis/cilium.io/v9/pools"]
-)
-def test_an_absent_kind_is_plain_text(api: Api, path: str) -> None:
-    absent = api.get(path)
-    assert (absent.status, absent.content) == (404, b"404 page not found\n")
-    assert absent.headers["Content-Type"].startswith("text/plain")
-
-
-def test_an_absent_core_kind_is_a_status_without_a_name(api: Api) -> None:
-    absent = api.get("/api/v1/things")
-    assert (absent.status, absent.reason, absent.json["details"]) == (404, "NotFound", {})
-
-
-def test_a_list_of_custom_objects(api: Api, name: str) -> None:
-    _some(api, name, 1)
-    listed = api.get(POOLS).json
-    assert (listed["apiVersion"], listed["kind"]) == ("cilium.io/v2", "CiliumPodIPPoolList")
-    assert listed["metadata"]["resourceVersion"]
-    assert listed["items"][0]["kind"] == "CiliumPodIPPool"
-
-
-def test_items_of_a_core_list_do_not_name_their_kind(api: Api) -> None:
-    listed = api.get("/api/v1/namespaces").json
-    assert listed["kind"] == "NamespaceList"
-    assert "kind-system" not in _names(listed["items"])
-    assert all("kind" not in item and "apiVersion" not in item for item in listed["items"])
-
-
 def test_pages_hold_everything_once_in_order(api: Api, name: str) -> None:
     names = _some(api, name, 7)
     paged = [item for item in _names(_pages(api, POOLS, limit=3)) if item.startswith(f"{name}-")]
@@ -104,24 +75,6 @@ def test_a_continue_token_of_a_compacted_past_is_410_with_another(
     assert (gone.status, gone.reason) == (410, "Expired")
     rest = api.get(POOLS, continue_=gone.json["metadata"]["continue"]).json
     assert {*names, f"{name}-new"} <= {*_names(first["items"]), *_names(rest["items"])}
-
-
-def test_a_bad_token_is_400(api: Api) -> None:
-    assert api.get(POOLS, limit=1, continue_="nonsense").status == 400
-
-
-@pytest.mark.parametrize("version", ["", "0"])
-def test_a_list_of_any_version(api: Api, name: str, version: str) -> None:
-    """ "0" may be old, but not here, where nothing else happens."""
-    _some(api, name, 1)
-    api.get(POOLS)
-    assert api.get(POOLS, resourceVersion=version).status == 200
-
-
-def test_a_version_of_the_future_is_not_waited_for_long(api: Api) -> None:
-    future = api.get(POOLS, resourceVersion=int(api.get(POOLS).version) + 10**6)
-    assert future.status == 504
-    assert future.json["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
 @pytest.mark.parametrize(
@@ -160,97 +113,6 @@ def test_one_namespace_or_all(api: Api, cluster: Cluster, name: str) -> None:
     assert len(api.get(f"/api/v1/namespaces/{name}/configmaps").json["items"]) == 1
     everywhere = api.get("/api/v1/configmaps", fieldSelector=f"metadata.name=map-{name}").json
     assert {item["metadata"]["namespace"] for item in everywhere["items"]} == {name, "default"}
-
-
-def test_the_version(api: Api) -> None:
-    assert api.get("/version").json["gitVersion"].startswith("v")
-
-
-def test_the_core_is_v1(api: Api) -> None:
-    assert api.get("/api").json["versions"] == ["v1"]
-
-
-def test_groups_prefer_stable_versions(api: Api) -> None:
-    groups = {group["name"]: group for group in api.get("/apis").json["groups"]}
-    cilium = groups["cilium.io"]
-    assert [version["version"] for version in cilium["versions"]] == ["v2", "v2alpha1"]
-    assert cilium["preferredVersion"] == {"groupVersion": "cilium.io/v2", "version": "v2"}
-    alone = api.get("/apis/cilium.io").json
-    assert (alone["kind"], alone["name"], alone["versions"]) == (
-        "APIGroup",
-        "cilium.io",
-        cilium["versions"],
-    )
-
-
-def test_resources_of_a_version(api: Api) -> None:
-    listed = api.get("/apis/cilium.io/v2").json
-    assert (listed["kind"], listed["groupVersion"]) == ("APIResourceList", "cilium.io/v2")
-    result = {resource["name"]: resource for resource in listed["resources"]}
-    assert set(result) == {"ciliumpodippools", "ciliumnodes", "ciliumnodes/status"}
-    pools = result["ciliumpodippools"]
-    assert (pools["kind"], pools["namespaced"]) == ("CiliumPodIPPool", False)
-    assert {"get", "list", "watch", "create", "update", "patch", "delete"} <= set(pools["verbs"])
-    assert set(result["ciliumnodes/status"]["verbs"]) == {"get", "patch", "update"}
-
-
-def test_a_version_has_only_its_own(api: Api) -> None:
-    listed = api.get("/apis/cilium.io/v2alpha1").json["resources"]
-    assert [item["name"] for item in listed] == ["ciliumpodippools"]
-
-
-def test_core_kinds_that_this_project_reads(api: Api) -> None:
-    result = {
-        resource["name"]: resource["namespaced"]
-        for resource in api.get("/api/v1").json["resources"]
-    }
-    expected = {"namespaces": False, "nodes": False, "pods": True, "configmaps": True}
-    assert expected.items() <= result.items()
-
-
-@pytest.mark.parametrize("path", ["/apis/nothing.io", "/apis/nothing.io/v1", "/apis/cilium.io/v9"])
-def test_an_absent_group(api: Api, path: str) -> None:
-    assert api.get(path).status == 404
-
-
-def test_the_definition_itself_holds_the_schema(api: Api) -> None:
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    result = api.get(f"{path}/ciliumpodippools.cilium.io").json
-    schemas = {
-        version["name"]: version["schema"]["openAPIV3Schema"]
-        for version in result["spec"]["versions"]
-    }
-    assert "pool" in schemas["v2"]["properties"]["spec"]["properties"]["ipv4"]["properties"]
-    established = {
-        condition["type"]: condition["status"] for condition in result["status"]["conditions"]
-    }
-    assert established["Established"] == "True"
-
-
-def test_openapi_v3_since_1_24(api: Api, cluster: Cluster) -> None:
-    reply = api.get("/openapi/v3/apis/cilium.io/v2")
-    if cluster.minor < 24:
-        assert reply.status == 404
-        return
-    schemas = reply.json["components"]["schemas"]
-    assert "io.cilium.v2.CiliumPodIPPool" in schemas
-    assert "apis/cilium.io/v2" in api.get("/openapi/v3").json["paths"]
-
-
-def test_openapi_v2(api: Api) -> None:
-    """Definitions come into it a moment after they are served."""
-    until = time.monotonic() + 20
-    name = "io.cilium.v2.CiliumPodIPPool"
-    while name not in (definitions := api.get("/openapi/v2").json["definitions"]):
-        assert time.monotonic() < until
-    assert definitions[name]["x-kubernetes-group-version-kind"] == [
-        {"group": "cilium.io", "version": "v2", "kind": "CiliumPodIPPool"}
-    ]
-
-
-def test_the_identity_of_the_cluster(api: Api, cluster: Cluster) -> None:
-    result = api.get("/api/v1/namespaces/kube-system").json
-    assert result["metadata"]["uid"] == cluster.kube_system_uid
 
 
 def test_a_definition_may_come_and_go(api: Api, cluster: Cluster) -> None:
@@ -306,9 +168,3 @@ def test_an_applied_status_is_taken_back_by_its_manager(api: Api, name: str) -> 
     assert (applied["status"], applied["spec"]) == (_STATUS, claim(name)["spec"])
     other = body | {"status": {"ips": []}}
     assert api.apply(CLAIMS + "/status", other, "them").status == 409
-
-
-def test_a_kind_without_that_endpoint(api: Api, name: str) -> None:
-    api.call("POST", POOLS, pool(name))
-    absent = api.get(f"{POOLS}/{name}/status")
-    assert (absent.status, absent.json["details"]["name"]) == (404, name)

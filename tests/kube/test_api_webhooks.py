@@ -18,7 +18,6 @@ from tests.kube.certificates import Authority
 
 _NAME = "pools.test.example.org"
 _KIND = "validatingwebhookconfigurations"
-_PATH = f"/apis/admissionregistration.k8s.io/v1/{_KIND}"
 
 
 class Webhook:
@@ -144,18 +143,6 @@ def test_a_denial_tells_why(api: Api, webhook: Webhook, name: str, operation: st
         f'admission webhook "{_NAME}" denied the request: 10.0.0.0/16 is in use by node n1'
     )
     assert api.get(f"{POOLS}/{name}").status == (404 if operation == "CREATE" else 200)
-
-
-def test_a_dry_run_is_told(api: Api, webhook: Webhook, name: str) -> None:
-    api.apply(POOLS, pool(name), "us", dryRun="All")
-    assert webhook.reviews[0]["dryRun"] is True
-
-
-def test_warnings_become_headers(api: Api, webhook: Webhook, name: str) -> None:
-    webhook.decide = lambda _: {"allowed": True, "warnings": ["legal but odd"]}
-    reply = api.apply(POOLS, pool(name), "us")
-    assert reply.status == 201
-    assert "legal but odd" in reply.headers["Warning"]
 
 
 def test_a_wrong_uid_is_a_failure(api: Api, webhook: Webhook, name: str) -> None:

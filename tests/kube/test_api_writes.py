@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kube.api import CLAIMS, JSON_PATCH, MERGE, POOLS, Api, claim, pool
+from tests.kube.api import JSON_PATCH, MERGE, POOLS, Api, pool
 
 
 def test_create_fills_in_what_the_server_owns(api: Api, name: str) -> None:
@@ -16,53 +16,10 @@ def test_create_fills_in_what_the_server_owns(api: Api, name: str) -> None:
     assert metadata["creationTimestamp"].endswith("Z")
 
 
-def test_a_second_create_is_already_exists(api: Api, name: str) -> None:
-    api.call("POST", POOLS, pool(name))
-    again = api.call("POST", POOLS, pool(name))
-    assert (again.status, again.reason) == (409, "AlreadyExists")
-
-
-def test_a_generated_name(api: Api, name: str) -> None:
-    expected = pool("")
-    expected["metadata"] = {"generateName": f"{name}-"}
-    created = api.call("POST", POOLS, expected).json["metadata"]["name"]
-    assert created.startswith(f"{name}-")
-    assert len(created) == len(name) + 6
-
-
-def test_a_name_that_is_none(api: Api) -> None:
-    refused = api.call("POST", POOLS, pool("Not_A_Name"))
-    assert (refused.status, list(refused.causes)) == (422, ["metadata.name"])
-
-
-def test_a_namespace_that_is_not_there(api: Api, name: str) -> None:
-    refused = api.call("POST", CLAIMS.replace("default", "nowhere"), claim(name))
-    assert (refused.status, refused.json["details"]["kind"]) == (404, "namespaces")
-
-
-def test_a_put_with_a_stale_version_is_a_conflict(api: Api, name: str) -> None:
-    old = api.call("POST", POOLS, pool(name)).json
-    new = api.call("PUT", f"{POOLS}/{name}", old | {"spec": pool(name, mask=25)["spec"]})
-    assert (new.status, new.json["metadata"]["generation"]) == (200, 2)
-    stale = api.call("PUT", f"{POOLS}/{name}", old)
-    assert (stale.status, stale.reason) == (409, "Conflict")
-    assert "causes" not in stale.json["details"]
-
-
 def test_a_put_without_a_version_is_invalid_for_custom_objects(api: Api, name: str) -> None:
     api.call("POST", POOLS, pool(name))
     refused = api.call("PUT", f"{POOLS}/{name}", pool(name))
     assert (refused.status, list(refused.causes)) == (422, ["metadata.resourceVersion"])
-
-
-def test_a_put_of_another_uid_is_a_conflict(api: Api, name: str) -> None:
-    old = api.call("POST", POOLS, pool(name)).json
-    old["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
-    assert api.call("PUT", f"{POOLS}/{name}", old).status == 409
-
-
-def test_a_put_of_an_absent_object(api: Api, name: str) -> None:
-    assert api.call("PUT", f"{POOLS}/{name}", pool(name)).status == 404
 
 
 def test_a_write_without_a_change_keeps_the_version(api: Api, name: str) -> None:
@@ -81,21 +38,6 @@ def test_a_label_changes_the_version_but_not_the_generation(api: Api, name: str)
     assert after.json["metadata"]["generation"] == 1
 
 
-def test_a_merge_patch_removes_with_null(api: Api, name: str) -> None:
-    item = pool(name)
-    item["metadata"]["annotations"] = {"a": "1", "b": "2"}
-    api.call("POST", POOLS, item)
-    patch = {"metadata": {"annotations": {"a": None}}}
-    patched = api.call("PATCH", f"{POOLS}/{name}", patch, content_type=MERGE).json
-    assert patched["metadata"]["annotations"] == {"b": "2"}
-
-
-def test_a_merge_patch_may_name_the_version(api: Api, name: str) -> None:
-    api.call("POST", POOLS, pool(name))
-    patch = {"metadata": {"resourceVersion": "1", "labels": {"a": "b"}}}
-    assert api.call("PATCH", f"{POOLS}/{name}", patch, content_type=MERGE).status == 409
-
-
 @pytest.mark.parametrize(("expected", "status"), [(24, 200), (25, 422)])
 def test_a_json_patch_with_a_test(api: Api, name: str, expected: int, status: int) -> None:
     api.call("POST", POOLS, pool(name))
@@ -110,21 +52,6 @@ def test_a_json_patch_with_a_test(api: Api, name: str, expected: int, status: in
     if status == 200:
         assert patched.json["metadata"]["annotations"] == {"a/b": "1"}
         assert patched.json["spec"]["ipv4"]["maskSize"] == 26
-
-
-def test_custom_objects_take_no_strategic_merge_patch(api: Api, name: str) -> None:
-    api.call("POST", POOLS, pool(name))
-    how = "application/strategic-merge-patch+json"
-    assert api.call("PATCH", f"{POOLS}/{name}", {}, content_type=how).status == 415
-
-
-@pytest.mark.parametrize("body", [b"{]", b"[]", b""])
-def test_a_body_that_is_no_object(api: Api, body: bytes) -> None:
-    assert api.call("POST", POOLS, body).status == 400
-
-
-def test_a_body_of_another_kind(api: Api, name: str) -> None:
-    assert api.call("POST", POOLS, claim(name)).status == 400
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
@@ -146,30 +73,6 @@ def _kept(name: str, *finalizers: str) -> dict[str, object]:
     item = pool(name)
     item["metadata"]["finalizers"] = list(finalizers)
     return item
-
-
-def test_it_answers_success_with_the_uid(api: Api, name: str) -> None:
-    uid = api.call("POST", POOLS, pool(name)).json["metadata"]["uid"]
-    done = api.call("DELETE", f"{POOLS}/{name}").json
-    assert (done["kind"], done["status"], done["details"]["uid"]) == ("Status", "Success", uid)
-    assert api.call("DELETE", f"{POOLS}/{name}").status == 404
-
-
-def test_a_name_that_comes_back_is_another_object(api: Api, name: str) -> None:
-    first = api.call("POST", POOLS, pool(name)).json["metadata"]
-    api.call("DELETE", f"{POOLS}/{name}")
-    second = api.call("POST", POOLS, pool(name)).json["metadata"]
-    assert first["uid"] != second["uid"]
-    refused = api.call("DELETE", f"{POOLS}/{name}", _options(uid=first["uid"]))
-    assert (refused.status, refused.reason) == (409, "Conflict")
-    assert api.call("DELETE", f"{POOLS}/{name}", _options(uid=second["uid"])).status == 200
-
-
-def test_a_stale_version_is_refused(api: Api, name: str) -> None:
-    stored = api.call("POST", POOLS, pool(name))
-    api.call("PATCH", f"{POOLS}/{name}", {"metadata": {"labels": {"a": ""}}}, content_type=MERGE)
-    stale = _options(resourceVersion=stored.version)
-    assert api.call("DELETE", f"{POOLS}/{name}", stale).status == 409
 
 
 def test_a_finalizer_keeps_the_object_until_it_is_removed(api: Api, name: str) -> None:

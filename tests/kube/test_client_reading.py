@@ -20,11 +20,6 @@ def gateway(fake: FakeCluster) -> Iterator[api_client.ClusterClient]:
         yield opened
 
 
-def test_who_the_cluster_is(fake: FakeCluster, gateway: api_client.ClusterClient) -> None:
-    assert gateway.version().startswith("v1.")
-    assert gateway.identity() == fake.kube_system_uid
-
-
 def test_we_say_who_we_are(fake: FakeCluster, gateway: api_client.ClusterClient) -> None:
     gateway.version()
     (request,) = fake.log
@@ -141,15 +136,6 @@ def test_no_such_object_and_no_such_kind_are_two_things(
     with pytest.raises(faults.NotFound):
         gateway.get(POOLS, "a")
     assert gateway.list(POOLS).items == []
-
-
-def test_rights(fake: FakeCluster) -> None:
-    rule = {"apiGroups": ["cilium.io"], "resources": ["ciliumpodippools"], "verbs": ["list"]}
-    with gateways.to(fake, token=fake.user("reader", [rule])) as gateway:
-        assert gateway.may("list", POOLS)
-        assert not gateway.may("patch", POOLS)
-        assert not gateway.may("list", POOLS, subresource="status")
-        assert not gateway.may("list", NODES)
 
 
 @pytest.mark.parametrize(("minor", "admin"), [(33, True), (33, False), (20, True), (20, False)])

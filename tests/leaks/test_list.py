@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.edges.api import Api, refused
 from tests.leaks.feeds import Feed
 
 
@@ -55,24 +54,3 @@ def test_filters(feed: Feed, query: str, count: int | None) -> None:
         assert (
             len(listed(feed, f"{query}&cluster={feed.cluster.name}&pool={feed.pool.pk}")) == count
         )
-
-
-def test_pages(feed: Feed) -> None:
-    for number in range(5):
-        feed.holds(f"i-{number}")
-    feed.twice()
-    observed: list[str] = []
-    path: str | None = "leaks/?limit=2&fields=holder"
-    while path:
-        answer = feed.api("GET", path).json()
-        observed += [row["holder"]["id"] for row in answer["results"]]
-        path = answer["next"] and answer["next"].partition("/api/v1/")[2]
-    assert observed == [f"i-{number}" for number in range(5)]
-
-
-def test_who_may_see_them(feed: Feed) -> None:
-    assert Api("viewer")("GET", "leaks/").status_code == 200
-    refused(Api("vm-owner")("GET", "leaks/"), 403, "permission_denied")
-    refused(Api("vm-owner")("GET", "references/"), 403, "permission_denied")
-    body = {"holder": {"kind": "instance", "id": "i"}, "reason": "gone"}
-    refused(Api("viewer")("POST", "blocks/1/reclaim/", body), 403, "permission_denied")

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from pools.core import errors
 from pools.models import Block, Event, Leak
 from pools.register.allocator import allocation
-from pools.register.leaks import reclaim
 from tests import factories
 from tests.edges.api import refused
 from tests.leaks.feeds import Feed, count, row
@@ -92,12 +90,6 @@ def test_another_tenure_of_the_same_holder_did_not_leak(feed: Feed) -> None:
     refused(feed.reclaim(block), 409, "not_leaked")
 
 
-@pytest.mark.parametrize("block_id", [1 << 40, 1 << 70])
-def test_there_is_no_such_block(feed: Feed, block_id: int) -> None:
-    body = {"holder": {"kind": "instance", "id": "i"}, "reason": "gone"}
-    refused(feed.api("POST", f"blocks/{block_id}/reclaim/", body), 404, "not_found")
-
-
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("body", "code"),
@@ -138,12 +130,6 @@ def test_many_at_once_with_a_result_for_each(feed: Feed) -> None:
     assert list(Block.objects.filter(state="cooling").values_list("id", flat=True)) == [
         leaked["id"]
     ]
-
-
-def test_a_reason_is_asked_for_below_the_edges_too(feed: Feed) -> None:
-    target = reclaim.ReclaimTarget(1, "instance", "i")
-    with pytest.raises(errors.InvalidInput):
-        reclaim.reclaim(target, author=factories.BY)
 
 
 def test_an_environment_is_told_by_its_organisation(feed: Feed) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pools.api.leaks import LARGEST
 from pools.models import Leak, Reference, ReferenceFeed
-from tests.edges.api import Api, fields, refused
+from tests.edges.api import fields, refused
 from tests.leaks.conftest import GRACE
 from tests.leaks.feeds import Feed, count
 
@@ -134,10 +134,3 @@ def test_feeds_are_listed_with_their_state(feed: Feed) -> None:
     assert (result["sequence"], result["holders"], result["holder_kind"]) == (5, 3, "instance")
     assert result["reporter"] == feed.api.user.username
     assert feed.api("GET", "references/?holder_kind=node").json()["results"] == []
-
-
-def test_who_may_report(feed: Feed) -> None:
-    body = {"cluster": feed.cluster.name, "holder_kind": "node", "sequence": 1, "complete": True,
-            "holders": []}  # fmt: skip
-    refused(Api("viewer")("POST", "references/", body), 403, "permission_denied")
-    assert Api("operator")("POST", "references/", body).status_code == 200

@@ -83,16 +83,3 @@ def test_an_old_count_of_a_very_large_pool_still_adds_up(monkeypatch: pytest.Mon
     PoolUsage.objects.create(pool=pool, family=4, held=12, cooling=9, withheld=3, counted_at=Now())
     states = scrapes.author("state", "ipam_pool_addresses", pool=pool.name)
     assert states == {"free": 0, "held": 12, "cooling": 2, "reserved": 0}
-
-
-def test_waiting_requests() -> None:
-    from pools.register.allocator import requests
-
-    pool = factories.pool("10.0.0.0/32")
-    other = factories.pool("10.0.0.0/32")
-    factories.take(pool)
-    assert scrapes.value("ipam_requests_oldest_seconds") == 0
-    for _ in range(2):
-        requests.allocate(pool.pk, factories.demand(), author=factories.BY, wait=True)
-    assert scrapes.value("ipam_requests_pending", pool=pool.name) == 2
-    assert scrapes.value("ipam_requests_pending", pool=other.name) == 0

@@ -10,7 +10,6 @@ from pools.clusters import connections
 from pools.clusters.reconcile import connecting, leases, sync
 from pools.core import errors
 from pools.models import Connection, ConnectionEvent
-from pools.platform.outbound import faults
 from tests import factories
 from tests.kube import kubeconfigs
 from tests.kube.fake import FakeCluster
@@ -36,13 +35,6 @@ def test_identity_and_version_are_pinned_and_credentials_sealed(fake: FakeCluste
 def test_offline_asks_nobody(fake: FakeCluster) -> None:
     row = _connect(fake, offline=True)
     assert (row.identity, row.version) == ("", "")
-    assert len(fake.log) == 0
-
-
-def test_loopback_only_where_it_is_allowed(fake: FakeCluster, settings: Any) -> None:
-    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = False
-    with pytest.raises(faults.AddressNotAllowed, match="IPAM_ALLOW_LOOPBACK_CLUSTERS=1 allows it"):
-        _connect(fake)
     assert len(fake.log) == 0
 
 

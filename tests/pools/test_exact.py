@@ -78,12 +78,6 @@ def test_refused(ask: dict[str, Any], error: type[errors.IpamError], message: st
     assert not Block.objects.filter(state="held").exists()
 
 
-def test_only_for_one_holder() -> None:
-    pool = factories.pool("10.0.0.0/24")
-    with pytest.raises(errors.InvalidInput, match="one holder"):
-        factories.ask(pool, *factories.holders(2), cidr="10.0.0.9/32")
-
-
 def test_allowed_first_and_last_addresses() -> None:
     pool = factories.pool("10.0.0.0/24", allow_first_ip=True, allow_last_ip=True)
     for address in ("10.0.0.0/32", "10.0.0.255/32"):

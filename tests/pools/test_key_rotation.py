@@ -12,7 +12,6 @@ from django.core.management import CommandError, call_command
 from pools.clusters import connections
 from pools.clusters.reconcile import connecting
 from pools.models import Connection, ConnectionEvent
-from pools.platform.outbound import faults, secrets
 from tests import factories
 from tests.kube import certificates, kubeconfigs
 
@@ -63,12 +62,3 @@ def test_no_ring_at_all(settings: Any) -> None:
     settings.IPAM_KEY_RING = []
     with pytest.raises(CommandError, match="key_ring_invalid"):
         _rotate()
-
-
-def test_a_row_s_secret_opens_in_no_other_row() -> None:
-    first, second = _connected("token-a"), _connected("token-b")
-    Connection.objects.filter(pk=second.pk).update(sealed=first.sealed)
-    second.refresh_from_db()
-    with pytest.raises(faults.SecretForeign):
-        connecting.cluster_access(second)
-    assert secrets.key_ring().open(first.sealed, owner=connecting.secret_owner(first.cluster_id))

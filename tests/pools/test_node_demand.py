@@ -27,10 +27,6 @@ def _asked(cluster: Cluster, **settings: Any) -> dict[tuple[str, int], tuple[int
     }
 
 
-def test_the_default_map(cluster: Cluster) -> None:
-    assert _asked(cluster) == {("default", 4): (8, ["10.10.0.0/28"])}
-
-
 def test_in_use_and_pending_are_rounded_up(cluster: Cluster) -> None:
     needs = _asked(cluster, in_use={"default": {4: 10}}, pending={"default": {4: 1}})
     assert needs == {("default", 4): (24, ["10.10.0.0/28", "10.10.0.16/28"])}
@@ -58,13 +54,3 @@ def test_what_present_nodes_hold_is_not_free_and_a_known_node_keeps_its_own(
     node_forecast = pod_cidrs.forecast(cluster, in_use={}, pending={}, node="node-1")
     (need,) = node_forecast.needs
     assert (node_forecast.exists, need.held, need.missing, need.blocks) == (True, 14, 0, ())
-
-
-def test_an_exhausted_and_an_unknown_pool(cluster: Cluster) -> None:
-    node_forecast = pod_cidrs.forecast(
-        cluster, in_use={"default": {4: 100}, "none": {4: 1}}, pending={}
-    )
-    assert len(node_forecast.needs[0].blocks) == 4
-    assert node_forecast.needs[1].problem == "there is no such pool"
-    assert "pool empty" in node_forecast.errors[0]
-    assert "non-existing pool: none" in node_forecast.errors[1]

@@ -7,39 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from pools.register import occupancy
-from pools.register.allocator import allocation
-from pools.register.occupancy import UsedBlocks
 from tests import factories
-from tests.pools.conftest import Clock
-
-
-def test_blocks_are_counted_in_their_share() -> None:
-    pool = factories.pool("10.0.0.0/24", cooldown=60, reserved=["10.0.0.128/25"])
-    factories.cidrs(pool, 20)
-    factories.give_back(factories.take(pool))
-    result = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.0/24"), 28)
-    assert result.exact
-    assert result.shares == {0: UsedBlocks(held=15), 1: UsedBlocks(held=5, cooling=1)}
-
-
-def test_a_view_counts_only_what_lies_in_it() -> None:
-    pool = factories.pool("10.0.0.0/24")
-    factories.cidrs(pool, 20)
-    result = occupancy.count_by_share(factories.cidr(pool), ip_network("10.0.0.16/28"), 32)
-    assert result.shares == {number: UsedBlocks(held=1) for number in range(5)}
-
-
-def test_shares_of_one_block_name_their_holder() -> None:
-    pool = factories.pool("10.0.0.0/24", cooldown=60)
-    factories.give_back(factories.take(pool, allocation.Holder("instance", "i-1")))
-    factories.take(pool, allocation.Holder("instance", "i-2"))
-    cidr, view = factories.cidr(pool), ip_network("10.0.0.0/24")
-    shares = occupancy.count_by_share(cidr, view, 32, with_holders=True).shares
-    assert sorted(used.holder for used in shares.values()) == ["instance i-1", "instance i-2"]
-    assert {
-        used.holder
-        for used in occupancy.count_by_share(cidr, view, 28, with_holders=True).shares.values()
-    } == {""}
 
 
 @pytest.mark.parametrize(
@@ -57,17 +25,6 @@ def test_the_smallest_part_with_all_used_blocks(used: list[str], expected: str |
         factories.take(pool, cidr=f"{address}/32")
     part = occupancy.used_part(factories.cidr(pool), ip_network("10.0.0.0/16"))
     assert (part and str(part)) == expected
-
-
-def test_withheld_blocks_and_ended_cooldowns(clock: Clock) -> None:
-    pool = factories.pool("10.0.0.0/28", cooldown=60)
-    factories.give_back(factories.take(pool))
-    factories.take(pool)
-    factories.reserve(pool, "10.0.0.0/29")
-    whole = (factories.cidr(pool), ip_network("10.0.0.0/28"), 28)
-    assert occupancy.count_by_share(*whole).shares == {0: UsedBlocks(held=1, cooling=1, withheld=2)}
-    clock.advance(61)
-    assert occupancy.count_by_share(*whole).shares == {0: UsedBlocks(held=1, withheld=1)}
 
 
 @pytest.mark.sample(3)

@@ -86,15 +86,3 @@ def test_no_value_is_formatted_into_a_statement() -> None:
         for line in formatted_statements(file.read_text())
     ]
     assert lines == []
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        '_S = "SELECT {a} FROM t"\n_S.format(a="b")',
-        '"DELETE FROM t WHERE id = %s" % 7',
-        '_S = f"UPDATE {t} SET {{c}} = 1"\n_S.format(c="d")',
-    ],
-)
-def test_a_formatted_statement_is_found(code: str) -> None:
-    assert list(formatted_statements(code))

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.test import RequestFactory
 
 from pools.admin import time_bars
-from pools.admin.time_bars import SEGMENTS, Segment, SegmentRow, TimeBar
+from pools.admin.time_bars import Segment, SegmentRow, TimeBar
 from pools.platform.admin import display
 from pools.register.allocator import allocation
 from pools.register.history import holders
@@ -45,11 +45,6 @@ def test_a_segment_has_its_place_name_and_link() -> None:
     assert "2026-11-23 00:00: free" in svg
 
 
-def test_the_scale_is_from_the_first_to_now() -> None:
-    assert _bar(Segment("a", "held", _days(10))).ends == ["2026-11-17", "2026-11-22", "now"]
-    assert _bar(Segment("a", "held", _days(1))).ends[0] == "2026-11-26 00:00"
-
-
 def test_a_short_segment_is_seen_and_has_no_text() -> None:
     bar = _bar(
         Segment("a", "held", _days(100), _days(99.99)),
@@ -59,17 +54,6 @@ def test_a_short_segment_is_seen_and_has_no_text() -> None:
     assert svg.count('width="0.4%"') == 4
     assert 'x="99.6%"' in svg
     assert 'y="18"></text>' in svg
-
-
-def test_a_name_is_text() -> None:
-    assert "<b>" not in _bar(Segment("<b>", "held", _days(1))).drawn[0][1]
-
-
-def test_only_the_newest_are_drawn() -> None:
-    many = [Segment(str(n), "held", _days(n), _days(n - 1)) for n in range(1, SEGMENTS + 10)]
-    bar = _bar(*many)
-    assert bar.is_cut
-    assert bar.start == _days(SEGMENTS)
 
 
 @pytest.mark.django_db

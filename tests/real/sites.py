@@ -8,14 +8,19 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from pools.clusters.reconcile import registry
+from django.utils import timezone
+
+from pools.clusters.client import kubeconfig
+from pools.clusters.reconcile import connecting, registry
+from pools.models import Connection
+from pools.platform.outbound import secrets
 from tests.kube import gateways
 from tests.reconcile import processes, small
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pools.models import Connection, SyncRun
+    from pools.models import SyncRun
     from tests.kube.real import RealCluster
 
 OVN = (
@@ -31,6 +36,14 @@ CILIUM = ("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
 def connect(kube: RealCluster, *managed_resources: Any) -> Connection:
     """The server as a cluster of the register, managed when it has managed resources."""
     return small.connect(kube, managed_resources=managed_resources)  # type: ignore[arg-type]  # the fake's interface
+
+
+def reach(connection: Connection, config: str) -> None:
+    """The connection gets the URL and the credentials of this kubeconfig."""
+    access = kubeconfig.read(config, now=timezone.now()).access
+    owner = connecting.secret_owner(connection.cluster_id)
+    sealed = secrets.key_ring().seal(access.dump(), owner=owner)
+    Connection.objects.filter(pk=connection.pk).update(sealed=sealed)
 
 
 def reconcile(connection: Connection, kube: RealCluster) -> SyncRun:

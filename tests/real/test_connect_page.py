@@ -16,7 +16,6 @@ from pools.models import Connection, ObservedObject, Pool
 from tests import factories, people
 from tests.kube.real import assets
 from tests.real import sites
-from tests.real.test_kubectl import POOL
 from tests.reconcile import small
 
 if TYPE_CHECKING:
@@ -25,6 +24,12 @@ if TYPE_CHECKING:
     from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
+POOL: dict[str, Any] = {
+    "apiVersion": "cilium.io/v2",
+    "kind": "CiliumPodIPPool",
+    "metadata": {"name": "green"},
+    "spec": {"ipv4": {"cidrs": ["10.20.0.0/16"], "maskSize": 24}},
+}
 _COMMAND = re.compile(r'<pre [^>]*id="([a-z-]+)"[^>]*>(.*?)</pre>', re.DOTALL)
 
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.utils import timezone
 
-from pools.clusters.client import kubeconfig
-from pools.clusters.reconcile import connecting
 from pools.models import Connection
-from pools.platform.outbound import secrets
 from tests.edges import api as apis
 from tests.kube import gateways
 from tests.real import sites
@@ -49,21 +45,13 @@ def cluster(kube: RealCluster) -> Connection:
     )
     connection = sites.connect(kube)
     sites.reconcile(connection, kube)
-    _reach(connection, kube.kubeconfig())
+    sites.reach(connection, kube.kubeconfig())
     return connection
 
 
 def _put_namespace(kube: RealCluster, annotations: dict[str, str]) -> None:
     metadata = {"name": "pool-for-pod", "annotations": annotations}
     kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-
-
-def _reach(connection: Connection, config: str) -> None:
-    access = kubeconfig.read(config, now=timezone.now()).access
-    sealed = secrets.key_ring().seal(
-        access.dump(), owner=connecting.secret_owner(connection.cluster_id)
-    )
-    Connection.objects.filter(pk=connection.pk).update(sealed=sealed)
 
 
 def _ask(connection: Connection, pod: dict[str, Any], **namespace: Any) -> dict[str, Any]:
@@ -107,7 +95,7 @@ def test_a_pod_that_is_not_there_yet(cluster: Connection) -> None:
 
 def test_what_may_not_be_read_is_unknown(kube: RealCluster, cluster: Connection) -> None:
     _put_namespace(kube, {POOL: "green"})
-    _reach(cluster, kube.kubeconfig(kube.user("without namespaces", _UNREAD)))
+    sites.reach(cluster, kube.kubeconfig(kube.user("without namespaces", _UNREAD)))
     answer = _ask(cluster, {"name": "web-0"})
     (choice,) = answer["choices"]
     assert (choice["pool"], choice["pool_id"]) == ("", None)

@@ -9,8 +9,9 @@ import pytest
 from pools.models.clusters import ManagedResource
 from pools.register import pools
 from tests import factories
+from tests.real import sites
 from tests.real.owned_pools import A, B, Owned
-from tests.real.test_takeovers import WHY, reachable
+from tests.real.test_takeovers import WHY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ def owned(
     """A pool whose CIDR A was removed here; its owner's object still has it."""
     kube.anew("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, *request.param)
-    reachable(owned, kube)
+    sites.reach(owned.connection, kube.kubeconfig())
     owned.manage(ManagedResource.POOLS)
     owned.apply("green", A, B)
     owned.passed()

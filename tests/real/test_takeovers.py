@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from pools.clusters.client import kubeconfig
-from pools.clusters.reconcile import connecting
-from pools.models import Connection, Event, ManagedResource
+from pools.models import Event, ManagedResource
 from pools.platform.conditions import evaluation
-from pools.platform.outbound import secrets
 from pools.register import pools
 from tests import factories, people
 from tests.edges import api as apis
 from tests.handlers.fleet import manifest
+from tests.real import sites
 from tests.real.owned_pools import OWNERS, A, B, Owned
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ def owned(
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
     kube.anew("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, owner, version)
-    reachable(owned, kube)
+    sites.reach(owned.connection, kube.kubeconfig())
     owned.manage(ManagedResource.POOLS)
     owned.apply("green", A, B, metadata={"labels": {"app": "theirs"}})
     owned.passed()
@@ -43,14 +41,6 @@ def owned(
     pools.remove_cidr(owned.cidr(A).pk, author=factories.BY)
     owned.passed()
     return owned
-
-
-def reachable(owned: Owned, kube: RealCluster) -> None:
-    from django.utils import timezone
-
-    access = kubeconfig.read(kube.kubeconfig(), now=timezone.now()).access
-    sealed = secrets.key_ring().seal(access.dump(), owner=connecting.secret_owner(owned.cluster.pk))
-    Connection.objects.filter(pk=owned.connection.pk).update(sealed=sealed)
 
 
 def _path(owned: Owned) -> str:
@@ -79,7 +69,7 @@ def proposed(
         document["spec"]["ipv4"]["cidrs"] = [{"cidr": A}, {"cidr": B}]
     kubectl(*OWNERS[owner], "-f", "-", manifest=document)
     kube.crds(definitions[1])
-    reachable(owned, kube)
+    sites.reach(owned.connection, kube.kubeconfig())
     owned.manage(ManagedResource.POOLS)
     owned.passed()
     factories.reserve(owned.pool("green"), "10.1.0.0-10.1.0.9")

@@ -92,17 +92,6 @@ def test_a_change_during_a_pass_makes_it_due_again(
     assert leases.due_connections() == []
 
 
-def test_changes_do_not_hammer_at_a_cluster_that_is_down(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.faults.add(status=503)
-    small.reconcile(connection, nodes)
-    leases.nudge(connection.cluster_id, patient=True)
-    assert leases.due_connections() == []
-    leases.nudge(connection.cluster_id)
-    assert leases.due_connections() == [connection.pk]
-
-
 @pytest.mark.django_db(transaction=True)
 def test_no_take_over_while_a_transaction_is_open(fake: FakeCluster) -> None:
     """Its lease ends in the middle of it: what was proved stays true until its end."""

@@ -49,24 +49,6 @@ def each_has_one(fake: FakeCluster) -> None:
     assert sorted(lists(fake).values()) == [f"n{number:02}" for number in range(NODES)]
 
 
-def test_a_lease_is_one_workers(connection: Connection) -> None:
-    first = leases.take(connection.pk, "one")
-    assert first is not None
-    assert leases.take(connection.pk, "two") is None
-    assert leases.borrow(connection.pk, "two") is None
-    assert leases.due_connections() == []
-    Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
-    second = leases.take(connection.pk, "two")
-    assert second is not None
-    assert second.fence > first.fence
-    assert not leases.renew(first)
-    with pytest.raises(leases.LeaseLost):
-        leases.prove(first)
-    leases.record_success(first, version="v1")  # of one that has lost it: nothing
-    assert Connection.objects.get().leased_by == "two"
-    leases.prove(second)
-
-
 @pytest.mark.exhaustive
 def test_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
     """Three processes want to pass over one cluster, and all of them do, one after the other."""
@@ -115,25 +97,4 @@ def test_stopped_for_longer_than_its_lease(
     assert len(fake.log.writes) == before
     assert Connection.objects.values().get() == row
     assert list(Block.objects.order_by("id").values()) == events
-    each_has_one(fake)
-
-
-@pytest.mark.exhaustive
-def test_killed_in_the_midst_of_its_pass(fake: FakeCluster, connection: Connection) -> None:
-    """SIGKILL: the lease ends by itself, and another worker ends what was begun."""
-    killed: list[Any] = []
-    with processes.started("cilium", str(connection.pk)) as first:
-
-        def kill() -> None:
-            first.send(signal.SIGKILL)
-            killed.append(first)
-
-        fake.faults.add(verb="update", path="ciliumnodes", skip=5, call=kill)
-        eventually.until(lambda: killed, LONG)
-        assert first.wait(LONG) == -signal.SIGKILL
-    assert leases.take(connection.pk, "early") is None
-    Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
-    lease = leases.take(connection.pk, leases.worker_name())
-    assert lease is not None
-    assert sync.run(lease, registry.HANDLERS).succeeded
     each_has_one(fake)

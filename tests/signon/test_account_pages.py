@@ -43,16 +43,6 @@ def test_a_directory_account_gets_no_password(ada: User) -> None:
     assert absent.status_code in {302, 404}
 
 
-def test_an_account_of_this_site_keeps_its_form() -> None:
-    client = people.browser()
-    other = people.user()
-    assert (
-        client.get(reverse("admin:auth_user_password_change", args=[other.pk])).status_code == 200
-    )
-    page = client.get(reverse("admin:auth_user_change", args=[other.pk]))
-    assert "each sign-in sets groups" not in page.text
-
-
 def test_a_deleted_account_can_sign_in_anew(ada: User) -> None:
     ada.delete()
     assert not DirectoryAccount.objects.exists()

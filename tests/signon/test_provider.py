@@ -220,15 +220,6 @@ def test_a_code_without_its_verifier_is_refused_by_the_provider(browser: Browser
     assert not User.objects.filter(username="ada").exists()
 
 
-def test_a_token_that_is_signed_with_the_shared_secret_is_refused(
-    browser: Browser, use: Callable[..., None]
-) -> None:
-    use(browser.provider.issuer, browser.provider.ca_file, "HS256")
-    browser.provider.set_accounts(u1=person("ada", "net-admins"))
-    assert browser.sign_in("u1").status_code == 403
-    assert not User.objects.filter(username="ada").exists()
-
-
 def test_a_sign_in_that_the_person_gave_up(browser: Browser) -> None:
     begun = browser.get("/sign-on/", secure=True).headers["Location"]
     state = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(begun).query))["state"]

@@ -398,7 +398,3 @@ def test_a_user_without_a_password_enrols_nothing() -> None:
     client.force_login(user)
     assert client.get(PAGE).status_code == 403
     assert client.get(APP).status_code == 403
-
-
-def test_the_menu_of_the_user_leads_to_the_page() -> None:
-    assert f'href="{PAGE}"' in people.browser().get("/admin/").text

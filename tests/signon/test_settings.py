@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core import checks
 
-from claims.core import directory_groups
 from ipam_site import checks as site_checks, data_folder
 
 RIGHT = {
@@ -82,15 +81,3 @@ def test_the_command_fails(tmp_path: pathlib.Path) -> None:
     assert "s3cret" not in answer.stderr
     values["IPAM_SIGN_ON_NAMESPACES"] += ")"
     assert subprocess.run(command, env=os.environ | values, check=False, **options).returncode == 0
-
-
-def test_what_groups_grant() -> None:
-    mapping = directory_groups.parse_mapping(
-        '{"a": "viewer", "b": ["operator", "viewer"]}',
-        "team-(?P<namespace>[^@]+)(@(?P<cluster>.*))?",
-    )
-    grants = mapping.grants(["a", "A", "team-shop", "team-bank@prod", "xteam-shop", "team-"])
-    assert grants.roles == {"viewer"}
-    assert grants.namespaces == {("", "shop"), ("prod", "bank")}
-    assert mapping.grants(["b"]).roles == {"operator", "viewer"}
-    assert mapping.grants([]) == directory_groups.Grants()

@@ -16,7 +16,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, ngett
 from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped
-from claims.admin.entries import form as entry_form, rows as entry_rows
+from claims.admin.entries import entries as entry_admin, rows as entry_rows
 from claims.entries import ippools
 from claims.models import Entry, IndexEntry, IPPool
 from pools.admin.clusters import field as cluster_fields
@@ -168,7 +168,7 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
         sync_state=sync_state(ippool),
         count=count,
         entries_url=reverse("admin:claims_entry_changelist", query={"network": ippool.network_id}),
-        may_add=entry_form.may_add(request) and not _is_decided_by_cluster(ippool),
+        may_add=entry_admin.may_add(request) and not _is_decided_by_cluster(ippool),
         may_edit=scope.everything
         and user.has_perm("claims.change_entry")
         and not _is_decided_by_cluster(ippool),
@@ -246,6 +246,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool], objects.ObjectAdmin[IPPool]):
         Column("duplicates", _("duplicates and conflicts"), _conflicts),
         Column("sync", _("sync"), sync_state),
     )
+    found_columns = ("name", "cluster", "network")
     list_per_page = 50
     list_filter = (
         scoped.cluster_filter(),

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from claims.admin import scoped
-from claims.admin.entries import form
+from claims.admin.entries import entries as entry_admin
 from claims.core import entries as core
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
@@ -52,7 +52,7 @@ class EntryFormRow:
     def check_version(self, locked: Entry) -> None:
         """Raise VersionMismatch, and say so beside the row, if somebody changed the entry meanwhile."""
         data = {"version": self.version} if self.version else {}
-        entry_form = form.EntryForm(data, IPPool.objects.none(), entry=locked)
+        entry_form = entry_admin.EntryForm(data, instance=locked)
         try:
             entry_form.check_version(locked)
         except errors.VersionMismatch as error:
@@ -62,12 +62,12 @@ class EntryFormRow:
 
 
 def _entry_texts(entry: Entry) -> dict[str, str]:
-    values = form.form_values(entry)
+    values = entry_admin.EntryForm(instance=entry).initial
     return {name: str(values[name]) for name in core.FIELDS}
 
 
 def _version(entry: Entry) -> str:
-    return form.EntryForm(None, IPPool.objects.none(), entry=entry).version
+    return entry_admin.EntryForm(instance=entry).version
 
 
 def view(request: HttpRequest, ippool: IPPool) -> HttpResponse:
@@ -139,7 +139,7 @@ def _save_rows(request: HttpRequest, ippool: IPPool, form_rows: list[EntryFormRo
     ]
     changed = [row for row in remaining_rows if row.is_changed]
     for row in changed:
-        row.spec, problems = form.parse_entry(row.texts, ippool)
+        row.spec, problems = entry_admin.parse_entry(row.texts, ippool)
         row.problems = [pages.sentence(problem.message) for problem in problems]
     if any(row.problems for row in changed):
         return False
@@ -154,7 +154,7 @@ def _save_rows(request: HttpRequest, ippool: IPPool, form_rows: list[EntryFormRo
         return False
     if saved or deleted_ids:
         messages.success(request, _saved_message(len(saved), len(deleted_ids)))
-        form.warn_of_duplicates(request, saved)
+        entry_admin.warn_of_duplicates(request, saved)
     return True
 
 
@@ -170,7 +170,7 @@ def _store(
         if row.entry is not None and row.spec is not None
     ]
     new_specs = [row.spec for row in changed if row.entry is None and row.spec is not None]
-    return saved + (form.add_entries(request, ippool, new_specs) if new_specs else [])
+    return saved + (entry_admin.add_entries(request, ippool, new_specs) if new_specs else [])
 
 
 def _saved_message(saved_count: int, deleted_count: int) -> str:

@@ -17,7 +17,8 @@ from django.utils.translation import gettext
 
 from claims.admin import scoped
 from claims.imports import drafts, mapping
-from claims.models import Network, VMImport
+from claims.models import NAD, Network, VMImport
+from claims.networks import networks
 from pools.core import errors, holders
 from pools.models import Cluster
 from pools.platform.admin import forms as fields, import_texts, lists, pages, related, row_forms
@@ -104,6 +105,13 @@ def network_label(network: Network) -> str:
     """Return a network's name with its subnets, for menus."""
     subnets = ", ".join(network.subnets)
     return f"{network.name} ({subnets})" if subnets else network.name
+
+
+def only_network(request: HttpRequest) -> str:
+    """Return the choice of the only network that can hold VMs, else ""."""
+    rows = scoped.rows(request, Network)
+    suitable = rows.filter(networks.fitting_query(scoped.rows(request, NAD)))[:2]
+    return f"network-{suitable[0].pk}" if len(suitable) == 1 else ""
 
 
 # --- port groups -----------------------------------------------------------------------------------

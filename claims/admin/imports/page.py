@@ -1,284 +1,368 @@
-"""The page of an import of VMs: its network mapping, its rows, and after the commit the status of its VMs."""
+"""The page of an import of any kind: its progress, its rows with their reasons, and its buttons."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import messages
-from django.db import transaction
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy as _, ngettext
+from django.utils.translation import gettext, ngettext_lazy
 from django_stubs_ext import StrOrPromise
 
-from claims.access import namespaces
-from claims.admin import scoped, tables
-from claims.admin.imports import mapping
-from claims.core.networks import static_vms
-from claims.entries import ippools
-from claims.imports import drafts, manifests, mapping as import_mapping
-from claims.models import Network, VMImport, VMRow, Wave
-from claims.models.imports import ImportTarget
-from claims.networks import networks
-from claims.waves import waves
 from pools import tasks
 from pools.core import errors
-from pools.models.imports import ImportStatus as Status
-from pools.platform.admin import display, import_texts, imports, lists, pages
+from pools.models.imports import Import, ImportStatus as Status, RowStatus
+from pools.platform import database, search
+from pools.platform.admin import display, import_texts, lists, pages, row_forms
+from pools.platform.imports import states
+from pools.platform.imports.lifecycle import Imports
 
-_SHOWN_BY_THE_ROW = frozenset({"differs", "vm_name_changed"})
-# The texts of a row that can be corrected.
-_CORRECTED = {
-    "vm": _("VM"),
-    "mac": _("MAC"),
-    "ips": _("IPs"),
-    "namespace": _("Namespace"),
-    "port_group": _("Port group"),
-    "note": _("Note"),
-}
+Input = tuple[str, StrOrPromise, str]  # a field of a row, its label and its text
 
+PER_PAGE = 50
+BAD = (RowStatus.CONFLICT, RowStatus.INVALID)
+WARNING = "warning"  # the filter of the rows with warnings
 
-_VM_STATUS_BADGES = {
-    manifests.PROVISIONED: (
-        "pending",
-        "○",
-        _("provisioned"),
-        _("registered, not yet seen in the cluster"),
+# What undoing an import does to its rows, by their status: for one and for many.
+_UNDONE: dict[str, Any] = {
+    "new": ngettext_lazy(
+        "%(number)s record that the import created is deleted.",
+        "%(number)s records that the import created are deleted.",
+        "count",
     ),
-    manifests.SEEN: ("open", "◔", _("seen in the cluster"), _("the VM exists but is not running")),
-    manifests.RUNNING: ("ok", "●", _("running"), _("runs with its registered addresses")),
-    manifests.DIFFERING: (
-        "conflict",
-        "≠",
-        _("differing"),
-        _("runs with another MAC or IP address"),
+    "changed": ngettext_lazy(
+        "%(number)s changed record gets its previous values.",
+        "%(number)s changed records get their previous values.",
+        "count",
     ),
-    manifests.GONE: ("refused", "✕", _("gone"), _("the entry or claim was deleted")),
-}
-FORMATS: dict[str, StrOrPromise] = {
-    "rvtools-xlsx": _("RVTools, XLSX"),
-    "rvtools-csv": _("RVTools, CSV"),
-    "rvtools-zip": _("RVTools, ZIP of CSVs"),
-    "forklift": _("MTV inventory, JSON"),
-    "powercli": _("PowerCLI, CSV"),
-    "template-csv": _("template, CSV"),
-    "template-xlsx": _("template, XLSX"),
-    "ippool-yaml": _("IPPools, YAML"),
-    "ipamclaim-yaml": _("IPAMClaims, YAML"),
-    "two-column": _("list"),
-    "rows": _("typed rows"),
+    "released": ngettext_lazy(
+        "%(number)s released object is restored, unless somebody else has its addresses by now.",
+        "%(number)s released objects are restored, unless somebody else has their addresses by now.",
+        "count",
+    ),
 }
 
 
-class VMImportPages(imports.ImportPages[VMImport]):
-    kind = drafts.IMPORTS
-    notify = staticmethod(tasks.notify_import_worker)
-    template = "import_vm.html"
-    endpoint = "imports"
-    what = _("VMs")
-    formats = FORMATS
+class CorrectionForm(row_forms.RowForm):
+    """The texts of a row of a draft that can be corrected: (field, label, text)."""
 
-    def view(self, request: HttpRequest, row: VMImport) -> HttpResponse:
-        if request.method != "POST" or request.POST.get("action") != "map":
-            return super().view(request, row)
-        self.require_change(request)
-        unsaved = None
-        with pages.errors_as_messages(request):
-            unsaved = mapping.save_mapping(request, row)
-        if unsaved is None:
-            return HttpResponseRedirect(request.get_full_path())
-        return self.page(request, row, groups=mapping.mapping_context(request, row, unsaved))
+    def __init__(
+        self, row: Any, inputs: Callable[[Any], Iterable[Input]], data: Mapping[str, str] | None
+    ) -> None:
+        fields = list(inputs(row))
+        # A button may send one of the fields only.
+        super().__init__(data and {**{name: text for name, _label, text in fields}, **data})
+        for name, label, _text in fields:
+            self.fields[name] = forms.CharField(label=label, required=False)
+        self.show_row(row, lambda row: {name: text for name, _label, text in inputs(row)})
 
-    def context(self, request: HttpRequest, row: VMImport) -> dict[str, Any]:
-        drafted = row.status == Status.DRAFTED
-        may_change = drafted and self.kind.permits(request.user, "change")
-        return {
-            "everything": scoped.request_scope(request).everything,
-            "lacking": drafts.rows_lacking_family(row).count() if may_change else 0,
-            "groups": mapping.mapping_context(request, row) if drafted else None,
-            "without_namespace": import_mapping.without_namespace(row) if drafted else 0,
-            "waves": _available_waves(request, row),
-            "vm_statuses": _vm_statuses(row),
-            "follows": _is_written_to_cluster(row),
-        }
 
-    def lines(self, row: VMImport, rows: list[Any]) -> dict[str, Any]:
-        networks = Network.objects.in_bulk({line.network_id for line in rows})
-        for line in rows:
-            line.network = networks.get(line.network_id)
-        lines = list(_lines(row, rows))
-        renamed = any(line["renamed"] for line in lines)
-        return {"rows": lines, "shared_notes": _share_notes(lines), "renamed": renamed}
+class ImportPage:
+    """The page of an import in one request. A kind of imports has a class with what it shows and does besides.
 
-    def undo_effects(self, row: VMImport) -> list[str]:
-        text = gettext(
-            "The import cannot be undone while a VM runs with one of these records, or if one was"
-            " changed afterwards."
-        )
-        if not _is_written_to_cluster(row):
-            return [text]
-        synced = gettext("The next sync writes these changes to %(cluster)s.")
-        return [synced % {"cluster": row.cluster.name}, text]
+    A button whose value is `NAME` calls `post_NAME`; without an answer the page is shown again.
+    """
 
-    def actions(self) -> dict[str, Callable[[HttpRequest, VMImport], HttpResponse | None]]:
-        return super().actions() | {
-            "free": self._assign_free_address,
-            "missing": self._assign_missing_addresses,
-            "wave": _add_to_wave,
-        }
+    engine: ClassVar[Imports[Any]]
+    template: ClassVar[str]
+    what: ClassVar[StrOrPromise]  # its rows, in the list of imports
+    formats: ClassVar[Mapping[str, StrOrPromise]]
+    # What an import of the kind needs before it can be undone.
+    undo_text: ClassVar[StrOrPromise]
 
-    def inputs(self, row: VMRow) -> Iterator[imports.Input]:
-        for name, label in _CORRECTED.items():
-            value = row.texts[name]
-            yield name, label, ", ".join(value) if name == "ips" else value
+    def __init__(self, request: HttpRequest, row: Import) -> None:
+        self.request = request
+        self.row: Any = self.engine.get(row.pk)
+        self.may_change = self.engine.permits(request.user, "change")
+        self.actor: dict[str, Any] = {"author": pages.author(request), "user": request.user}
+
+    # --- what a kind says -------------------------------------------------------------------------
+
+    def context(self) -> dict[str, Any]:
+        """Return what the template of the page needs beside what all kinds have."""
+        return {}
+
+    def lines(self, rows: list[Any]) -> dict[str, Any]:
+        """Return the lines of a page of rows as `rows`, and what the template shows beside them."""
+        raise NotImplementedError
+
+    def undo_effects(self) -> list[str]:
+        """Return sentences on what undoing the import does beside its rows."""
+        return []
+
+    def inputs(self, row: Any) -> Iterable[Input]:
+        """Return the texts of a row of an import that can be corrected."""
+        raise NotImplementedError
 
     def corrections(self, sent: Mapping[str, str]) -> dict[str, Any]:
-        values: dict[str, Any] = {
-            name: sent[name][: drafts.MOST_IPS * 100] for name in _CORRECTED if name in sent
-        }
-        if "ips" in values:
-            values["ips"] = values["ips"].replace(",", " ").split()[: drafts.MOST_IPS]
-        return values
+        """Return the sent texts of a correction; what is invalid is said by the row afterwards."""
+        raise NotImplementedError
 
-    def _assign_free_address(self, request: HttpRequest, row: VMImport) -> None:
-        line = drafts.assign_free_addresses(
-            row.pk, imports.row_number(request), **imports.actor(request)
+    # --- the page ---------------------------------------------------------------------------------
+
+    def answer(self) -> HttpResponse:
+        ask, status = self.request.GET.get("ask", ""), self.row.status
+        if self.request.method == "POST":
+            self.require_change()
+            return self._perform()
+        if ask == "undo" and status == Status.COMMITTED:
+            self.require_change()
+            return self._undo_page()
+        if ask == "discard" and status in states.CANCELLABLE:
+            self.require_change()
+            return self._discard_page()
+        return self.page()
+
+    def require_change(self) -> None:
+        if not self.may_change:
+            raise PermissionDenied
+
+    def page(self, correction: CorrectionForm | None = None, **context: Any) -> HttpResponse:
+        """Return the page, with a correction that was not saved in the place of its row's."""
+        row, may_change = self.row, self.may_change
+        progress = self._progress()
+        has_rows = not progress and row.status not in {Status.FAILED, Status.CANCELLED}
+        drafted, committed = row.status == Status.DRAFTED, row.status == Status.COMMITTED
+        effect = _effect(row)
+        has_effect = effect["writes"] + effect["released"] > 0
+        return pages.page(
+            self.request,
+            self.template,
+            row,
+            title=import_texts.name(row),
+            state=import_texts.badge(row),
+            format=self.formats.get(row.format, row.format),
+            progress=progress,
+            may_cancel=may_change and row.status in states.CANCELLABLE,
+            may_change=may_change and drafted,
+            may_undo=may_change and committed and not row.undo_wanted and has_effect,
+            may_add=self.engine.permits(self.request.user, "add"),
+            drafted=drafted,
+            effect=effect,
+            commit_text=import_texts.commit_text(effect),
+            listed=self._listed(correction) if has_rows else None,
+            call=f"imports/{row.pk}/",
+            **{**self.context(), **context},
         )
-        words = {"row": line.line, "ips": ", ".join(line.ips)}
-        messages.success(request, gettext("Row %(row)s has %(ips)s now.") % words)
 
-    def _assign_missing_addresses(self, request: HttpRequest, row: VMImport) -> None:
-        changed = drafts.assign_missing_families(row.pk, **imports.actor(request))
-        self.report(request, gettext("Completed: %(counts)s."), changed)
+    def _progress(self) -> dict[str, Any] | None:
+        """Return `{"percent", "text"}` of an import that a worker processes; percent is None if the number of rows is unknown."""
+        if not states.is_working(self.row):
+            return None
+        shown = states.import_progress(self.row, database.now())
+        return {"percent": shown.percent, "text": _progress_text(self.row, shown)}
 
-
-PAGES = VMImportPages()
-
-
-def vm_status_badge(name: str) -> SafeString:
-    return display.badge(*_VM_STATUS_BADGES[name])
-
-
-def differences(row: VMRow) -> list[tuple[str, str, str]]:
-    """Return (label, registered value, new value) of each value that a row changes."""
-    before = row.before
-    if before is None:
-        return []
-    changes = [("MAC", str(before["mac"] or ""), str(row.mac or ""))] if row.mac else []
-    if row.ips:
-        changes.append(("IPs", ", ".join(before["ips"]), ", ".join(row.ips)))
-    fields = (("VM", "vm"), (gettext("namespace"), "namespace"), (gettext("note"), "note"))
-    changes += [
-        (label, before[name], getattr(row, name)) for label, name in fields if getattr(row, name)
-    ]
-    return [change for change in changes if change[1] != change[2]]
-
-
-def _lines(vm_import: VMImport, rows: list[VMRow]) -> Iterator[dict[str, Any]]:
-    statuses: dict[int, str] = {}
-    if vm_import.status == Status.COMMITTED:
-        statuses = manifests.row_statuses(vm_import, [row.number for row in rows])
-    for row in rows:
-        vm_status_name = statuses.get(row.number)
-        yield {
-            "row": row,
-            "vm": row.vm or row.source_vm,
-            "link": reverse("admin:find", query={"q": row.vm}) if row.written else "",
-            "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
-            "mac": row.mac or row.source_mac,
-            "ips": row.ips or row.source_ips,
-            "namespace": row.namespace or row.source_namespace,
-            "reasons": [
-                reason
-                for reason in import_texts.reasons(row)
-                if reason["code"] not in _SHOWN_BY_THE_ROW
-            ],
-            "differences": differences(row),
-            "vm_status": vm_status_badge(vm_status_name) if vm_status_name else "",
-            "choices": list(_address_choices(row)),
+    def _listed(self, correction: CorrectionForm | None) -> dict[str, Any]:
+        """Return one page of the filtered rows, with the chips that filter them."""
+        row, query = self.row, self.request.GET
+        status = query.get("status", "")
+        status = status if status in {*RowStatus.values, WARNING} else ""
+        text = query.get("q", "").replace("\0", "").strip()
+        after = lists.parse_id(query.get("after", ""))
+        warned = states.with_warnings(row.rows.all())
+        rows = warned if status == WARNING else row.rows.all()
+        if status in RowStatus.values:
+            rows = rows.filter(status=status)
+        if text:
+            rows = search.matching(rows, text)
+        rows = rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")
+        with database.in_parallel():
+            found = list(rows[: PER_PAGE + 1])
+        chosen = {"status": status, "q": text}
+        more = found[PER_PAGE - 1].number if len(found) > PER_PAGE else 0
+        lines = self.lines(found[:PER_PAGE])
+        for line in lines["rows"]:
+            is_kept = correction is not None and correction.row == line["row"]
+            line["form"] = correction if is_kept else CorrectionForm(line["row"], self.inputs, None)
+            line["bad"] = line["row"].status in BAD
+            line["status"] = import_texts.row_badge(line["row"].status)
+        return {
+            **lines,
+            "chips": list(_chips(row, status, text, warned.count())),
+            "search_text": text,
+            "status": status,
+            "corrected": status in BAD and not row.counts.get(status) and not text,
+            "after": after,
+            "all": _url(row),
+            "first": _url(row, **chosen) if after else "",
+            "more": _url(row, **chosen, after=more) if more else "",
+            "here": _url(row, **chosen, after=after),
         }
 
+    # --- questions before an action ---------------------------------------------------------------
 
-def _add_to_wave(request: HttpRequest, vm_import: VMImport) -> None:
-    """Add the import's VMs to a new wave if a name was entered, else to the selected wave."""
-    pages.require(request, "claims.change_wave", namespaces.EVERY_NAMESPACE)
-    author = pages.author(request)
-    name = request.POST.get("wave_name", "").strip()
-    with transaction.atomic():
-        if name:
-            pages.require(request, "claims.add_wave")
-            wave = waves.create(vm_import.cluster, name, author=author)
-        elif not request.POST.get("wave"):
-            raise errors.InvalidInput.for_field("wave_name", "required", gettext("Enter a name"))
-        else:
-            wave = waves.get(lists.parse_id(request.POST.get("wave", "")))
-            if wave.cluster_id != vm_import.cluster_id:
-                raise errors.NotFound(
-                    gettext("The cluster %(cluster)s has no such wave.")
-                    % {"cluster": vm_import.cluster}
-                )
-        added = waves.add_import(wave.pk, vm_import, author=author)
-    link = display.link(display.url_of(wave), wave.name)
-    text = ngettext(
-        "{count} VM was added to the wave {wave}.",
-        "{count} VMs were added to the wave {wave}.",
-        added,
-    )
-    messages.success(request, format_html(text, count=display.digits(added), wave=link))
+    def _undo_page(self) -> HttpResponse:
+        effect = _effect(self.row)
+        effects = [
+            text % {"count": effect[status], "number": display.digits(effect[status])}
+            for status, text in _UNDONE.items()
+            if effect[status]
+        ]
+        return pages.confirmation(
+            self.request,
+            self.row,
+            title=gettext("Undo %(name)s?") % {"name": import_texts.name(self.row)},
+            effects=[*effects, *self.undo_effects(), str(self.undo_text)],
+            button=gettext("Undo the import"),
+            action="undo",
+        )
 
+    def _discard_page(self) -> HttpResponse:
+        title, button = gettext("Cancel %(name)s?"), gettext("Cancel the import")
+        if self.row.status == Status.DRAFTED:
+            title, button = gettext("Discard the draft of %(name)s?"), gettext("Discard draft")
+        rows = display.digits(sum(self.row.counts.values()))
+        text = gettext("Rows that are deleted, with their corrections: %(rows)s.")
+        return pages.confirmation(
+            self.request,
+            self.row,
+            title=title % {"name": import_texts.name(self.row)},
+            effects=[text % {"rows": rows}, gettext("Nothing was written to the register.")],
+            button=button,
+            action="cancel",
+        )
 
-def _address_choices(row: VMRow) -> Iterator[tuple[str, str]]:
-    """Yield each address that the row could keep, if it has too many, with the addresses it has then."""
-    if any(reason["code"] == static_vms.TOO_MANY for reason in row.reasons):
-        for ip in row.ips:
-            rest = [other for other in row.ips if (":" in other) != (":" in ip)]
-            if len(rest) + 1 < len(row.ips):
-                yield ip, ", ".join([ip, *rest])
+    # --- buttons ----------------------------------------------------------------------------------
 
+    def _perform(self) -> HttpResponse:
+        """Perform the action of a button and redirect back to it, with a message of its result."""
+        perform = getattr(self, f"post_{self.request.POST.get('action', '')}", None)
+        if perform is None:
+            raise BadRequest(gettext("There is no such action."))
+        with pages.errors_as_messages(self.request):
+            answer: HttpResponse | None = perform()
+            if answer is not None:
+                return answer
+        here = self.request.get_full_path()
+        number = lists.parse_id(self.request.POST.get("row", ""))
+        return HttpResponseRedirect(
+            f"{here}#row-{number}" if number else here.partition("?ask=")[0]
+        )
 
-def _share_notes(lines: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """Return each warning or note that several rows have, and how many; in the rows it is replaced by its number."""
-    notes = [
-        reason
-        for line in lines
-        for reason in line["reasons"]
-        if reason["note"] or reason["warning"]
-    ]
-    shared, numbers = tables.shared_texts(note["message"] for note in notes)
-    for note in notes:
-        note["number"] = numbers.get(note["message"], 0)
-    for line in lines:
-        line["reasons"].sort(key=lambda reason: bool(reason.get("number")))
-    return shared
+    def row_number(self) -> int:
+        """Return the number of the row that a button belongs to. Raises NotFound."""
+        number = lists.parse_id(self.request.POST.get("row", ""))
+        if not 0 < number < 1 << 31:
+            raise errors.NotFound(gettext("There is no such row."))
+        return number
 
+    def report(self, text: str, row: Import) -> None:
+        """Show a message with the counts of an import."""
+        messages.success(self.request, text % {"counts": import_texts.counts_text(row.counts)})
 
-# --- after the commit -----------------------------------------------------------------------------
-
-
-def _available_waves(request: HttpRequest, vm_import: VMImport) -> list[Wave] | None:
-    """Return the waves to which the import's VMs can be added; None if the user may not do that."""
-    may_change_waves = request.user.has_perms(["claims.change_wave", namespaces.EVERY_NAMESPACE])
-    if vm_import.status != Status.COMMITTED or not may_change_waves:
+    def post_correct(self) -> HttpResponse | None:
+        """Correct a row; if somebody else did so meanwhile, show both and keep what was typed."""
+        number, sent = self.row_number(), self.request.POST
+        corrected = self.row.rows.filter(number=number).first()
+        if corrected is None:
+            raise errors.NotFound(gettext("There is no such row."))
+        form = CorrectionForm(corrected, self.inputs, sent.dict())
+        values, version = self.corrections(sent), form.check_version
+        try:
+            line = self.engine.correct_row(
+                self.row.pk, number, values, version=version, **self.actor
+            )
+        except errors.VersionMismatch:
+            return self.page(correction=form)
+        words = {"row": line.line, "status": RowStatus(line.status).label}
+        if line.status not in BAD:
+            messages.success(self.request, gettext("Row %(row)s is %(status)s now.") % words)
+            return None
+        text = gettext("Row %(row)s is still invalid. %(reason)s")
+        if line.status == RowStatus.CONFLICT:
+            text = gettext("Row %(row)s is still in conflict. %(reason)s")
+        reason = pages.sentence(line.reasons[0]["message"]) if line.reasons else ""
+        messages.warning(self.request, text % {**words, "reason": reason})
         return None
-    return list(Wave.objects.filter(cluster=vm_import.cluster_id).order_by("name")[: scoped.MOST])
+
+    def post_skip(self) -> None:
+        skipped = self.request.POST["action"] == "skip"
+        self.engine.skip_rows(self.row.pk, [self.row_number()], skipped=skipped, **self.actor)
+
+    post_unskip = post_skip
+
+    def post_check(self) -> None:
+        changed = self.engine.revalidate(self.row.pk, **self.actor)
+        self.report(gettext("Revalidated against the current register: %(counts)s."), changed)
+
+    def post_commit(self) -> None:
+        skip_bad = self.request.POST.get("skip_bad") == "true"
+        changed = self.engine.commit(self.row.pk, skip_bad=skip_bad, **self.actor)
+        if changed.status == Status.COMMITTING:
+            tasks.notify_import_worker(changed.pk)
+        else:
+            self.report(gettext("Committed: %(counts)s."), changed)
+
+    def post_undo(self) -> None:
+        changed = self.engine.undo(self.row.pk, **self.actor)
+        text = gettext("Import undone, previous values restored.")
+        if changed.undo_wanted:
+            tasks.notify_import_worker(changed.pk)
+            text = gettext("A worker is undoing the import.")
+        messages.success(self.request, text)
+
+    def post_cancel(self) -> None:
+        changed = self.engine.cancel(self.row.pk, **self.actor)
+        text = gettext("The import is being cancelled; nothing will be written.")
+        if changed.status == Status.CANCELLED:
+            text = gettext("The import was cancelled; nothing was written.")
+        messages.success(self.request, text)
 
 
-def _vm_statuses(vm_import: VMImport) -> list[tuple[SafeString, str]]:
-    """Return the number of rows by status of their VM, once the import is committed."""
-    if vm_import.status != Status.COMMITTED:
-        return []
-    return [
-        (vm_status_badge(name), display.digits(number))
-        for name, number in manifests.status_counts(vm_import).items()
-        if number
+def _progress_text(row: Import, shown: states.ImportProgress) -> str:
+    if row.status == Status.QUEUED:
+        return gettext("Waiting for a worker.")
+    done = display.digits(shown.done)
+    if shown.total is None:
+        return gettext("%(done)s rows") % {"done": done}
+    total = display.digits(shown.total)
+    text = gettext("%(done)s of %(total)s rows") % {"done": done, "total": total}
+    begins = row.status == Status.COMMITTING and not shown.done
+    if shown.total and (begins or shown.done >= shown.total):
+        return gettext("%(text)s; validating the rows") % {"text": text}
+    if shown.remaining is None:
+        return text
+    words = {"text": text, "remaining": display.duration(max(shown.remaining, 1))}
+    return gettext("%(text)s, about %(remaining)s left") % words
+
+
+def _url(row: Import, page: str = "change", **query: Any) -> str:
+    parameters = {name: value for name, value in query.items() if value}
+    return reverse(f"admin:pools_import_{page}", args=[row.pk], query=parameters)
+
+
+def _effect(row: Import) -> dict[str, int]:
+    """Return the numbers of rows by status, of all, and of those that a commit writes or leaves out."""
+    counts: dict[str, int] = dict.fromkeys(RowStatus.values, 0) | row.counts
+    return {
+        **counts,
+        "all": sum(counts.values()),
+        "writes": counts["new"] + counts["changed"],
+        "bad": counts["conflict"] + counts["invalid"],
+    }
+
+
+def _chips(row: Import, chosen: str, text: str, warned: int) -> Iterator[dict[str, Any]]:
+    """Yield a chip for all rows, one for each status that a row has, and one for the rows with warnings."""
+    title = gettext("imported all the same")
+    warnings = display.badge("warning", "▲", gettext("with warnings"), title)
+    counted: list[tuple[StrOrPromise, str, int]] = [
+        (gettext("All"), "", sum(row.counts.values())),
+        *(
+            (import_texts.row_badge(status), status, row.counts.get(status, 0))
+            for status in RowStatus
+        ),
+        (warnings, WARNING, warned),
     ]
-
-
-def _is_written_to_cluster(vm_import: VMImport) -> bool:
-    """Return True if the next sync writes the records of the import to their cluster."""
-    if vm_import.target == ImportTarget.IPPOOL:
-        return ippools.writes_ippools(vm_import.cluster)
-    return networks.is_managed(vm_import.cluster)
+    for label, status, count in counted:
+        if count or status in {"", chosen}:
+            yield {
+                "label": label,
+                "count": count,
+                "url": _url(row, q=text, status=status),
+                "chosen": status == chosen,
+            }

@@ -78,6 +78,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim], objects.ObjectAdmin[IPAMClaim]):
             lambda claim: claim.shown_next_step or display.DASH,
         ),
     )
+    found_columns = ("name", "vm", "requested", "assigned", "state", "network")
     list_filter = (
         filters.by_value(
             _("state"),

@@ -92,6 +92,7 @@ class NetworkAdmin(
         Column("entries", _("entries"), lambda network: display.number(network.shown_number)),
         usage_bars.column(),
     )
+    found_columns = ("name", "cluster", "subnets")
     more_columns = (
         columns.text("topology", _("topology"), ordering="topology"),
         columns.text("role", _("role"), ordering="role"),

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.admin import scoped
-from claims.admin.entries import form
+from claims.admin.entries import entries as entry_admin
 from claims.core.networks import udn
 from claims.core.networks.static_vms import StaticVMCheck
 from claims.ipamclaims import ipamclaims
@@ -110,7 +110,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponse:
         nads=annotated_network.shown_nads,
         uses=list(usage_counts(request, network)),
         ippool=scoped.rows(request, IPPool).filter(network=network).first(),
-        may_add=form.may_add(request),
+        may_add=entry_admin.may_add(request),
         manifest=_manifest(network, everything=everything),
         call=f"networks/{network.pk}/",
         managed=everything and services.is_managed(network.cluster),
@@ -129,22 +129,10 @@ def _manifest(network: Network, *, everything: bool) -> str:
 
 
 def _pool_context(request: HttpRequest, pool: Pool) -> dict[str, Any]:
-    cidrs = list(
-        pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
-    )
-    chosen = request.GET.get("map", "")
     return {
         "pool": pool,
         "families": usage.usage_by_pool([pool])[pool.pk],
-        "maps": pool_page.draw_maps(
-            pool,
-            cidrs,
-            chosen,
-            allocating=False,
-            with_holders=request.user.has_perm("pools.view_block"),
-        ),
-        "chosen_map": chosen,
-        "cidrs": cidrs,
+        **pool_page.map_context(request, pool, allocating=False),
     }
 
 

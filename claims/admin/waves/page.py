@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from claims.admin import tables
-from claims.admin.imports import page as import_page
+from claims.admin.imports import vm as import_page
 from claims.imports import drafts
 from claims.models import VMImport, Wave
 from claims.waves import readiness, waves

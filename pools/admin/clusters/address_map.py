@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
-from pools.admin.pools.map import COLUMNS, SIDE, STEP, label_rows
+from pools.admin.pools import map as maps
 from pools.core import addresses, cidr_sets
 from pools.core.observed.uses import Role
 from pools.models import Cluster
@@ -139,8 +139,7 @@ def _view(view: addresses.Network, networks: Iterable[Owned]) -> MapView:
             cell.clashing = True
     colors = [cell.color for cell in cells]
     legend = [(name, LABELS[name], colors.count(name)) for name in LABELS if name in colors]
-    drawing = label_rows(_draw(view, cells), [cell.network for cell in cells])
-    return MapView(view, length, drawing, legend)
+    return MapView(view, length, maps.draw_cells(view, cells, _draw_cell), legend)
 
 
 def _touch(network: addresses.Network, view: addresses.Network) -> bool:
@@ -155,38 +154,13 @@ def _cells_of(cells: list[Cell], base: int, bits: int, network: addresses.Networ
     return cells[first : last + 1]
 
 
-def _draw(view: addresses.Network, cells: Sequence[Cell]) -> SafeString:
-    drawn = format_html_join(
-        "", "{}", ((_draw_cell(cell, position),) for position, cell in enumerate(cells))
-    )
-    columns = min(COLUMNS, len(cells))
-    return format_html(
-        '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="{}"'
-        ' data-columns="{}" data-share="{}">{}</svg>',
-        columns * STEP,
-        -(-len(cells) // COLUMNS) * STEP,
-        gettext("Map of %(network)s") % {"network": view},
-        columns,
-        min(1, round(columns / COLUMNS, 3)),
-        drawn,
-    )
-
-
-def _draw_cell(cell: Cell, position: int) -> SafeString:
-    x, y = (position % COLUMNS) * STEP + 1, (position // COLUMNS) * STEP + 1
-    shape = format_html(
-        '<title>{}</title><rect class="m-use-{}" x="{}" y="{}" width="{}" height="{}"/>',
-        cell.name,
-        cell.color,
-        x,
-        y,
-        SIDE,
-        SIDE,
-    )
-    if not cell.uses:
-        return format_html('<g tabindex="0" role="img" aria-label="{}">{}</g>', cell.name, shape)
+def _draw_cell(cell: Cell, x: int, y: int) -> SafeString:
+    shape = '<rect class="m-use-{}" x="{}" y="{}" width="{}" height="{}"/>'
+    href = ""
     if any(cell.network.prefixlen < network.prefixlen for network, _ in cell.uses):
         href = f"?map={cell.network}#map"
-    else:
+    elif cell.uses:
         href = reverse("admin:find", query={"q": str(cell.network)})
-    return format_html('<a href="{}" aria-label="{}">{}</a>', href, cell.name, shape)
+    return maps.named_shape(
+        cell.name, href, format_html(shape, cell.color, x, y, maps.SIDE, maps.SIDE)
+    )

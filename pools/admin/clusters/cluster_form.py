@@ -9,19 +9,17 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field
-from pools.core import blocks, errors
+from pools.core import addresses, blocks, errors
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
 from pools.platform.admin import attributes, forms as fields, pages, row_forms
 from pools.register import clusters, overlaps
 
 
-class ClusterForm(attributes.AttributeFields, row_forms.ObjectForm):
-    """A new cluster; its page may be asked for a preview of the pools first."""
+class _PrefixForm(attributes.AttributeFields, field.NewCidrsForm, row_forms.ObjectForm):
+    """What the forms of a cluster have in common: its prefix, which is split into pools."""
 
     attributed = Cluster
-    takes_cidrs = True
-    name = fields.name_field(label=_("Name"))
     description = fields.description_field()
     cluster_prefix = fields.cidr_field(
         label=_("Cluster prefix"),
@@ -32,6 +30,20 @@ class ClusterForm(attributes.AttributeFields, row_forms.ObjectForm):
             "instances. Leave it empty for a cluster without these pools."
         ),
     )
+
+    def owner(self) -> overlaps.NetworkOwner:
+        return overlaps.owner_of_prefix(self.row)
+
+    def new_cidrs(self) -> list[addresses.Network]:
+        prefix = self.cleaned_data["cluster_prefix"]
+        present = self.row.cluster_prefix if self.row else None
+        return [prefix] if prefix and prefix != present else []
+
+
+class ClusterForm(_PrefixForm):
+    """A new cluster; its page may be asked for a preview of the pools first."""
+
+    name = fields.name_field(label=_("Name"))
     node_prefix = fields.cidr_field(
         label=_("Node prefix"),
         required=False,
@@ -47,7 +59,7 @@ class ClusterForm(attributes.AttributeFields, row_forms.ObjectForm):
         model = Cluster
         fields = ("name", "description", "cluster_prefix")
 
-    owner = overlaps.owner_of_prefix(None)
+    field_order = ("name",)
 
     def clean(self) -> dict[str, Any]:
         values = super().clean()
@@ -63,33 +75,32 @@ class ClusterForm(attributes.AttributeFields, row_forms.ObjectForm):
         return values
 
     def is_valid(self) -> bool:
-        """Return False, without an error, for a preview, and if the prefix has addresses of others."""
-        return super().is_valid() and self._overlaps_accepted() and "_preview" not in self.data
+        """Return False, without an error, for a preview, too."""
+        return super().is_valid() and "_preview" not in self.data
 
-    def _overlaps_accepted(self) -> bool:
-        prefix = self.cleaned_data["cluster_prefix"]
+    def new_cidrs(self) -> list[addresses.Network]:
         if Cluster.objects.filter(name=self.cleaned_data.get("name")).exists():
-            prefix = None  # the service refuses the name
-        return field.overlaps_accepted(self, [prefix] if prefix else [], self.owner)
+            return []  # the service refuses the name
+        return super().new_cidrs()
 
 
 class DivideForm(ClusterForm):
     """The prefix of a cluster that has no pools for nodes and instances yet."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, cluster: Cluster, *args: Any) -> None:
+        super().__init__(*args, initial={"cluster_prefix": cluster.cluster_prefix})
+        self.cluster = cluster
         del self.fields["name"], self.fields["description"]
         self.remove_attributes()
         self.fields["cluster_prefix"].required = True
 
+    def owner(self) -> overlaps.NetworkOwner:
+        return overlaps.owner_of_prefix(self.cluster)
 
-class ClusterChangeForm(attributes.AttributeFields, row_forms.ObjectForm):
+
+class ClusterChangeForm(_PrefixForm):
     """The fields that `PATCH clusters/{name}/` changes."""
 
-    attributed = Cluster
-    takes_cidrs = True
-
-    description = fields.description_field()
     instance_gateway = fields.address_field(
         label=_("Instance gateway"),
         help_text=_("The address of the host on the link of each instance."),
@@ -106,30 +117,24 @@ class ClusterChangeForm(attributes.AttributeFields, row_forms.ObjectForm):
             _("At most {number} addresses, one per line."), number=clusters.MOST_DNS_SERVERS
         ),
     )
-    cluster_prefix = fields.cidr_field(
-        label=_("Cluster prefix"),
-        required=False,
-        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="2001:db8:10::/48"), 56),
-        help_text=_(
-            "IPv6, /64 or larger. The node pool and the instance pool that the cluster lacks are"
-            " created in it."
-        ),
-    )
+    field_order = (
+        "description", "instance_gateway", "instance_mtu", "instance_dns", "cluster_prefix",
+    )  # fmt: skip
 
     class Meta:
         model = Cluster
         fields = (
-            "description",
-            "instance_gateway",
-            "instance_mtu",
-            "instance_dns",
-            "cluster_prefix",
-        )
+            "description", "instance_gateway", "instance_mtu", "instance_dns", "cluster_prefix",
+        )  # fmt: skip
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         prefix = self.fields["cluster_prefix"]
         prefix.required = self.row.cluster_prefix is not None
+        prefix.help_text = gettext(
+            "IPv6, /64 or larger. The node pool and the instance pool that the cluster lacks are"
+            " created in it."
+        )
         may_add_pools = self.request.user.has_perm("pools.add_pool")
         if not may_add_pools or _is_divided(self.row):
             prefix.disabled, prefix.required = True, False
@@ -144,15 +149,6 @@ class ClusterChangeForm(attributes.AttributeFields, row_forms.ObjectForm):
             "instance_dns": "\n".join(map(str, row.instance_dns)),
             "cluster_prefix": str(row.cluster_prefix or ""),
         }
-
-    def is_valid(self) -> bool:
-        """Return False, without an error, if a new prefix has addresses of others."""
-        return super().is_valid() and self._overlaps_accepted()
-
-    def _overlaps_accepted(self) -> bool:
-        prefix = self.cleaned_data["cluster_prefix"]
-        new = [prefix] if prefix not in {None, "", self.row.cluster_prefix} else []
-        return field.overlaps_accepted(self, new, overlaps.owner_of_prefix(self.row))
 
     def clean_instance_dns(self) -> list[str]:
         servers = list(self.cleaned_data["instance_dns"])

@@ -35,7 +35,7 @@ from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
 from pools.platform.attributes import values as attribute_values
-from pools.register import clusters, event_filters, orphans, overlaps, usage
+from pools.register import clusters, event_filters, usage
 
 SHOWN_CIDRS = 50
 
@@ -74,13 +74,7 @@ def _list_link(name: str, cluster: Cluster, number: object) -> SafeString:
 
 
 def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    pools = list(Pool.objects.filter(cluster=cluster).prefetch_related("cidrs"))
-    families = usage.usage_by_pool(pools)
-    drained = orphans.draining_pools(families)
-    rows = [
-        (pool, families[pool.pk], page.pool_state(families[pool.pk], draining=pool.pk in drained))
-        for pool in pools
-    ]
+    pools = Pool.objects.filter(cluster=cluster)
     chosen_map = search_text.parse(request.GET.get("map", "")).network
     events = event_filters.of_cluster(Event.objects.all(), cluster.pk).order_by("-id")[:10]
     return pages.page(
@@ -89,7 +83,7 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         cluster,
         title=cluster.name,
         call=f"clusters/{cluster.name}/",
-        rows=rows,
+        rows=list(page.measure(pools.prefetch_related("cidrs"))),
         maps=address_map.read_views(cluster, chosen_map),
         chosen_map=chosen_map,
         observed_cidrs=ObservedCIDR.objects.filter(space__cluster=cluster)[:SHOWN_CIDRS],
@@ -101,10 +95,7 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 
 def _divide(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    form = cluster_form.DivideForm(
-        request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix}
-    )
-    form.owner = overlaps.owner_of_prefix(cluster)
+    form = cluster_form.DivideForm(cluster, request.POST or None)
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
         with pages.errors_at_field(form, cluster_form.field_of_problem):

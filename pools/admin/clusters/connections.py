@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -190,16 +191,6 @@ def test(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
 
 
-@pages.post_only
-def pause(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    return _set_paused(request, cluster, paused=True)
-
-
-@pages.post_only
-def resume(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    return _set_paused(request, cluster, paused=False)
-
-
 def _set_paused(request: HttpRequest, cluster: Cluster, *, paused: bool) -> HttpResponse:
     connections.change(_connection(cluster), author=pages.author(request), paused=paused)
     message = (
@@ -208,6 +199,10 @@ def _set_paused(request: HttpRequest, cluster: Cluster, *, paused: bool) -> Http
         else gettext("Synchronization of %(cluster)s is resumed.")
     )
     return pages.done(request, message % {"cluster": cluster}, _url_of_tab(cluster))
+
+
+pause = pages.post_only(partial(_set_paused, paused=True))
+resume = pages.post_only(partial(_set_paused, paused=False))
 
 
 @pages.post_only

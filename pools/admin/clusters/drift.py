@@ -118,9 +118,8 @@ def decide(request: HttpRequest) -> HttpResponse:
     verb = request.POST.get("verb") or request.GET.get("verb", "")
     if verb not in VERBS:
         raise Http404(gettext("Unknown action."))
-    raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
-    ids = [lists.parse_id(text) for text in raw_ids[:MOST]]
-    rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
+    chosen = Drift.objects.filter(pk__in=lists.chosen_ids(request, MOST))
+    rows = list(chosen.select_related("cluster", "ignored_by"))
     back = lists.list_url(request, "admin:pools_drift_changelist")
     if not rows:
         messages.warning(request, gettext("These differences no longer exist."))

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan
+from pools.core import addresses
 from pools.models import AddressSpace, Container
 from pools.platform import events
 from pools.platform.admin import (
@@ -33,9 +34,8 @@ from pools.register import overlaps
 from pools.register.plan import containers
 
 
-class ContainerForm(attributes.AttributeFields, row_forms.ObjectForm):
+class ContainerForm(attributes.AttributeFields, cluster_fields.NewCidrsForm, row_forms.ObjectForm):
     attributed = Container
-    takes_cidrs = True
     space = cluster_fields.space_field(
         empty_label=plan.FLEET,
         help_text=_(
@@ -61,15 +61,14 @@ class ContainerForm(attributes.AttributeFields, row_forms.ObjectForm):
         values = super().clean()
         return {**values, **{name: values.get(name) or "" for name in ("name", "description")}}
 
-    def is_valid(self) -> bool:
-        """Return False, without an error, if a new CIDR has addresses of another address space."""
-        return super().is_valid() and self._overlaps_accepted()
-
-    def _overlaps_accepted(self) -> bool:
+    def new_cidrs(self) -> list[addresses.Network]:
         cidr, space = self.cleaned_data["cidr"], self.cleaned_data["space"]
         if space is None or (self.row and self.row.cidr == cidr):
-            return True  # the CIDRs of the fleet are all in its own
-        return cluster_fields.overlaps_accepted(self, [cidr], overlaps.owner_of_container(space))
+            return []  # the CIDRs of the fleet are all in its own
+        return [cidr]
+
+    def owner(self) -> overlaps.NetworkOwner:
+        return overlaps.owner_of_container(self.cleaned_data["space"])
 
 
 def _page(request: HttpRequest, container: Container) -> HttpResponse:

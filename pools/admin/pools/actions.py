@@ -1,194 +1,29 @@
-"""Actions on a pool: add, change, delete, allocate, reserve a range, add a CIDR."""
+"""Actions on a pool: allocate, reserve a range, add a CIDR."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils import timezone
-from django.utils.formats import date_format
-from django.utils.translation import gettext, gettext_lazy as _, ngettext
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin.clusters import field as form_fields
-from pools.admin.pools import block_actions, form as pool_form
+from pools.admin.pools import usage_bars
 from pools.core import dns_names, errors
 from pools.core.cilium.podippool import CidrEntry
 from pools.core.holders import MOST_BLOCKS
-from pools.models import AllocationRequest, Block, Pool, PoolCIDR
+from pools.models import AllocationRequest, Pool, PoolCIDR
 from pools.platform.admin import display, forms as fields, pages
-from pools.register import dns, overlaps, pool_cidrs, pools, previews, usage
+from pools.register import dns, overlaps, pools, previews, usage
 from pools.register.allocator import allocation, requests
 
-_SHOWN = 12  # blocks of a pool that cannot be deleted
 KINDS = ("instance", "node", "env", "vm")
 KEPT = ("kind", "org", "env", "family")  # fields that *Allocate another* has again
 _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env", "vm": "vm"}
-
-
-# --- add and change -------------------------------------------------------------------------------
-
-
-def add(request: HttpRequest) -> HttpResponse:
-    pages.require(request, "pools.add_pool")
-    initial = {name: request.GET[name] for name in ("cluster", "category") if name in request.GET}
-    pool_forms = pool_form.PoolForms(
-        None, request.POST or None, initial, cidr=request.GET.get("cidr", "")
-    )
-    if request.method == "POST" and pool_forms.is_valid():
-        accepted = pool_forms.overlaps_accepted()
-        try:
-            if "_preview" in request.POST or not accepted:
-                capacities = pool_forms.capacities()
-                title = gettext("Add pool")
-                return _form_page(request, pool_forms, title=title, capacities=capacities)
-            pool = pool_forms.create(pages.author(request))
-        except errors.IpamError as error:
-            pool_forms.add_errors(error)
-        else:
-            return pages.done(
-                request,
-                gettext("Pool %(pool)s was added. Free blocks: %(free)s.")
-                % {"pool": pool.name, "free": _free_blocks(pool)},
-                pool,
-            )
-    return _form_page(request, pool_forms, title=gettext("Add pool"))
-
-
-def _free_blocks(pool: Pool) -> str:
-    """Return the free blocks of each family: `IPv4 254, IPv6 65 536`."""
-    families = usage.pool_usage(pool)
-    return ", ".join(
-        f"IPv{family} {display.digits(counts.free)}" for family, counts in families.items()
-    )
-
-
-def edit(request: HttpRequest, pool: Pool) -> HttpResponse:
-    """Show the form; a change that withholds or removes addresses needs a confirmation."""
-    pages.require(request, "pools.change_pool")
-    pool_forms = pool_form.PoolForms(pool, request.POST or None)
-    if request.method == "POST" and pool_forms.is_valid() and pool_forms.overlaps_accepted():
-        version = pool_forms.form.check_version
-        try:
-            preview = previews.preview_change(
-                pool, pool_forms.change(), author=pages.author(request), version=version
-            )
-            if preview.withholds and "_confirmed" not in request.POST:
-                return _confirm_page(request, pool, preview)
-            pools.change(
-                pool.pk, pool_forms.change(), author=pages.author(request), version=version
-            )
-        except errors.IpamError as error:
-            pool_forms.add_errors(error)
-        else:
-            return pages.done(
-                request, gettext("Pool %(pool)s was changed.") % {"pool": pool.name}, pool
-            )
-    return _form_page(request, pool_forms, title=gettext("Edit %(pool)s") % {"pool": pool.name})
-
-
-def _form_page(
-    request: HttpRequest,
-    pool_forms: pool_form.PoolForms,
-    *,
-    title: str,
-    capacities: Sequence[pool_form.Capacity] = (),
-) -> HttpResponse:
-    return pages.form_page(
-        request,
-        pool_forms.pool or Pool,
-        pool_forms.form,
-        title=title,
-        template="pool_form.html",
-        button=gettext("Save") if pool_forms.pool else gettext("Add the pool"),
-        cidrs=pool_forms.cidrs,
-        capacities=capacities,
-    )
-
-
-def _confirm_page(request: HttpRequest, pool: Pool, preview: previews.Preview) -> HttpResponse:
-    return pages.confirmation(
-        request,
-        pool,
-        title=gettext("Change pool %(pool)s?") % {"pool": pool.name},
-        button=gettext("Save"),
-        details="cadastre/preview.html",
-        preview=preview,
-    )
-
-
-def delete(request: HttpRequest, pool: Pool) -> HttpResponseBase:
-    pages.require(request, "pools.delete_pool")
-    counts = usage.usage_by_pool([pool])[pool.pk].values()
-    held, cooling = (sum(getattr(c, name) for c in counts) for name in ("held", "cooling"))
-    blocks = [block for cidr in _cidrs(pool) for block in pool_cidrs.blocks_in_use(cidr)[:_SHOWN]]
-    return pages.deletion(
-        request,
-        pool,
-        lambda: pools.delete(pool.pk, author=pages.author(request)),
-        title=gettext("Delete pool %(pool)s?") % {"pool": pool.name},
-        deleted=gettext("Pool %(pool)s was deleted.") % {"pool": pool.name},
-        refusal=bool(held or cooling),
-        effects=_blocking_uses(pool, held, cooling) or _deletion_effects(pool),
-        details="cadastre/block_rows.html" if blocks else "",
-        blocks=blocks[:_SHOWN],
-        links=_end_cooldown_link(request, pool) if cooling and not held else (),
-    )
-
-
-def _blocking_uses(pool: Pool, held: int, cooling: int) -> list[str]:
-    """Return why a pool cannot be deleted; [] if nothing is in the way."""
-    texts = []
-    if held:
-        text = ngettext(
-            "%(number)s block is held. Release it, or reserve all CIDRs of the pool: it drains.",
-            "%(number)s blocks are held. Release them, or reserve all CIDRs of the pool: it drains.",
-            held,
-        )
-        texts.append(text % {"number": display.digits(held)})
-    if cooling:
-        text = ngettext(
-            "%(number)s block is in cooldown, until %(until)s. Wait until it ends, or end it.",
-            "%(number)s blocks are in cooldown, the last one until %(until)s. Wait until then, or end it.",
-            cooling,
-        )
-        _count, until = pool_cidrs.cooldown_left(Block.objects.filter(pool=pool))
-        shown = date_format(timezone.localtime(until), "Y-m-d H:i") if until else ""
-        texts.append(text % {"number": display.digits(cooling), "until": shown})
-    return texts
-
-
-def _deletion_effects(pool: Pool) -> list[str]:
-    cidrs = [str(cidr.cidr) for cidr in _cidrs(pool)]
-    effects = []
-    if cidrs:
-        text = gettext("CIDRs that are removed, with their reserved ranges: %(cidrs)s.")
-        effects.append(text % {"cidrs": ", ".join(cidrs)})
-    waiting = AllocationRequest.objects.filter(pool=pool, state="pending").count()
-    if waiting:
-        text = ngettext(
-            "%(number)s pending request is removed.",
-            "%(number)s pending requests are removed.",
-            waiting,
-        )
-        effects.append(text % {"number": display.digits(waiting)})
-    return [*effects, gettext("No block is in use. The history is kept.")]
-
-
-def _end_cooldown_link(request: HttpRequest, pool: Pool) -> list[tuple[str, str]]:
-    """Return the link to the page that ends the cooldowns of a pool, for those who may end them."""
-    url = block_actions.end_cooldown_url(request, pool)
-    return [(url, gettext("End cooldown"))] if url else []
-
-
-def _cidrs(pool: Pool) -> list[PoolCIDR]:
-    return list(pool.cidrs.select_related("pool__cluster"))
-
-
-# --- allocate -------------------------------------------------------------------------------------
 
 
 class AllocateForm(forms.Form):
@@ -420,7 +255,7 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponse:
                 return pages.done(
                     request,
                     gettext("%(cidr)s was added. Free blocks of %(pool)s: %(free)s.")
-                    % {"cidr": entry.cidr, "pool": pool.name, "free": _free_blocks(pool)},
+                    % {"cidr": entry.cidr, "pool": pool.name, "free": usage_bars.free_blocks(pool)},
                     pool,
                 )
     return _small_form(
@@ -435,6 +270,10 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponse:
 
 def _cidr_field(problem: errors.FieldProblem) -> str:
     return "reserved" if "range" in problem.code else "cidr"
+
+
+def _cidrs(pool: Pool) -> list[PoolCIDR]:
+    return list(pool.cidrs.select_related("pool__cluster"))
 
 
 def _small_form(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +15,53 @@ from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, blocks, dns_names, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Category, Event, Pool
-from pools.platform import events
 from pools.platform.admin import attributes, forms as fields, pages, row_forms
-from pools.register import overlaps, pool_cidrs, pools
+from pools.register import overlaps, pool_cidrs, pools, previews
 
 _PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 
-class PoolForm(attributes.AttributeFields, row_forms.RowForm):
+class CidrForm(forms.Form):
+    cidr = fields.cidr_field(
+        label="CIDR",
+        required=False,
+        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="10.20.0.0/16"), 20),
+    )
+    reserved = fields.RangesField(label=_("Reserved ranges"))
+    remove = forms.BooleanField(required=False, widget=fields.tick())
+
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        if not values.get("cidr") and values.get("reserved") and "cidr" not in self.errors:
+            self.add_error("cidr", gettext("Enter the CIDR that contains these ranges."))
+        for span in values.get("reserved", ()) if values.get("cidr") else ():
+            with pages.errors_at_field(self, "reserved"):
+                addresses.require_within(span, values["cidr"])
+        return values
+
+
+CidrFormSet = forms.formset_factory(CidrForm, extra=2)
+MoreCidrsFormSet = forms.formset_factory(CidrForm, extra=0)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The blocks of a family: as chosen, without and with the first and last addresses."""
+
+    family: int
+    chosen: int
+    without: int
+    with_both: int
+
+
+class PoolForm(attributes.AttributeFields, row_forms.ObjectForm):
+    """A pool, and the forms of its CIDRs as `cidrs`."""
+
     attributed = Pool
     takes_cidrs = True
+    capacities: Sequence[Capacity] = ()  # of a new pool, before it is added
+    preview: previews.Preview | None = None  # of a change that withholds or removes addresses
     cluster = cluster_fields.cluster_field()
     name = fields.name_field(label=_("Name"))
     category = forms.ChoiceField(
@@ -103,83 +139,72 @@ class PoolForm(attributes.AttributeFields, row_forms.RowForm):
         except errors.InvalidInput as error:
             raise forms.ValidationError(pages.sentence(error.message), code=error.code) from None
 
+    class Meta:
+        model = Pool
+        fields = _FIXED
 
-class CidrForm(forms.Form):
-    cidr = fields.cidr_field(
-        label="CIDR",
-        required=False,
-        widget=fields.with_free_cidrs(fields.addresses_text(placeholder="10.20.0.0/16"), 20),
-    )
-    reserved = fields.RangesField(label=_("Reserved ranges"))
-    remove = forms.BooleanField(required=False, widget=fields.tick())
+    def __init__(self, data: QueryDict | None = None, *args: Any, **options: Any) -> None:
+        super().__init__(data, *args, **options)
+        if self.row is None:
+            cidr = self.initial.get("cidr", "")
+            self.cidrs = CidrFormSet(data, initial=[{"cidr": cidr}] if cidr else [], prefix="cidrs")
+            return
+        self.cidrs = MoreCidrsFormSet(data, initial=_cidrs(self.row), prefix="cidrs")
+        tables = ("poolcidrevent", "reservedrangeevent")
+        events = Event.objects.filter(pool_id=self.row.pk, table__in=tables).order_by("-id")
+        self._events = {"CIDRs": events}
+        # What cannot be changed.
+        sizes = [f"mask_size_v{f}" for f in (4, 6) if self.row.mask_size(f) is not None]
+        for field in (
+            *(self.fields[name] for name in (*_FIXED, *sizes)),
+            *(row.fields["cidr"] for row in self.cidrs.initial_forms),
+        ):
+            field.disabled, field.help_text = True, ""
 
-    def clean(self) -> dict[str, Any]:
-        values = self.cleaned_data
-        if not values.get("cidr") and values.get("reserved") and "cidr" not in self.errors:
-            self.add_error("cidr", gettext("Enter the CIDR that contains these ranges."))
-        for span in values.get("reserved", ()) if values.get("cidr") else ():
-            with pages.errors_at_field(self, "reserved"):
-                addresses.require_within(span, values["cidr"])
-        return values
-
-
-CidrFormSet = forms.formset_factory(CidrForm, extra=2)
-MoreCidrsFormSet = forms.formset_factory(CidrForm, extra=0)
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """The blocks of a family: as chosen, without and with the first and last addresses."""
-
-    family: int
-    chosen: int
-    without: int
-    with_both: int
-
-
-class PoolForms:
-    """The form of a new or existing pool, and the forms of its CIDRs."""
-
-    def __init__(
-        self, pool: Pool | None, data: QueryDict | None, initial: Any = None, *, cidr: str = ""
-    ) -> None:
-        self.pool = pool
-        cidrs = _cidrs(pool) if pool else [{"cidr": cidr}] if cidr else []
-        kind = MoreCidrsFormSet if pool else CidrFormSet
-        self.form = PoolForm(data, initial=initial)
-        self.cidrs = kind(data, initial=cidrs, prefix="cidrs")
-        if pool:
-            tables = ("poolcidrevent", "reservedrangeevent")
-            events = Event.objects.filter(pool_id=pool.pk, table__in=tables).order_by("-id")
-            self.form.show_row(pool, _shown_values, events={"CIDRs": events})
-            self._fix(pool)
-
-    def _fix(self, pool: Pool) -> None:
-        """Disable the fields that cannot be changed."""
-        fixed = list(_FIXED)
-        fixed += [f"mask_size_v{f}" for f in (4, 6) if pool.mask_size(f) is not None]
-        for name in fixed:
-            self.form.fields[name].disabled = True
-            self.form.fields[name].help_text = ""
-        for row in self.cidrs.initial_forms:
-            row.fields["cidr"].disabled = True
+    def shown_values(self, row: Pool) -> dict[str, Any]:
+        """Return the values of the form, with the CIDRs of its other forms as one text."""
+        cidrs = [f"{cidr['cidr']} ({cidr['reserved']})" for cidr in _cidrs(row)]
+        return {
+            **super().shown_values(row),
+            "cooldown_seconds": cooldown_text(row.cooldown_seconds),
+            "CIDRs": "; ".join(cidrs),
+        }
 
     def is_valid(self) -> bool:
-        pool_valid, cidrs = self.form.is_valid(), self.cidrs.is_valid()
-        return pool_valid and cidrs and self._families_fit()
+        """Return False, without an error, for a preview of the capacity, for overlaps that nobody accepted
+        yet, and for a loss of addresses that nobody confirmed.
+        """
+        pool_valid, cidrs_valid = super().is_valid(), self.cidrs.is_valid()
+        if not (pool_valid and cidrs_valid and self._families_fit()):
+            return False
+        ready = self._overlaps_accepted() and "_preview" not in self.data
+        try:
+            if self.row is None and not ready:
+                self.capacities = self._count_capacities()
+            if self.row is not None and ready and "_confirmed" not in self.data:
+                preview = previews.preview_change(
+                    self.row,
+                    pools.PoolChange(**self.settings()),
+                    author=pages.author(self.request),
+                    version=self.check_version,
+                )
+                self.preview = preview if preview.withholds else None
+        except errors.IpamError as error:
+            self.add_errors(error)
+        return ready and self.preview is None and not self.errors and self.cidrs.is_valid()
 
     def _families_fit(self) -> bool:
         for row in self._rows():
             cidr = row.cleaned_data["cidr"]
-            if self.form.cleaned_data[f"mask_size_v{cidr.version}"] is None:
+            if self.cleaned_data[f"mask_size_v{cidr.version}"] is None:
                 name = f"mask_size_v{cidr.version}"
-                if not self.form.has_error(name):
-                    self.form.add_error(
+                if not self.has_error(name):
+                    self.add_error(
                         name,
                         gettext("Enter the IPv%(family)s mask size: %(cidr)s requires it.")
                         % {"family": cidr.version, "cidr": cidr},
                     )
-        return not self.form.errors
+        return not self.errors
 
     def _rows(self) -> list[forms.Form]:
         """Return the forms of the CIDRs that the pool is to have."""
@@ -193,7 +218,7 @@ class PoolForms:
         """Return the CIDRs and mask sizes by IP family, as the services expect them."""
         families = {}
         for family in (4, 6):
-            mask_size = self.form.cleaned_data[f"mask_size_v{family}"]
+            mask_size = self.cleaned_data[f"mask_size_v{family}"]
             if mask_size is not None:
                 entries = (
                     CidrEntry(row.cleaned_data["cidr"], tuple(row.cleaned_data["reserved"]))
@@ -203,9 +228,9 @@ class PoolForms:
                 families[family] = Family(tuple(entries), mask_size)
         return families
 
-    def capacities(self) -> list[Capacity]:
+    def _count_capacities(self) -> list[Capacity]:
         """Return the capacity of each family, before the pool is added."""
-        values = self.form.cleaned_data
+        values = self.cleaned_data
         first, last = values["allow_first_ip"], values["allow_last_ip"]
         return [
             Capacity(
@@ -217,45 +242,33 @@ class PoolForms:
             for number, family in self.families().items()
         ]
 
-    def create(self, author: events.Author) -> Pool:
-        """Create the pool. Raises what `pools.create` raises."""
-        values = self.form.cleaned_data
-        return pools.create(
-            cluster=values["cluster"],
-            name=values["name"],
-            category=values["category"],
-            families=self.families(),
-            cooldown_seconds=values["cooldown_seconds"],
-            allow_first_ip=values["allow_first_ip"],
-            allow_last_ip=values["allow_last_ip"],
-            description=values["description"] or "",
-            dns_pattern=values["dns_pattern"] or "",
-            attributes=self.form.attributes(),
-            author=author,
-        )
+    def settings(self) -> dict[str, Any]:
+        """Return what can be changed, as the arguments of `pools.create` and of a `PoolChange`."""
+        values = self.cleaned_data
+        return {
+            "families": self.families(),
+            "cooldown_seconds": values["cooldown_seconds"],
+            "description": values["description"] or "",
+            "dns_pattern": values["dns_pattern"] or "",
+            "attributes": self.attributes(),
+        }
 
-    def overlaps_accepted(self) -> bool:
+    def fixed_values(self) -> dict[str, Any]:
+        """Return what only a new pool takes, as the arguments of `pools.create`."""
+        return {name: self.cleaned_data[name] for name in _FIXED}
+
+    def _overlaps_accepted(self) -> bool:
         """Return False if CIDRs that the pool does not have yet overlap others, and the user did not accept it."""
-        present = {row["cidr"] for row in _cidrs(self.pool)} if self.pool else set()
+        present = {row["cidr"] for row in _cidrs(self.row)} if self.row else set()
         cidrs = [row.cleaned_data["cidr"] for row in self._rows()]
-        values = self.form.cleaned_data
+        values = self.cleaned_data
         owner = (
-            overlaps.owner_of_pool(self.pool)
-            if self.pool
+            overlaps.owner_of_pool(self.row)
+            if self.row
             else overlaps.owner_of_new_pool(values["cluster"], values["category"])
         )
         new = [cidr for cidr in cidrs if str(cidr) not in present]
-        return cluster_fields.overlaps_accepted(self.form, new, owner)
-
-    def change(self) -> pools.PoolChange:
-        values = self.form.cleaned_data
-        return pools.PoolChange(
-            families=self.families(),
-            cooldown_seconds=values["cooldown_seconds"],
-            description=values["description"] or "",
-            dns_pattern=values["dns_pattern"] or "",
-            attributes=self.form.attributes(),
-        )
+        return cluster_fields.overlaps_accepted(self, new, owner)
 
     def add_errors(self, error: errors.IpamError) -> None:
         """Add the problems of a service's error to the fields that they are about."""
@@ -265,16 +278,16 @@ class PoolForms:
                 field if field in form.fields else None, fields.validation_error(problem)
             )
 
-    def _field_of_problem(self, problem: errors.FieldProblem) -> tuple[forms.Form, str]:
+    def _field_of_problem(self, problem: errors.FieldProblem) -> tuple[forms.BaseForm, str]:
         path = _PATH.fullmatch(problem.field)
         if path is None:
             row = self._row_mentioned_in(problem.message)
             if row is not None:
                 return row, "reserved" if _is_about_range(problem) else "cidr"
-            return self.form, _FORM_FIELDS.get(problem.field, problem.field)
+            return self, _FORM_FIELDS.get(problem.field, problem.field)
         family = int(path[1])
-        if problem.code == "mask_size" and self.pool is None:
-            return self.form, f"mask_size_v{family}"
+        if problem.code == "mask_size" and self.row is None:
+            return self, f"mask_size_v{family}"
         rows = [row for row in self._rows() if row.cleaned_data["cidr"].version == family]
         return rows[int(path[2])], "reserved" if _is_about_range(problem) else "cidr"
 
@@ -306,19 +319,6 @@ _FORM_FIELDS = {
 
 def _is_about_range(problem: errors.FieldProblem) -> bool:
     return "range" in problem.code or "reserved" in problem.field
-
-
-def _pool_values(pool: Pool) -> Mapping[str, Any]:
-    names = (*_FIXED, "mask_size_v4", "mask_size_v6", "description", "dns_pattern")
-    values = {name: getattr(pool, name) for name in names}
-    cooldown = cooldown_text(pool.cooldown_seconds)
-    return {**values, "cooldown_seconds": cooldown, **attributes.initial(pool)}
-
-
-def _shown_values(pool: Pool) -> Mapping[str, Any]:
-    """Return the values of the form, with the CIDRs of its other forms as one text."""
-    cidrs = [f"{row['cidr']} ({row['reserved']})" for row in _cidrs(pool)]
-    return {**_pool_values(pool), "CIDRs": "; ".join(cidrs)}
 
 
 def cooldown_text(seconds: int) -> str:

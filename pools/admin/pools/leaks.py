@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.admin.clusters.field import cluster_filter
-from pools.admin.pools import block_actions, blocks
+from pools.admin.pools import blocks
 from pools.models import Leak, ReferenceFeed
 from pools.platform.admin import columns, display, filters, forms as fields, lists, pages, related
 from pools.platform.admin.columns import Column
@@ -71,19 +71,15 @@ def reclaim(request: HttpRequest) -> HttpResponse:
     """Show the holders; by POST, reclaim the blocks that are unchanged and show a result for each."""
     pages.require(request, "pools.view_leak", "pools.reclaim")
     form = fields.ReasonForm(request.POST or None)
-    raw_ids = request.POST.getlist("id") or request.GET.getlist("id")
+    ids = lists.chosen_ids(request, MOST)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
-        targets = [_shown_target(request, lists.parse_id(text)) for text in raw_ids[:MOST]]
+        targets = [_shown_target(request, block_id) for block_id in ids]
         return _results(request, list(leak_reclaim.reclaim_all(targets, author=author)))
-    if request.method == "POST":  # the posted form names leaks by their blocks
-        chosen = _select_leaks(
-            detection.confirmed_leaks().filter(block__in=map(lists.parse_id, raw_ids[:MOST]))
-        )
-    else:
-        chosen = _select_leaks(
-            detection.confirmed_leaks().filter(pk__in=map(lists.parse_id, raw_ids[:MOST]))
-        )
+    # The posted form names leaks by their blocks.
+    condition = {"block__in" if request.method == "POST" else "pk__in": ids}
+    rows = detection.confirmed_leaks().filter(**condition)
+    chosen = list(rows.select_related("block__pool__cluster", "cluster").order_by("id"))
     if not chosen:
         messages.warning(request, gettext("None of the selected blocks is leaked any more."))
         return HttpResponseRedirect(lists.list_url(request, "admin:pools_leak_changelist"))
@@ -123,26 +119,21 @@ def _reclaim_effects(leaks: Sequence[Leak]) -> list[str]:
 
 def _shown_values(leak: Leak) -> list[tuple[str, object]]:
     since = f"holder-since-{leak.block_id}", leak.allocated_at.isoformat()
-    return [*block_actions.shown_values(leak.block_id, leak), since]
-
-
-def _select_leaks(rows: QuerySet[Leak]) -> list[Leak]:
-    return list(rows.select_related("block__pool__cluster", "cluster").order_by("id"))
+    return [*blocks.shown_values(leak.block_id, leak), since]
 
 
 def _shown_target(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTarget:
     """Return the block with the holder that the page showed."""
-    parts = ("kind", "id", "uid", "org", "since")
-    kind, name, uid, org, since = (
-        request.POST.get(f"holder-{part}-{block_id}", "") for part in parts
-    )
+    holder, org = blocks.shown_holder(request, block_id)
     try:
-        allocated_at = datetime.fromisoformat(since)
+        allocated_at = datetime.fromisoformat(request.POST.get(f"holder-since-{block_id}", ""))
     except ValueError:
         allocated_at = None
     # The page writes times with a zone; any other value is invalid.
     allocated_at = allocated_at if allocated_at is not None and allocated_at.tzinfo else None
-    return leak_reclaim.ReclaimTarget(block_id, kind, name, uid, org, allocated_at)
+    return leak_reclaim.ReclaimTarget(
+        block_id, holder.kind, holder.id, holder.uid, org, allocated_at
+    )
 
 
 def _results(request: HttpRequest, results: Sequence[leak_reclaim.ReclaimResult]) -> HttpResponse:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
+from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -183,53 +184,56 @@ def _count_by_share(
 
 def svg(view: View, *, href: Href) -> SafeString:
     """Return the drawing. `href` returns the link of a cell ("": none). Colours are in cadastre.css."""
-    rows = -(-len(view.cells) // COLUMNS)
-    columns = min(COLUMNS, len(view.cells))
+    return draw_cells(view.network, view.cells, lambda cell, x, y: _shape(cell, x, y, href(cell)))
+
+
+def draw_cells(
+    view: addresses.Network, cells: Sequence[Any], shape: Callable[[Any, int, int], SafeString]
+) -> SafeString:
+    """Return the cells of a view in rows, each with its first address beside it; `shape` draws one at a place."""
+    columns = min(COLUMNS, len(cells))
     drawn = format_html_join(
         "",
         "{}",
-        ((_draw_cell(cell, position, href(cell)),) for position, cell in enumerate(view.cells)),
+        (
+            (shape(cell, position % COLUMNS * STEP + 1, position // COLUMNS * STEP + 1),)
+            for position, cell in enumerate(cells)
+        ),
+    )
+    labels = format_html_join(
+        "", "<span>{}</span>", ((cell.network.network_address,) for cell in cells[::COLUMNS])
     )
     return format_html(
+        '<div class="cad-map-rows"><div class="cad-map-labels" aria-hidden="true">{}</div>'
         '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="{}"'
-        ' data-columns="{}" data-share="{}">{}</svg>',
+        ' data-columns="{}" data-share="{}">{}</svg></div>',
+        labels,
         columns * STEP,
-        rows * STEP,
-        gettext("Map of %(network)s") % {"network": view.network},
+        -(-len(cells) // COLUMNS) * STEP,
+        gettext("Map of %(network)s") % {"network": view},
         columns,
         min(1, round(columns / COLUMNS, 3)),
         drawn,
     )
 
 
-def label_rows(drawing: SafeString, networks: Sequence[addresses.Network]) -> SafeString:
-    """Return the drawing of cells of these networks with the first address of each row beside it."""
-    labels = format_html_join(
-        "", "<span>{}</span>", ((network.network_address,) for network in networks[::COLUMNS])
-    )
-    return format_html(
-        '<div class="cad-map-rows"><div class="cad-map-labels" aria-hidden="true">{}</div>{}</div>',
-        labels,
-        drawing,
-    )
-
-
-def _draw_cell(cell: Cell, position: int, href: str) -> SafeString:
-    x, y = (position % COLUMNS) * STEP + 1, (position // COLUMNS) * STEP + 1
-    # Only constants and numbers, so no escaping: a thousand calls of format_html would take
-    # longer than the query.
-    parts = SafeString(
-        "".join(
-            f'<rect class="m-{kind}" x="{x}" y="{top}" width="{SIDE}" height="{height}"/>'
-            for kind, top, height in _layers(cell, y)
-        )
-    )
-    name = cell.name
+def named_shape(name: str, href: str, drawing: SafeString) -> SafeString:
+    """Return a shape with its name for hover and screen readers, as a link if there is one."""
     if href:
         shape = '<a href="{}" aria-label="{}"><title>{}</title>{}</a>'
-        return format_html(shape, href, name, name, parts)
+        return format_html(shape, href, name, name, drawing)
     shape = '<g tabindex="0" role="img" aria-label="{}"><title>{}</title>{}</g>'
-    return format_html(shape, name, name, parts)
+    return format_html(shape, name, name, drawing)
+
+
+def _shape(cell: Cell, x: int, y: int, href: str) -> SafeString:
+    # Only constants and numbers, so no escaping: a thousand calls of format_html would take
+    # longer than the query.
+    parts = (
+        f'<rect class="m-{kind}" x="{x}" y="{top}" width="{SIDE}" height="{height}"/>'
+        for kind, top, height in _layers(cell, y)
+    )
+    return named_shape(cell.name, href, SafeString("".join(parts)))
 
 
 def _layers(cell: Cell, y: int) -> list[tuple[str, float, float]]:

@@ -1,26 +1,48 @@
-"""The page of a pool: usage, map, CIDRs, holders, events and actions."""
+"""The page of a pool: usage, map, CIDRs, holders, events and actions; the pool as YAML, Helm values and API requests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.admin import time_bars
+from pools.admin.clusters import field as cluster_fields
 from pools.admin.overview import timeline
-from pools.admin.pools import block_actions, map as maps, usage_bars, yaml_page
+from pools.admin.pools import blocks as block_list, map as maps, usage_bars
 from pools.cilium import pool_sync
 from pools.core import addresses, errors
-from pools.models import LIVE, AllocationRequest, Block, Event, Pending, Pool, PoolCIDR
+from pools.core.cilium import podippool
+from pools.models import (
+    LIVE,
+    AllocationRequest,
+    Block,
+    Category,
+    Cluster,
+    Event,
+    Pending,
+    Pool,
+    PoolCIDR,
+)
 from pools.platform.admin import display, live, pages
 from pools.platform.alerts import open_alerts
-from pools.register import block_lists, event_filters, occupancy, orphans, pool_cidrs, usage
+from pools.register import (
+    block_lists,
+    event_filters,
+    manifests,
+    occupancy,
+    orphans,
+    pool_cidrs,
+    usage,
+)
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
@@ -72,9 +94,8 @@ class DrawnMap:
 
 def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
     families = usage.usage_by_pool([pool])[pool.pk]
-    cidrs = list(
-        pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
-    )
+    drawn = map_context(request, pool, allocating=request.user.has_perm("pools.allocate"))
+    cidrs = drawn["cidrs"]
     live = block_lists.filter_by_pool(Block.objects.filter(state__in=LIVE), pool.pk)
     counts = usage.usage_by_cidr(cidrs)
     days = timeline.parse_days(request)
@@ -93,23 +114,15 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponse:
         ranges=timeline.range_links(days),
         bar=_holder_bar(request, pool),
         cooldown=display.duration(pool.cooldown_seconds),
-        maps=draw_maps(
-            pool,
-            cidrs,
-            request.GET.get("map", ""),
-            allocating=request.user.has_perm("pools.allocate"),
-            with_holders=request.user.has_perm("pools.view_block"),
-        ),
-        chosen_map=request.GET.get("map", ""),
-        cidrs=cidrs,
         alerts=open_alerts.alerts_about(f"pool/{pool.pk}")[: open_alerts.SHOWN],
         owned_elsewhere=pool_sync.conflicts_of_pool(pool),
         cidr_states=[(cidr, cidr_state(cidr), counts[cidr.pk]) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
         events=event_filters.of_pools(Event.objects.all(), [pool.pk]).order_by("-id")[:FIRST],
         waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
+        **drawn,
         **cooldown_context(request, pool, families),
-        **yaml_page.context(request, pool),
+        **_formats(request, pool),
         **links,
     )
 
@@ -134,8 +147,20 @@ def cooldown_context(
         "cooling": count,
         "cooling_until": until,
         "only_cooling": not held,
-        "end_cooldown": block_actions.end_cooldown_url(request, pool),
+        "end_cooldown": block_list.end_cooldown_url(request, pool),
     }
+
+
+def measure(
+    rows: Iterable[Pool],
+) -> Iterator[tuple[Pool, dict[int, usage.Usage], str]]:
+    """Yield pools with their usage and their state."""
+    pools = list(rows)
+    families = usage.usage_by_pool(pools)
+    drained = orphans.draining_pools(families)
+    for pool in pools:
+        counts = families[pool.pk]
+        yield pool, counts, pool_state(counts, draining=pool.pk in drained)
 
 
 def pool_state(families: dict[int, usage.Usage], *, draining: bool) -> str:
@@ -165,19 +190,18 @@ def cidr_state(cidr: PoolCIDR) -> str:
 # --- maps -----------------------------------------------------------------------------------------
 
 
-def draw_maps(
-    pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool, with_holders: bool
-) -> list[DrawnMap]:
-    """Return the map of the chosen CIDR or part of one; by default those of the first CIDRs.
+def map_context(request: HttpRequest, pool: Pool, *, allocating: bool) -> dict[str, Any]:
+    """Return the CIDRs of a pool, and the map of the chosen one or a part of it; by default of the first CIDRs.
 
-    With `allocating`, a free block links to the allocation form; with `with_holders`, a block in use names its holder.
+    With `allocating`, a free block links to the allocation form; for who may see it, a block names its holder.
     """
+    rows = pool.cidrs.select_related("pool").prefetch_related("reserved_ranges")
+    cidrs, chosen = list(rows.order_by("position")), request.GET.get("map", "")
+    with_holders = request.user.has_perm("pools.view_block")
     draw = partial(_draw_map, pool, allocating=allocating, with_holders=with_holders)
-    if chosen:
-        share = _parse_share(cidrs, chosen)
-        if share is not None:
-            return [draw(*share)]
-    return [draw(cidr, cidr.cidr) for cidr in cidrs[:MAPS]]
+    share = _parse_share(cidrs, chosen) if chosen else None
+    shares = [share] if share else [(cidr, cidr.cidr) for cidr in cidrs[:MAPS]]
+    return {"cidrs": cidrs, "chosen_map": chosen, "maps": [draw(*share) for share in shares]}
 
 
 def _parse_share(cidrs: list[PoolCIDR], chosen: str) -> tuple[PoolCIDR, addresses.Network] | None:
@@ -231,7 +255,7 @@ def _draw_map(
     return DrawnMap(
         cidr=cidr,
         view=built,
-        svg=maps.label_rows(maps.svg(built, href=href), [cell.network for cell in built.cells]),
+        svg=maps.svg(built, href=href),
         rows=maps.runs(built),
         parents=_parents(cidr.cidr, network),
         used_part=_used_part(cidr, network),
@@ -261,3 +285,92 @@ def _used_part(cidr: PoolCIDR, view: addresses.Network) -> addresses.Network | N
         return None
     # A single block would be a map of one cell.
     return used.supernet(new_prefix=min(used.prefixlen, mask_size - maps.LEAST_BITS))
+
+
+_NAMES = {
+    podippool.Shape.V2.value: _("CiliumPodIPPool, cilium.io/v2 (Cilium release)"),
+    podippool.Shape.V2_PROPOSAL.value: _("CiliumPodIPPool, cilium.io/v2 with reservedRange"),
+    podippool.Shape.V2ALPHA1.value: _("CiliumPodIPPool, cilium.io/v2alpha1"),
+    manifests.HELM: _("Helm values, autoCreateCiliumPodIPPools"),
+}
+# Bodies that the pool takes: an instance and a public IPv4 address need their owner.
+_NODE = {"holder": {"kind": "node", "id": "worker-1"}}
+_DEMANDS = {
+    Category.POD: _NODE,
+    Category.NODE: _NODE,
+    Category.INSTANCE: {"holder": {"kind": "instance", "id": "i-1"}, "org": "acme", "env": "shop"},
+    Category.IPV4: {"holder": {"kind": "env", "id": "shop"}, "org": "acme"},
+    Category.VM: {"holder": {"kind": "vm", "id": "web-1"}},
+}
+
+
+@dataclass(frozen=True)
+class RenderedManifest:
+    """A manifest in one format, or the reason why the format cannot hold the pool; `url` downloads it."""
+
+    name: str
+    text: str = ""
+    why_not: str = ""
+    url: str = ""
+
+
+class ShapeForm(forms.Form):
+    cluster = cluster_fields.cluster_field(
+        queryset=Cluster.objects.exclude(connection=None),
+        label=_("Format for cluster"),
+        empty_label=_("all formats"),
+        required=False,
+    )
+
+
+def _formats(request: HttpRequest, pool: Pool) -> dict[str, Any]:
+    """Return all formats, or that of the cluster in the query string, and requests, for `pool_yaml.html`."""
+    form = ShapeForm(request.GET)
+    cluster = form.cleaned_data["cluster"] if form.is_valid() else None
+    cluster_field: Any = form.fields["cluster"]
+    is_pod = pool.category == Category.POD
+    shapes = (
+        [_render_for_cluster(pool, cluster)]
+        if cluster
+        else [_render(pool, shape) for shape in _NAMES]
+    )
+    return {
+        "shape_form": form if is_pod and cluster_field.queryset.exists() else None,
+        "manifests": shapes if is_pod else [],
+        "calls": _calls(pool, request.build_absolute_uri("/").rstrip("/")),
+    }
+
+
+def _render(pool: Pool, shape: str) -> RenderedManifest:
+    name = str(_NAMES[shape])
+    try:
+        text = manifests.render_yaml([manifests.pool_manifest(pool)], shape)
+    except errors.InvalidInput as error:
+        return RenderedManifest(name, why_not=error.message)
+    return RenderedManifest(
+        name, text, url=reverse("api:manifest", args=[pool.pk], query={"shape": shape})
+    )
+
+
+def _render_for_cluster(pool: Pool, cluster: Cluster) -> RenderedManifest:
+    try:
+        return _render(pool, manifests.fetch_shape(cluster).value)
+    except errors.IpamError as error:
+        return RenderedManifest(
+            gettext("CiliumPodIPPool in the format of %(cluster)s") % {"cluster": cluster},
+            why_not=error.message,
+        )
+
+
+def _calls(pool: Pool, here: str) -> list[tuple[str, str]]:
+    allocation = json.dumps(_DEMANDS[Category(pool.category)])
+    head = 'curl -H "Authorization: Bearer $TOKEN"'  # no text: a command
+    return [
+        (gettext("Read this pool"), f"{head} {here}/api/v1/pools/{pool.pk}/"),
+        (gettext("List its blocks"), f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
+        (
+            gettext("Allocate"),
+            f"{head} -H 'Content-Type: application/json' \\\n  -d '{allocation}' \\\n"
+            f"  {here}/api/v1/pools/{pool.pk}/allocations/",  # no text: a command
+        ),
+    ]

@@ -10,21 +10,24 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import BigIntegerField, F, Func, IntegerField, QuerySet, Value
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
-from pools.admin.clusters import cidr_inputs
-from pools.admin.clusters.field import cluster_filter
+from pools.admin.clusters import field as cluster_fields
 from pools.admin.pools import (
     actions as pool_actions,
+    blocks as block_list,
     cidr_migrations,
     form as pool_form,
     page,
     topology,
     usage_bars,
 )
-from pools.models import Category, Cluster, Environment, Pool
+from pools.core import errors
+from pools.models import AllocationRequest, Block, Category, Cluster, Environment, Pool
 from pools.platform import events
 from pools.platform.admin import (
     attributes,
@@ -36,12 +39,13 @@ from pools.platform.admin import (
     forms as fields,
     large_tables,
     lists,
+    objects,
     pages as admin_pages,
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.attributes import values as attribute_values
-from pools.register import environments, orphans, pools, usage
+from pools.register import environments, pool_cidrs, pools, usage
 from pools.register.utilization import forecasts
 
 
@@ -96,6 +100,7 @@ ENVIRONMENT_CHANGES = bulk_edit.BulkEdit(
 
 
 CIDRS_SHOWN = 3
+BLOCKS_SHOWN = 12  # of a pool that cannot be deleted
 
 
 class PoolList(large_tables.BoundedList):
@@ -123,13 +128,11 @@ def _computed_order(rows: QuerySet[Pool], name: Any) -> Any:
 
 def _prepare(rows: list[Any]) -> None:
     """Add to pools what their columns show."""
-    families = usage.usage_by_pool(rows)
     stored = forecasts.stored_forecasts(pool.pk for pool in rows)
-    drained = orphans.draining_pools(families)
-    for pool in rows:
-        pool.shown_forecasts = stored.get(pool.pk, {})
-        pool.shown_usage = families[pool.pk]
-        pool.shown_state = page.pool_state(families[pool.pk], draining=pool.pk in drained)
+    for pool, families, state in page.measure(rows):
+        shown: Any = pool
+        shown.shown_forecasts = stored.get(pool.pk, {})
+        shown.shown_usage, shown.shown_state = families, state
 
 
 def _forecast_day(pool: Any) -> date:
@@ -148,16 +151,15 @@ _SORT_KEYS: dict[str, Callable[[Any], Any]] = {
 
 
 def _by_state(_request: HttpRequest, rows: QuerySet[Pool], state: str) -> QuerySet[Pool]:
-    families = usage.usage_by_pool(rows.select_related(None).only(*usage.FIELDS))
-    drained = orphans.draining_pools(families)
-    matching = [pk for pk in families if state in _states(families[pk], draining=pk in drained)]
+    matching = [
+        pool.pk
+        for pool, families, pool_state in page.measure(
+            rows.select_related(None).only(*usage.FIELDS)
+        )
+        if state == pool_state
+        or (state == "high" and any(counts.is_nearly_full for counts in families.values()))
+    ]
     return rows.filter(pk__in=matching)
-
-
-def _states(families: dict[int, usage.Usage], *, draining: bool) -> set[str]:
-    state = page.pool_state(families, draining=draining)
-    high = any(counts.is_nearly_full for counts in families.values())
-    return {state, "high"} if high else {state}
 
 
 def _state_choices(_request: HttpRequest) -> list[tuple[str, str]]:
@@ -181,7 +183,9 @@ def _free(pool: Any) -> SafeString:
 
 
 @admin.register(Pool)
-class PoolAdmin(attributes.AttributedList[Pool]):
+class PoolAdmin(attributes.AttributedList[Pool], objects.ObjectAdmin[Pool]):
+    form = pool_form.PoolForm
+    form_template = "pool_form.html"
     list_display = (
         columns.link("name", _("name"), ordering="name"),
         columns.related("cluster", _("cluster"), ordering="cluster__name"),
@@ -211,7 +215,7 @@ class PoolAdmin(attributes.AttributedList[Pool]):
     )
     list_per_page = 50
     list_filter = (
-        cluster_filter(),
+        cluster_fields.cluster_filter(),
         filters.by_value(_("category"), "category", Category),
         filters.custom(_("state"), "state", _state_choices, _by_state),
     )
@@ -221,14 +225,12 @@ class PoolAdmin(attributes.AttributedList[Pool]):
     list_before_template = "cadastre/pools_intro.html"
     list_select_related = ("cluster", "space")
     changelist = PoolList
-    list_pages = (Page("add", pool_actions.add, "pools.add_pool"), POOL_CHANGES.page())
+    list_pages = (POOL_CHANGES.page(),)
     row_pages = (
         Page("change", page.view),
-        Page("edit", pool_actions.edit),
-        Page("delete", pool_actions.delete),
         Page("topology", topology.of_pool),
         Page("allocate", pool_actions.allocate),
-        Page("free", cidr_inputs.next_free),
+        Page("free", cluster_fields.next_free),
         Page("reserve", pool_actions.reserve),
         Page("unreserve", pool_actions.unreserve, path="unreserve/<int:range_id>"),
         Page("add_cidr", pool_actions.add_cidr, path="add-cidr"),
@@ -246,6 +248,60 @@ class PoolAdmin(attributes.AttributedList[Pool]):
 
     def prepare_rows(self, request: HttpRequest, rows: list[Any]) -> None:
         _prepare(rows)
+
+    def name_of(self, row: Pool) -> str:
+        return row.name
+
+    def form_context(self, request: HttpRequest, row: Pool | None) -> dict[str, Any]:
+        return {} if row else {"button": gettext("Add the pool")}
+
+    def add_errors(self, form: Any, error: errors.IpamError) -> None:
+        form.add_errors(error)
+
+    def show_form(self, request: HttpRequest, form: Any) -> HttpResponse:
+        """Return the page of the form, or ask before a change that withholds or removes addresses."""
+        if form.preview is None:
+            return super().show_form(request, form)
+        return admin_pages.confirmation(
+            request,
+            form.instance,
+            title=gettext("Change pool %(pool)s?") % {"pool": form.instance.name},
+            button=gettext("Save"),
+            details="cadastre/preview.html",
+            preview=form.preview,
+        )
+
+    def save_row(self, row: Pool | None, form: Any, author: events.Author) -> Pool:
+        if row is None:
+            return pools.create(**form.fixed_values(), **form.settings(), author=author)
+        change = pools.PoolChange(**form.settings())
+        return pools.change(row.pk, change, author=author, version=form.check_version)
+
+    def response_add(
+        self, request: HttpRequest, obj: Pool, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        message = gettext("Pool %(pool)s was added. Free blocks: %(free)s.")
+        values = {"pool": obj.name, "free": usage_bars.free_blocks(obj)}
+        return self.show_saved(request, obj, message % values)
+
+    def delete_model(self, request: HttpRequest, obj: Pool) -> None:
+        pools.delete(obj.pk, author=admin_pages.author(request))
+
+    def deletion_context(self, request: HttpRequest, row: Pool) -> dict[str, Any]:
+        counts = usage.usage_by_pool([row])[row.pk].values()
+        held, cooling = (sum(getattr(c, name) for c in counts) for name in ("held", "cooling"))
+        cidrs = row.cidrs.select_related("pool__cluster")
+        blocks = [
+            block for cidr in cidrs for block in pool_cidrs.blocks_in_use(cidr)[:BLOCKS_SHOWN]
+        ]
+        end_cooldown = "" if held else block_list.end_cooldown_url(request, row)
+        return {
+            "refusal": bool(held or cooling),
+            "effects": _blocking_uses(row, held, cooling) or _deletion_effects(row),
+            "details": "cadastre/block_rows.html" if blocks else "",
+            "blocks": blocks[:BLOCKS_SHOWN],
+            "links": [(end_cooldown, gettext("End cooldown"))] if end_cooldown else [],
+        }
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """Export one row per pool and IP family, with its counts."""
@@ -270,3 +326,42 @@ def _cidrs(pool: Pool, family: int) -> str:
 
 def _numbers(counts: usage.Usage) -> tuple[int, ...]:
     return counts.capacity, counts.held, counts.cooling, counts.reserved, counts.free
+
+
+def _blocking_uses(pool: Pool, held: int, cooling: int) -> list[str]:
+    """Return why a pool cannot be deleted; [] if nothing is in the way."""
+    texts = []
+    if held:
+        text = ngettext(
+            "%(number)s block is held. Release it, or reserve all CIDRs of the pool: it drains.",
+            "%(number)s blocks are held. Release them, or reserve all CIDRs of the pool: it drains.",
+            held,
+        )
+        texts.append(text % {"number": display.digits(held)})
+    if cooling:
+        text = ngettext(
+            "%(number)s block is in cooldown, until %(until)s. Wait until it ends, or end it.",
+            "%(number)s blocks are in cooldown, the last one until %(until)s. Wait until then, or end it.",
+            cooling,
+        )
+        _count, until = pool_cidrs.cooldown_left(Block.objects.filter(pool=pool))
+        shown = date_format(timezone.localtime(until), "Y-m-d H:i") if until else ""
+        texts.append(text % {"number": display.digits(cooling), "until": shown})
+    return texts
+
+
+def _deletion_effects(pool: Pool) -> list[str]:
+    cidrs = [str(cidr.cidr) for cidr in pool.cidrs.all()]
+    effects = []
+    if cidrs:
+        text = gettext("CIDRs that are removed, with their reserved ranges: %(cidrs)s.")
+        effects.append(text % {"cidrs": ", ".join(cidrs)})
+    waiting = AllocationRequest.objects.filter(pool=pool, state="pending").count()
+    if waiting:
+        text = ngettext(
+            "%(number)s pending request is removed.",
+            "%(number)s pending requests are removed.",
+            waiting,
+        )
+        effects.append(text % {"number": display.digits(waiting)})
+    return [*effects, gettext("No block is in use. The history is kept.")]

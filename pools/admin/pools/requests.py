@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.admin.clusters.field import cluster_filter, tenant_filters
-from pools.admin.pools import block_actions, blocks
+from pools.admin.pools import blocks as block_list
 from pools.models import LIVE, AllocationRequest, Block, RequestState
 from pools.platform.admin import columns, display, filters, lists, pages, related
 from pools.platform.admin.columns import Column
@@ -31,7 +31,7 @@ def _page(request: HttpRequest, row: AllocationRequest) -> HttpResponse:
         row,
         title=str(row),
         pending=pending,
-        end_cooldown=block_actions.end_cooldown_url(request, row.pool) if pending else "",
+        end_cooldown=block_list.end_cooldown_url(request, row.pool) if pending else "",
         count=max(demand.count, len(demand.holders)),
         exact=demand.cidr,
         blocks=blocks.select_related("pool__cluster"),
@@ -59,7 +59,7 @@ class RequestAdmin(lists.ListAdmin[AllocationRequest]):
     list_filter = (
         filters.by_value(_("state"), "state", RequestState),
         cluster_filter("pool__cluster_id"),
-        related.by_key(_("pool"), "pool", blocks.POOLS, "pool_id"),
+        related.by_key(_("pool"), "pool", block_list.POOLS, "pool_id"),
         *tenant_filters(),
     )
     sortable_by = ("org", "env")

@@ -13,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.core import forecast
 from pools.core.forecast import ForecastState
+from pools.models import Pool
 from pools.platform.admin import display
 from pools.platform.admin.columns import Column
 from pools.register import usage
@@ -54,6 +55,14 @@ def percent(counts: usage.Usage) -> str:
 def highest_utilization(families: Mapping[int, usage.Usage]) -> str:
     """Return the utilization of the fuller family in percent."""
     return percent(max(families.values(), key=lambda counts: counts.ratio)) if families else ""
+
+
+def free_blocks(pool: Pool) -> str:
+    """Return the free blocks of each family: `IPv4 254, IPv6 65 536`."""
+    families = usage.pool_usage(pool)
+    return ", ".join(
+        f"IPv{family} {display.digits(counts.free)}" for family, counts in families.items()
+    )
 
 
 def bars(families: Mapping[int, usage.Usage]) -> SafeString:

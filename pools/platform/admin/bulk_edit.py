@@ -142,9 +142,8 @@ class BulkEdit:
         return self._page(request, form, rows, previews, list_url)
 
     def _selected_rows(self, request: HttpRequest) -> list[Any]:
-        texts = request.POST.getlist("id") or request.GET.getlist("id")
-        ids = [number for text in texts[:MOST] if (number := lists.parse_id(text))]
-        return list(self.rows(request).filter(pk__in=ids).order_by("pk"))
+        rows = self.rows(request).filter(pk__in=lists.chosen_ids(request, MOST))
+        return list(rows.order_by("pk"))
 
     def _change_all(
         self, rows: list[Any], values: Mapping[str, Any], author: events.Author, agreed: str

@@ -71,6 +71,12 @@ def parse_id(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
 
 
+def chosen_ids(request: HttpRequest, most: int) -> list[int]:
+    """Return the ids of the rows that an action was started with, or that its page posts; at most so many."""
+    texts = request.POST.getlist("id") or request.GET.getlist("id")
+    return [parse_id(text) for text in texts[:most]]
+
+
 class Page:
     """A page of a list, or of a row of it.
 
@@ -147,6 +153,8 @@ class ListAdmin(Base[Row]):
     actions: Sequence[Any] = ()
     # Columns that users may choose, beside those of `list_display`.
     more_columns: ClassVar[tuple[Column | str, ...]] = ()
+    # Names of the columns that Find shows; without any a name and what is searched.
+    found_columns: ClassVar[tuple[str, ...]] = ()
     # Names of model fields; a Column is sortable if it has an order.
     sortable_by: ClassVar[tuple[str, ...]] = ()
     live_columns: ClassVar[tuple[str, ...]] = ()  # whose values renew themselves on the page
@@ -383,14 +391,14 @@ def _cells(
     live_columns = getattr(model_admin, "live_columns", ())  # users and groups have Django's admin
     cells = []
     for column, name, start in columns:
-        text = _text(model_admin, row, column, empty)
+        text = cell(model_admin, row, column, empty)
         if name in live_columns:
             text = live.part(request, f"{row.pk}-{name}", text)
         cells.append((start, text))
     return format_html_join("", "{}{}</td>", cells)
 
 
-def _text(model_admin: Any, row: Any, column: Any, empty: str) -> Any:
+def cell(model_admin: Any, row: Any, column: Any, empty: str) -> Any:
     """Return the text of a cell, as Django's own table shows it."""
     if column == "action_checkbox":
         return format_html(

@@ -33,13 +33,17 @@ class _RefusedError(Exception):
 
 
 class ObjectAdmin(lists.ListAdmin[Row]):
-    """A list with the pages *add*, *edit* and *delete*; *edit* is the page of a row that has no other one."""
+    """A list with the pages *add*, *edit* and *delete*; *edit* is the page of a row that has no other one.
+
+    With `shows_row` this page shows the row beside the form, and without it to who may view the row only.
+    """
 
     form: Any
     add_form: ClassVar[Any] = None  # where a new row has other fields
     fixed_fields: ClassVar[tuple[str, ...]] = ()  # of the form, that a change leaves as they are
     default_field: ClassVar[str] = ""  # of the form, for a service's problem that names none
     form_template: ClassVar[str] = "edit_form.html"
+    shows_row: ClassVar[bool] = False
     intro: ClassVar[StrOrPromise] = ""  # above the fields of a new row
     add_title: ClassVar[StrOrPromise] = ""
     # The `title`, `button` and message `deleted` of a deletion, with `%(name)s` for the row.
@@ -48,12 +52,17 @@ class ObjectAdmin(lists.ListAdmin[Row]):
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        self.has_page = has_page = any(page.name == "change" for page in self.row_pages)
+        has_page = any(page.name == "change" for page in self.row_pages)
+        self.has_page = has_page or self.shows_row
         if not any(page.name == "add" for page in self.list_pages):  # a page of its own, in steps
             self.list_pages = (Page("add", self._add_page, *self._needs("add")), *self.list_pages)
         self.row_pages = (
             *self.row_pages,
-            Page("edit" if has_page else "change", self._edit_page, *self._needs("change")),
+            Page("edit", self._edit_page, *self._needs("change"))
+            if has_page
+            else Page(
+                "change", self._edit_page, *(() if self.shows_row else self._needs("change"))
+            ),
             Page("delete", self._delete_page, *self._needs("delete")),
         )
 
@@ -66,6 +75,14 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     def delete_model(self, request: HttpRequest, obj: Row) -> None:
         """Delete a row by its service. Raises IpamError."""
         raise NotImplementedError
+
+    def name_of(self, row: Row) -> str:
+        """Return the name of a row in titles and messages."""
+        return str(row)
+
+    def add_errors(self, form: Any, error: errors.IpamError) -> None:
+        """Show what a service refused at the fields of the form."""
+        pages.add_errors(form, error, self.field_of_problem)
 
     def field_of_problem(self, problem: errors.FieldProblem) -> str | None:
         """Return the field of the form at which a problem of the service is shown."""
@@ -104,7 +121,7 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         return self.changeform_view(request)
 
     def _edit_page(self, request: HttpRequest, row: Row) -> HttpResponse:
-        if not self.has_change_permission(request, row):
+        if not (self.shows_row or self.has_change_permission(request, row)):
             raise PermissionDenied  # Django would show the form to those who may view the row
         return self.changeform_view(request, str(row.pk))
 
@@ -135,13 +152,13 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         try:
             return database.with_retries(view)
         except _RefusedError as refusal:
-            return self._form_page(request, refusal.form)
+            return self.show_form(request, refusal.form)
 
     def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:
         try:
             saved = self.save_row(obj if change else None, form, pages.author(request))
         except errors.IpamError as error:
-            pages.add_errors(form, error, self.field_of_problem)
+            self.add_errors(form, error)
             raise _RefusedError(form) from error
         obj.__dict__.update(saved.__dict__)
 
@@ -154,19 +171,21 @@ class ObjectAdmin(lists.ListAdmin[Row]):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *_arguments: Any, **_options: Any
     ) -> HttpResponse:
-        return self._form_page(request, context["adminform"].form)
+        return self.show_form(request, context["adminform"].form)
 
-    def _form_page(self, request: HttpRequest, form: Any) -> HttpResponse:
+    def show_form(self, request: HttpRequest, form: Any) -> HttpResponse:
+        """Return the page of a form that was not saved."""
         row = form.instance if form.instance.pk else None
         context = {
-            "title": gettext("Edit %(name)s") % {"name": row}
+            "title": gettext("Edit %(name)s") % {"name": self.name_of(row)}
             if row
             else str(self.add_title) or gettext("Add %(kind)s") % {"kind": self.opts.verbose_name},
             "template": self.form_template,
             **self._back(),
             **self.form_context(request, row),
         }
-        return pages.form_page(request, row or self.model, form, **context)
+        is_shown = row is None or self.has_change_permission(request, row)
+        return pages.form_page(request, row or self.model, form if is_shown else None, **context)
 
     def response_add(
         self, request: HttpRequest, obj: Row, post_url_continue: str | None = None
@@ -179,7 +198,7 @@ class ObjectAdmin(lists.ListAdmin[Row]):
         return self.show_saved(request, obj, message)
 
     def _names(self, row: Row) -> dict[str, str]:
-        return {"kind": capfirst(str(self.opts.verbose_name)), "name": str(row)}
+        return {"kind": capfirst(str(self.opts.verbose_name)), "name": self.name_of(row)}
 
     def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
         return request.user.has_perms(self._needs("delete"))

@@ -204,7 +204,7 @@ def _list_url(about: type[Model] | Model) -> str:
 def form_page(
     request: HttpRequest,
     about: type[Model] | Model,
-    form: forms.BaseForm,
+    form: forms.BaseForm | None,
     *,
     title: str,
     template: str = "edit_form.html",

@@ -13,7 +13,7 @@ from pools.platform import database
 
 # What a correction of a row may change of it and of others.
 _RESOLVED = ("texts", "values", "problems", "verdict", "skipped", "corrected")
-_RESULT = ("id", "status", "reasons", "object_id", "before")
+_RESULT = ("id", "status", "reasons", "object_id", "before", "written")
 
 
 def state(row: ImportRow) -> tuple[Any, ...]:
@@ -38,7 +38,7 @@ def analyze() -> None:
 
 
 def save_results(rows: Iterable[ImportRow]) -> None:
-    """Store the status of rows, the reasons for it, and the objects that they are about."""
+    """Store the status of rows, the reasons for it, the objects that they are about, and whether they are written."""
     if values := [{name: getattr(row, name) for name in _RESULT} for row in rows]:
         database.fetch(_SAVE_RESULTS, {"rows": json.dumps(values)})
 
@@ -52,6 +52,7 @@ def in_batches(rows: QuerySet[Any], size: int) -> Iterator[list[Any]]:
 
 
 _SAVE_RESULTS = """
-    UPDATE pools_importrow r SET status = n.status, reasons = n.reasons, object_id = n.object_id, before = n.before
+    UPDATE pools_importrow r SET status = n.status, reasons = n.reasons, object_id = n.object_id, before = n.before,
+        written = n.written
     FROM jsonb_populate_recordset(NULL::pools_importrow, %(rows)s::jsonb) n WHERE r.id = n.id RETURNING r.id
 """

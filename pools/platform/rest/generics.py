@@ -420,10 +420,3 @@ class ListView(mixins.ListModelMixin, GenericView):
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return self.list(request, *args, **kwargs)
-
-
-class DetailView(GenericView):
-    """One object."""
-
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return self.respond(self.get_object())

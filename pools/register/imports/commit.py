@@ -11,16 +11,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from django.db.models import F
+from django.db.models import F, prefetch_related_objects
 
-from pools.core import blocks
 from pools.core.addresses import LONGEST_PREFIX, AddressRange
-from pools.core.blocks import IndexSet
 from pools.core.register_import.attributes import Definitions
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
 from pools.models import (
     AddressSpace,
-    Block,
     Container,
     Pool,
     PoolCIDR,
@@ -29,12 +26,12 @@ from pools.models import (
     ReservedRange,
 )
 from pools.models.attributes import ATTRIBUTES
-from pools.models.blocks import BlockState
 from pools.models.imports import RowStatus
 from pools.models.pools import Category
 from pools.platform import database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
+from pools.register import block_sync
 from pools.register.allocator import window
 from pools.register.imports import attributes, rows as import_rows, vanished
 from pools.register.plan import containers
@@ -100,18 +97,20 @@ def write_rows(register_import: RegisterImport, step: Step) -> None:
     cidrs = _cidrs_of_rows(rows, created)
     _reserve([row for row in new if row.target == RESERVED], cidrs)
     held = [row for row in new if row.target == HELD]
-    withheld = _withheld([*cidrs.values(), *created.values()])
+    prefetch_related_objects([*created.values()], "reserved_ranges")
     for cidr in created.values():
-        usable = window.layout(cidr).usable()
-        window.add_free_spans(cidr, blocks.subtract(usable, withheld[cidr.pk].spans()))
+        free = window.layout(cidr).allocatable(window.reserved_ranges(cidr))
+        window.add_free_spans(cidr, free)
     done += len(rows) - len(held)
     step(done)
-    for cidr, same in _by_cidr(held, cidrs):
-        for first in range(0, len(same), BATCH):
-            batch = same[first : first + BATCH]
-            _hold(register_import, cidr, batch, withheld[cidr.pk])
-            done += len(batch)
-            step(done)
+    for pool, batch in _by_pool(held, cidrs):
+        kind = register_import.holder_kind
+        holders = {
+            row.first: block_sync.AddressHolder(kind, row.holder_id, org=row.org) for row in batch
+        }
+        block_sync.hold(pool, holders)
+        done += len(batch)
+        step(done)
     database.analyze("pools_block")
     _change([row for row in rows if row.status == RowStatus.CHANGED], definitions)
     with database.hash_joins_only(many=len(rows) > BATCH):
@@ -228,100 +227,20 @@ def _reserve(rows: Sequence[RegisterRow], cidrs: dict[int, PoolCIDR]) -> None:
                 window.remove_free_span(cidr, touched)
 
 
-def _index_in(cidr: PoolCIDR, row: RegisterRow) -> int:
-    """Return the index of the row's address in a CIDR of single addresses."""
-    return int(row.first) - int(cidr.cidr.network_address)
-
-
 def _reason(row: RegisterRow) -> str:
     return str(row.description or row.details.get("status", ""))
 
 
-def _withheld(cidrs: Iterable[PoolCIDR]) -> dict[int, IndexSet]:
-    """Return the blocks that reserved ranges withhold, by the id of the CIDR."""
-    by_id = {cidr.pk: cidr for cidr in cidrs}
-    ranges: dict[int, list[AddressRange]] = defaultdict(list)
-    rows = ReservedRange.objects.filter(pool_cidr__in=by_id)
-    for cidr_id, first, last in rows.values_list("pool_cidr_id", "first", "last"):
-        ranges[cidr_id].append(AddressRange(first, last))
-    return {pk: IndexSet(window.layout(cidr).withheld(ranges[pk])) for pk, cidr in by_id.items()}
-
-
-def _by_cidr(
-    rows: Iterable[RegisterRow], cidrs: dict[int, PoolCIDR]
-) -> Iterator[tuple[PoolCIDR, list[RegisterRow]]]:
-    """Yield the addresses of each CIDR, in the order of the pools' locks."""
-    grouped: dict[int, list[RegisterRow]] = defaultdict(list)
+def _by_pool(
+    rows: Iterable[RegisterRow], cidrs: Mapping[int, PoolCIDR]
+) -> Iterator[tuple[Pool, list[RegisterRow]]]:
+    """Yield the addresses of each pool in batches, in the order of the pools' locks."""
+    grouped: dict[Pool, list[RegisterRow]] = defaultdict(list)
     for row in rows:
-        grouped[cidrs[row.number].pk].append(row)
-    by_id = {cidr.pk: cidr for cidr in cidrs.values()}
-    for pk in sorted(grouped, key=lambda pk: (by_id[pk].pool_id, pk)):
-        yield by_id[pk], grouped[pk]
-
-
-def _hold(
-    register_import: RegisterImport,
-    cidr: PoolCIDR,
-    rows: Sequence[RegisterRow],
-    withheld: IndexSet,
-) -> None:
-    """Hold the addresses of one CIDR for their holders."""
-    kind, pool = register_import.holder_kind, cidr.pool
-    rows = _take_over_rows(register_import, cidr, rows)
-    window.remove_free_blocks(cidr.pk, [_index_in(cidr, row) for row in rows])
-    shared = {
-        "pool_id": pool.pk,
-        "space_id": pool.space_id,
-        "category": pool.category,
-        "family": cidr.cidr.version,
-        "state": "held",
-        "holder_kind": kind,
-        "holder_uid": "",
-        "env": "",
-        "allocated_at": database.now(),
-    }
-    values = tuple(shared.values())
-    database.copy(
-        "pools_block",
-        (*shared, "cidr", "withheld", "holder_id", "org"),
-        (
-            (
-                *values,
-                row.values["cidr"],
-                _contains(withheld, _index_in(cidr, row)),
-                row.holder_id,
-                row.org,
-            )
-            for row in rows
-        ),
-    )
-
-
-def _contains(indexes: IndexSet, index: int) -> bool:
-    return indexes.contains_span(blocks.Span(index, index))
-
-
-def _take_over_rows(
-    register_import: RegisterImport, cidr: PoolCIDR, rows: Sequence[RegisterRow]
-) -> list[RegisterRow]:
-    """Hold the addresses that have a row in the allocator's window or cool, and return the others."""
-    numbers = {str(row.cidr): row for row in rows}
-    existing = Block.objects.filter(space=cidr.space_id, cidr__in=list(numbers)).exclude(
-        state=BlockState.HELD
-    )
-    taken = {str(text): pk for pk, text in existing.values_list("pk", "cidr")}
-    values = [
-        {"id": pk, "holder": numbers[text].holder_id, "org": numbers[text].org}
-        for text, pk in taken.items()
-    ]
-    if values:
-        database.fetch(
-            _TAKE_OVER, {"rows": json.dumps(values), "kind": register_import.holder_kind}
-        )
-    return [row for text, row in numbers.items() if text not in taken]
-
-
-_TAKE_OVER = statements.read("pools/hold_existing_blocks")
+        grouped[cidrs[row.number].pool].append(row)
+    for pool in sorted(grouped, key=lambda pool: pool.pk):
+        for first in range(0, len(grouped[pool]), BATCH):
+            yield pool, grouped[pool][first : first + BATCH]
 
 
 def _change(rows: Sequence[RegisterRow], definitions: Mapping[str, Definitions]) -> None:

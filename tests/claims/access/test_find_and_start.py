@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -120,7 +121,7 @@ def test_a_vm_owner_sees_claims_that_wait(blue: Network) -> None:
     worlds.claim(blue, "other", namespace="till")
     page = browser(namespace="shop").get("/admin/").content.decode()
     shown = page[page.index("Claims that wait or have problems") :].partition("</table>")[0]
-    assert "shop/db" in shown
+    assert "q=shop/db" in unquote(shown)
     assert "pending" in shown
     assert "other" not in page
 

@@ -10,7 +10,7 @@ from django.templatetags.static import static
 from django.test import Client
 from django.urls import reverse
 
-from claims.admin.imports import form
+from claims.admin.imports import imports
 from claims.imports import formats
 from claims.models import Network, VMImport
 from pools.platform.admin import related
@@ -101,10 +101,10 @@ def test_a_large_body_is_refused_before_it_is_read(network: Network) -> None:
     answer = client.post(
         reverse(pages.NEW), pages.typed(network), CONTENT_LENGTH=formats.LARGEST * 2
     )
-    assert str(form.TOO_LARGE) in pages.text(answer, 413)
+    assert str(imports.TOO_LARGE) in pages.text(answer, 413)
     text = "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
     answer = client.post(reverse(pages.NEW), pages.typed(network, kind="", text=text))
-    assert str(form.PASTED_TOO_LARGE) in pages.text(answer, 413)
+    assert str(imports.PASTED_TOO_LARGE) in pages.text(answer, 413)
 
 
 def test_a_forged_form_is_refused(network: Network) -> None:

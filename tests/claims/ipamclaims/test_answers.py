@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from claims.models import IPAMClaimEvent
 from pools.models import BlockEvent, Drift, Finding
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
@@ -26,18 +25,6 @@ def test_the_next_free_addresses_in_both_dialects(world: World, definition: str)
     )  # fmt: skip
     assert world.held() == {"10.0.0.3": "blue/vm1", "fd00::3": "blue/vm1"}
     assert world.row().ips == ["10.0.0.3/29", "fd00::3/125"]
-
-
-@pytest.mark.exhaustive
-def test_a_second_pass_writes_nothing(world: World) -> None:
-    world.network()
-    for number in range(5):
-        world.claim(f"vm{number}")
-    assert world.passed()["written"] == 5
-    before = IPAMClaimEvent.objects.count()
-    with world.unwritten():
-        assert world.passed()["written"] == 0
-    assert IPAMClaimEvent.objects.count() == before
 
 
 @decentralized
@@ -135,15 +122,6 @@ def test_without_the_managed_resource_it_is_only_recorded(observed: World) -> No
     assert (observed.row().ips, observed.row("vm2.podnet").ips) == ([], ["10.0.0.8/24"])
     assert observed.held() == {"10.0.0.8": "blue/vm2"}
     assert observed.row("vm2.podnet").owner_pod == "launcher"
-
-
-def test_a_plan_writes_nothing(world: World) -> None:
-    world.network()
-    world.claim()
-    with world.unwritten():
-        record = world.run(dry=True)
-    assert record.kinds["IPAMClaim"]["would"] == 1
-    assert (world.status(), world.held()) == ({}, {})
 
 
 def test_a_network_that_nobody_has_seen_is_waited_for(world: World) -> None:

@@ -220,14 +220,6 @@ def test_a_vm_owner_sees_and_asks_in_their_namespaces_only(
     refused(owner("POST", f"{PATH}{claim.pk}/release/", {"reason": "x"}), 403, "permission_denied")
 
 
-def test_a_viewer_reads(network: Network) -> None:
-    viewer = apis.Api("viewer")
-    claim = worlds.claim(network, "vm1")
-    assert listed(viewer) == ["vm1"]
-    refused(viewer("POST", PATH, body(vm="vm2")), 403, "permission_denied")
-    refused(viewer("DELETE", f"{PATH}{claim.pk}/"), 403, "permission_denied")
-
-
 def test_a_managed_cluster_is_due_after_a_change(api: apis.Api, network: Network) -> None:
     cluster = Cluster.objects.get(name="prod")
     connection = Connection.objects.create(

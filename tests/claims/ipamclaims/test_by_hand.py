@@ -102,18 +102,6 @@ def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) 
 
 
 @pytest.mark.exhaustive
-def test_an_object_that_is_deleted_in_the_cluster_is_not_made_again(world: World) -> None:
-    create_claim(world.network())
-    world.passed()
-    last = world.there(NAME)
-    world.server.remove("ipamclaims", NAME, "blue")
-    world.tell(("DELETED", last))
-    world.passed()
-    assert not world.server.objects("ipamclaims")
-    assert (world.held(), IPAMClaim.objects.count()) == ({}, 0)
-
-
-@pytest.mark.exhaustive
 def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world: World) -> None:
     world.network(cooldown=3600)
     world.claim()

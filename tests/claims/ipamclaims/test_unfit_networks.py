@@ -91,18 +91,3 @@ def test_a_message_does_not_capitalize_a_name() -> None:
     network.refresh_from_db()
     with pytest.raises(errors.Conflict, match=r"^The network prod is not a primary network\.$"):
         vm_lookup.vm_manifest(network, vm="web", namespace="apps")
-
-
-@pytest.mark.parametrize(
-    ("message", "sentence"),
-    [
-        ("apps/db-01 has several entries", "apps/db-01 has several entries."),
-        ("fd00::5 is in use", "fd00::5 is in use."),
-        ("cluster_udn_legacy is layer3", "cluster_udn_legacy is layer3."),
-        ("prod-1: no", "prod-1: no."),
-        ("the VM web is stopped", "The VM web is stopped."),
-        ("did you mean /24?", "Did you mean /24?"),
-    ],
-)
-def test_sentences(message: str, sentence: str) -> None:
-    assert errors.sentence(message) == sentence

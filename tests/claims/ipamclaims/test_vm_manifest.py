@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 
 from claims.models import NAD, Membership, Network, NetworkSettings
 from tests.claims import worlds
@@ -70,13 +69,6 @@ def test_the_addresses_of_a_claim(api: apis.Api, network: Network, granted: bool
     worlds.claim(network, "vm1", *(ips if granted else []), ips_requested=[] if granted else ips)
     manifest = api("POST", _path(network), ASKED).json()
     assert _annotation(manifest)[1][0]["ips"] == ips
-
-
-def test_as_yaml(api: apis.Api, network: Network) -> None:
-    worlds.claim(network, "vm1", "10.0.0.7/24")
-    answer = api("POST", _path(network) + "?format=yaml", ASKED)
-    assert answer.headers["Content-Type"] == "application/yaml"
-    assert yaml.safe_load(answer.content) == api("POST", _path(network), ASKED).json()
 
 
 def test_what_cannot_be_written(api: apis.Api, network: Network) -> None:

@@ -50,28 +50,6 @@ def test_a_network_has_one_ippool(blue: IPPool) -> None:
         IPPool.objects.create(cluster=blue.cluster, network=blue.network, name="second")
 
 
-def test_a_name_stands_once_in_a_cluster(blue: IPPool) -> None:
-    with pytest.raises(errors.AlreadyExists):
-        ippools.create(blue.cluster, "blue", "another", author=worlds.BY)
-    other = worlds.cluster("other")
-    assert ippools.create(other, "blue", blue.network.name, author=worlds.BY).pk
-
-
-def test_a_network_that_nobody_saw_gets_a_row() -> None:
-    ippool = ippools.create(worlds.cluster(), "p", "prod-network", author=worlds.BY)
-    assert (ippool.network.name, ippool.network.kind) == ("prod-network", "")
-
-
-def test_renaming_and_noting(blue: IPPool) -> None:
-    changed = ippools.change(blue.pk, name="green", note="old vSphere", author=worlds.BY)
-    assert (changed.name, changed.note, changed.version) == ("green", "old vSphere", 2)
-    with pytest.raises(errors.VersionMismatch):
-        ippools.change(blue.pk, note="x", version=1, author=worlds.BY)
-    IPPool.objects.filter(pk=blue.pk).update(uid="u")
-    with pytest.raises(errors.ImmutableInUse):
-        ippools.change(blue.pk, name="red", author=worlds.BY)
-
-
 def test_entries_hold_their_addresses(blue: IPPool) -> None:
     (created,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
     assert (created.vm, created.namespace, created.note, created.source) == (
@@ -107,14 +85,6 @@ def test_duplicates_are_taken_and_told(blue: IPPool) -> None:
     assert (blue.duplicate_macs, blue.duplicate_ips) == (0, 1)
     entries.delete([second.pk], author=worlds.BY)
     assert conditions(blue) == CLEAN
-
-
-def test_a_change_leaves_what_it_does_not_say(blue: IPPool) -> None:
-    (created,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
-    changed = entries.change(created.pk, EntrySpec(A, ("10.0.0.7/24",), note=""), author=worlds.BY)
-    assert (changed.ips, changed.vm, changed.note) == (["10.0.0.7/24"], "web", "")
-    held = Block.objects.filter(state="held").values_list("cidr", flat=True)
-    assert [str(cidr) for cidr in held] == ["10.0.0.7/32"]
 
 
 def test_replacing_writes_only_what_differs(blue: IPPool) -> None:

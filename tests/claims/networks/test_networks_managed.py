@@ -156,40 +156,6 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
     assert ovn.findings() == []
 
 
-def test_names_are_free_once(ovn: Ovn) -> None:
-    network = networks.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
-    assert make(ovn).pk == network.pk
-    with pytest.raises(errors.AlreadyExists):
-        make(ovn)
-
-
-@pytest.mark.sample(5)
-@pytest.mark.parametrize(
-    ("follows", "values", "error"),
-    [
-        (False, {"subnets": ["10.1.0.0/16"]}, errors.ImmutableInUse),
-        (False, {"lifecycle": ""}, errors.ImmutableInUse),
-        (False, {"applied": True}, errors.NotManaged),
-        (True, {"subnets": ["10.1.0.0/16"]}, errors.ClusterDecides),
-        (True, {"namespace_selector": {}}, errors.ClusterDecides),
-    ],
-)
-def test_what_cannot_be_changed(
-    ovn: Ovn, follows: bool, values: dict[str, Any], error: type[Exception]
-) -> None:
-    if follows:
-        ovn.put(cudn())
-        ovn.passed()
-    else:
-        make(ovn)
-    before = Network.objects.values().get()
-    with pytest.raises(error):
-        networks.change(ovn.network(), {"description": "new", **values}, author=BY)
-    assert Network.objects.values().get() == before
-    networks.change(ovn.network(), {"description": "new", "subnets": [SUBNET]}, author=BY)
-    assert ovn.network().description == "new"
-
-
 def test_deleting_one_that_is_used(ovn: Ovn) -> None:
     network = make(ovn)
     ippool = worlds.ippool(network)

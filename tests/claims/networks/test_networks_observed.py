@@ -90,17 +90,6 @@ def test_a_second_pass_changes_nothing(ovn: Ovn) -> None:
     assert state() == before
 
 
-def test_udns_and_cudns_are_told_apart(ovn: Ovn) -> None:
-    ovn.put(cudn())
-    ovn.put(udn("net", "default"))
-    ovn.passed()
-    assert ovn.names() == ["cluster_udn_prod", "default_net"]
-    network = ovn.network("default_net")
-    assert (network.kind, network.namespace, network.object_name) == ("udn", "default", "net")
-    static_vm_check = networks.static_vm_check(network)
-    assert [reason.code for reason in static_vm_check.reasons] == ["not_persistent"]
-
-
 def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
     network = networks.get_or_create(ovn.cluster.pk, "cluster_udn_prod")
     ippool = worlds.ippool(network)
@@ -210,18 +199,6 @@ def test_networks_may_have_the_same_subnets(ovn: Ovn) -> None:
     ovn.put(cudn("two"))
     ovn.passed()
     assert ovn.subnets("cluster_udn_one") == ovn.subnets("cluster_udn_two") == [SUBNET]
-
-
-def test_layer3_has_a_pool_of_its_cidrs(ovn: Ovn) -> None:
-    manifest = cudn()
-    layer3 = {"role": "Primary", "subnets": [{"cidr": SUBNET, "hostSubnet": 24}]}
-    manifest["spec"]["network"] = {"topology": "Layer3", "layer3": layer3}
-    ovn.put(manifest)
-    ovn.passed()
-    assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], [])
-    assert "not_layer2" in {
-        reason.code for reason in networks.static_vm_check(ovn.network()).reasons
-    }
 
 
 def test_one_bad_network_fails_alone(ovn: Ovn) -> None:

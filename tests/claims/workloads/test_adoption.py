@@ -40,14 +40,6 @@ def test_what_is_unknown_makes_the_ippool_and_its_entries() -> None:
     assert IPPool.objects.get().name == "blue"
 
 
-def test_twice_is_once() -> None:
-    network = worlds.network()
-    row = worlds.workload(network, "db", A, FIVE)
-    for action in ("create", "unchanged"):
-        assert actions(adoption.adopt(network, ids=[row.pk], author=worlds.BY)) == [action]
-    assert len(entry_rows(network)) == 1
-
-
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("entry", "runs", "remaining"),

@@ -65,22 +65,6 @@ def test_the_pods_annotation_counts_first() -> None:
     assert (result.mac, result.ips, result.pods) == (MAC, ["10.0.0.5/24", "10.0.0.9/24"], ["a"])
 
 
-def test_a_live_migration_is_one_workload() -> None:
-    pods = [launcher("b", "10.0.0.5/24", node="n2", mac=OTHER), launcher("a", "10.0.0.5/24")]
-    (result,) = running.vm_attachments(vmi(), pods, KNOWN)
-    assert (result.mac, result.ips, result.pods) == (MAC, ["10.0.0.5/24"], ["a", "b"])
-    pods = [launcher("b", "10.0.0.5/24", node="n2"), launcher("a", "10.0.0.5/24", over=True)]
-    assert [vm_attachment.pods for vm_attachment in running.vm_attachments(vmi(), pods, KNOWN)] == [
-        ["b"]
-    ]
-
-
-def test_launcher_pods_alone_are_the_vm() -> None:
-    (result,) = running.vm_attachments(None, [launcher("a", "10.0.0.5/24")], KNOWN)
-    assert (result.kind, result.name, result.uid, result.interface) == ("vmi", "db", "vmi-1", "shop/prod")  # fmt: skip
-    assert list(running.vm_attachments(None, [launcher("a", over=True)], KNOWN)) == []
-
-
 @pytest.mark.parametrize("phase", ["Pending", "Scheduling", "Succeeded", "Failed"])
 def test_what_does_not_run_holds_nothing(phase: str) -> None:
     assert list(running.vm_attachments(vmi(phase=phase), [], KNOWN)) == []

@@ -303,22 +303,6 @@ def test_an_account_that_exists_is_used(helm: str) -> None:
     assert {pod["serviceAccountName"] for pod in shipped.pods(manifests).values()} == {"shared"}
 
 
-def test_names_follow_the_release(helm: str) -> None:
-    """Nothing is named after another release: two of them can be in one namespace."""
-    completed = chart.run_helm(
-        helm,
-        "template",
-        "ipam-test",
-        str(chart.CHART),
-        "--namespace=shared",
-        *chart.values_options("everything"),
-    )
-    assert completed.returncode == 0, completed.stderr
-    for manifest in filter(None, yaml.safe_load_all(completed.stdout)):
-        assert manifest["metadata"]["name"].startswith("ipam-test-cadastre")
-        assert manifest["metadata"].get("namespace") in {"shared", "kube-system", None}
-
-
 @pytest.mark.parametrize("option", ["", "--set=fullnameOverride=" + "f" * 63])
 def test_long_names_are_cut(helm: str, option: str) -> None:
     """A release's name has up to 53 characters; names of Services and labels have up to 63."""

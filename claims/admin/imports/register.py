@@ -1,30 +1,29 @@
-"""The page of an import: its effect, its rows with their reasons and corrections, and what imports say about an address."""
+"""The page of an import of another register: what each row becomes, and what the source of a mirror has no more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
-from pools import tasks
+from claims.admin.imports import page
+from pools.admin.pools.blocks import attribute_facts
 from pools.core.register_import import attributes
-from pools.models import Cluster, PoolCIDR, RegisterImport, RegisterRow
+from pools.models import Cluster, PoolCIDR, RegisterRow
 from pools.models.imports import ImportStatus, RegisterTarget, RowStatus
-from pools.platform.admin import display, import_texts, imports, pages
+from pools.platform.admin import display, import_texts, pages
 from pools.register import overlaps
 from pools.register.imports import drafts, rows as import_rows
 
 
-class RegisterImportPages(imports.ImportPages[RegisterImport]):
-    kind = drafts.IMPORTS
-    notify = staticmethod(tasks.notify_import_worker)
+class RegisterImportPage(page.ImportPage):
+    engine = drafts.IMPORTS
     template = "import_register.html"
-    endpoint = "imports"
     what = _("Register")
     formats = {
         "netbox": _("NetBox, CSV"),
@@ -34,7 +33,9 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
         "spreadsheet": _("spreadsheet"),
     }
 
-    def lines(self, row: RegisterImport, rows: list[RegisterRow]) -> dict[str, Any]:
+    undo_text = _("The import cannot be undone while somebody else holds addresses in its pools.")
+
+    def lines(self, rows: list[RegisterRow]) -> dict[str, Any]:
         pools = _registered_pools(rows)
         clusters = Cluster.objects.in_bulk({line.cluster_id for line in rows if line.cluster_id})
         return {
@@ -48,33 +49,33 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
             ]
         }
 
-    def undo_effects(self, row: RegisterImport) -> list[str]:
-        text = gettext(
-            "The import cannot be undone while somebody else holds addresses in its pools."
-        )
-        if not (row.netbox_source and row.netbox_source.every_minutes):
-            return [text]
-        mirrored = gettext(
-            "The next run of the mirror does the same again: switch off its schedule first."
-        )
-        return [mirrored, text]
+    def undo_effects(self) -> list[str]:
+        source = self.row.netbox_source
+        if not (source and source.every_minutes):
+            return []
+        return [
+            gettext(
+                "The next run of the mirror does the same again: switch off its schedule first."
+            )
+        ]
 
-    def inputs(self, row: RegisterRow) -> Iterator[imports.Input]:
+    def inputs(self, row: RegisterRow) -> Iterator[page.Input]:
         return iter(()) if import_rows.follows(row) else _inputs(row)
 
-    def context(self, request: HttpRequest, row: RegisterImport) -> dict[str, Any]:
-        may_change = self.kind.permits(request.user, "change")
+    def context(self) -> dict[str, Any]:
+        row = self.row
         committed = row.status == ImportStatus.COMMITTED and not row.undo_wanted
-        return {"may_confirm": may_change and committed and row.counts.get(RowStatus.VANISHED, 0)}
+        vanished = row.counts.get(RowStatus.VANISHED, 0)
+        return {"may_confirm": self.may_change and committed and vanished}
 
-    def view(self, request: HttpRequest, row: RegisterImport) -> HttpResponse:
-        if request.method != "POST" and request.GET.get("ask") == "release":
-            self.require_change(request)
-            return self._release_page(request, row)
-        return super().view(request, row)
+    def answer(self) -> HttpResponse:
+        if self.request.method != "POST" and self.request.GET.get("ask") == "release":
+            self.require_change()
+            return self._release_page()
+        return super().answer()
 
-    def _release_page(self, request: HttpRequest, row: RegisterImport) -> HttpResponse:
-        number = row.counts.get(RowStatus.VANISHED, 0)
+    def _release_page(self) -> HttpResponse:
+        number = self.row.counts.get(RowStatus.VANISHED, 0)
         text = ngettext(
             "%(number)s object that the source has no more: an address goes into the cooldown of its pool,"
             " a reserved range, a container or an unused pool is removed.",
@@ -83,8 +84,8 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
             number,
         )
         return pages.confirmation(
-            request,
-            row,
+            self.request,
+            self.row,
             title=gettext("Release all that is gone from the source?"),
             effects=[
                 text % {"number": display.digits(number)},
@@ -96,16 +97,14 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
             action="release",
         )
 
-    def actions(self) -> dict[str, Callable[[HttpRequest, RegisterImport], HttpResponse | None]]:
-        return super().actions() | {"release": self._confirm, "keep": self._confirm}
-
-    def _confirm(self, request: HttpRequest, row: RegisterImport) -> None:
+    def post_release(self) -> None:
         """Release or keep one row that the source has no more, or all."""
-        numbers = [imports.row_number(request)] if request.POST.get("row") else None
-        keep = request.POST["action"] == "keep"
-        author = pages.author(request)
-        changed = drafts.confirm_vanished(row.pk, numbers, keep=keep, author=author)
-        self.report(request, gettext("Confirmed: %(counts)s."), changed)
+        numbers = [self.row_number()] if self.request.POST.get("row") else None
+        keep, author = self.request.POST["action"] == "keep", self.actor["author"]
+        changed = drafts.confirm_vanished(self.row.pk, numbers, keep=keep, author=author)
+        self.report(gettext("Confirmed: %(counts)s."), changed)
+
+    post_keep = post_release
 
     def corrections(self, sent: Mapping[str, str]) -> dict[str, Any]:
         return {
@@ -114,8 +113,6 @@ class RegisterImportPages(imports.ImportPages[RegisterImport]):
             if name in {*drafts.CORRECTED, "alike"} or attributes.is_attribute(name)
         }
 
-
-PAGES = RegisterImportPages()
 
 _REGISTERED = (RowStatus.CHANGED, RowStatus.UNCHANGED)
 _KEYS = {"prefix": ("prefix", "mask"), "address": ("address",), "range": ("first", "last")}
@@ -188,7 +185,7 @@ _DETAILS: dict[str, StrOrPromise] = {
 }
 
 
-def _inputs(row: RegisterRow) -> Iterator[imports.Input]:
+def _inputs(row: RegisterRow) -> Iterator[page.Input]:
     object_field = "pool" if row.kind == "prefix" else "holder"
     shared = ("status", "vrf", "cluster", "tenant", "description", "tags")
     custom = filter(attributes.is_custom, row.texts)
@@ -220,44 +217,3 @@ def _differences(row: RegisterRow) -> Iterator[tuple[StrOrPromise, str, str]]:
     if "org" in before:
         pairs.insert(0, (_("Organization"), before["org"] or "", row.org))
     yield from (pair for pair in pairs if pair[1] != pair[2])
-
-
-# --- what an imported register says about an address ----------------------------------------------
-
-# Of the details that an import keeps beside an object (core/register_import/parsing.py).
-_KEPT: dict[str, StrOrPromise] = {
-    "status": _("Status"),
-    "role": _("Role"),
-    "dns_name": _("DNS name"),
-    "tenant": _("Tenant"),
-    "owner": _("Owner"),
-    "vrf": "VRF",
-    "site": _("Site"),
-    "vlan": "VLAN",
-    "mac": _("MAC address"),
-    "interface": _("Interface"),
-    "device": _("Device"),
-    "note": _("Note"),
-}
-
-
-def imported_facts(record: Mapping[str, Any] | None) -> Iterator[tuple[StrOrPromise, str]]:
-    """Yield (label, text) of what an imported register says about an address."""
-    if record is None:
-        return
-    if record["description"]:
-        yield _("Description"), record["description"]
-    yield from (
-        (label, record["details"][name])
-        for name, label in _KEPT.items()
-        if name in record["details"]
-    )
-    yield from attribute_facts(record["details"])
-
-
-def attribute_facts(details: Mapping[str, str]) -> Iterator[tuple[StrOrPromise, str]]:
-    """Yield (label, text) of the tags and custom fields of an imported register."""
-    if tags := details.get("tags"):
-        yield _("Tags"), tags.replace(",", ", ")
-    for name in filter(attributes.is_custom, details):
-        yield name.removeprefix(attributes.PREFIX), details[name]
