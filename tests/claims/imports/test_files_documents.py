@@ -1,4 +1,4 @@
-"""JSON and YAML files: the inventory, plans, IPPools, IPAMClaims, rows; and what is refused (3c)."""
+"""JSON and YAML files: the inventory, IPPools, IPAMClaims, rows; and what is refused (3c)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from claims.imports import formats
 from tests.claims.imports import corpus
 
 VM = corpus.vsphere_vm
-PLAN = {
-    "apiVersion": "forklift.konveyor.io/v1beta1",
-    "kind": "Plan",
-    "spec": {"vms": [{"name": "web-01"}, {"name": "web-02"}]},
-}
 POOL = corpus.ippool(f'"{corpus.mac(1)}": [10.0.0.1/24]\n"{corpus.mac(2)}": [10.0.0.2/24]')
 ROWS = [{"vm": "a", "mac": corpus.mac(1), "ips": ["10.0.0.1/24"]}]
 
@@ -24,7 +19,6 @@ FILES = {
     "vms": (corpus.to_json({"vms": [VM(1), VM(2)]}), "forklift", 2),
     "with a mark": (b"\xef\xbb\xbf" + corpus.to_json([VM(1)]), "forklift", 1),
     "UTF-16": (json.dumps([VM(1)]).encode("utf-16"), "forklift", 1),
-    "plan": (corpus.to_json(PLAN), "forklift", 2),
     "IPPool": (POOL.encode(), "ippool-yaml", 2),
     "comment first": (f"# ours\n---\n{POOL}".encode(), "ippool-yaml", 2),
     "several": (f"{POOL}---\n{POOL}".encode(), "ippool-yaml", 4),
@@ -75,6 +69,7 @@ def test_keys_that_are_there_twice_are_kept_and_shown() -> None:
         ('{"name": "\\ud800", "nics": []}', "encoding"),
         ('{"name": NaN, "nics": []}', "not_finite"),
         ("kind: Pod\n", "unsupported_document"),
+        ("kind: Plan\nspec: {vms: [{name: web}]}\n", "unsupported_document"),
         ("kind: [", "yaml_syntax"),
         ("kind: &a IPPool\nspec: *a\n", "anchors_not_allowed"),
         ("kind: !!python/object:os.system x\n", "tags_not_allowed"),
