@@ -293,13 +293,11 @@ def _document(documents_: list[object]) -> FileReading:
     kind = next((kind for kind in kinds if kind), "")
     if kind:
         return FileReading(_FORMATS[kind], lambda _: inventory.manifest_rows(objects))
-    if objects and all(inventory.is_plan(document) for document in objects):
-        return FileReading("forklift", lambda _: _plan_rows(objects), len(objects))
     if objects and all(inventory.is_vm(document) for document in objects):
         return _list_document("forklift", objects, inventory.vms)
     if objects and all(isinstance(document, dict) and "mac" in document for document in objects):
         return _list_document("rows", objects, lambda rows, _: _program_rows(rows))
-    message = "expected VMs of MTV's inventory, a Plan, an IPPool, an IPAMClaim or a list of rows"
+    message = "expected VMs of MTV's inventory (a plan has only their names), an IPPool, an IPAMClaim or a list of rows"
     raise file_error("unsupported_document", message)
 
 
@@ -312,12 +310,6 @@ def _list_document(
         raise _too_many_rows_error()
     items: list[object] = rows
     return FileReading(name, lambda skipped: read(items, skipped), len(items))
-
-
-def _plan_rows(objects: Sequence[object]) -> Iterator[VMInterface]:
-    for row, document in enumerate(objects, start=1):
-        if isinstance(document, dict):
-            yield from inventory.plan(row, document)
 
 
 def _program_rows(rows: Sequence[object]) -> Iterator[VMInterface]:

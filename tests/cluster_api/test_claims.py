@@ -13,23 +13,12 @@ import pytest
 
 from pools.core.cluster_api import contract
 from pools.core.cluster_api.conditions import Reason
-from tests.cluster_api.world import BLUE, GREEN, World
+from tests.cluster_api.world import BLUE, GREEN, World, owner_reference
 from tests.kube.fake import FakeCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NET = "10.0.0.0/24"
 GLOBAL = contract.GLOBAL_POOL_KIND
-
-
-def _owner(manifest: Any, **more: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": manifest["apiVersion"],
-        "kind": manifest["kind"],
-        "name": manifest["metadata"]["name"],
-        "uid": manifest["metadata"]["uid"],
-        "blockOwnerDeletion": True,
-        **more,
-    }
 
 
 def test_a_claim_of_an_unrecognized_kind_is_ignored(world: World) -> None:
@@ -68,8 +57,8 @@ def test_a_claim_gets_an_address_with_owners_finalizer_and_label(world: World) -
     assert metadata["finalizers"] == [contract.PROTECT_FINALIZER]
     assert metadata["labels"] == {contract.CLUSTER_NAME: "test-cluster"}
     assert metadata["ownerReferences"] == [
-        _owner(claim, controller=True),
-        _owner(pool, controller=False),
+        owner_reference(claim, controller=True),
+        owner_reference(pool, controller=False),
     ]
     stored = world.claim("test")
     assert stored is not None
@@ -81,10 +70,7 @@ def test_a_claim_gets_an_address_with_owners_finalizer_and_label(world: World) -
 
 @pytest.mark.exhaustive
 def test_a_further_sync_writes_nothing(world: World) -> None:
-    world.pool(NET)
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr=NET)
     before = world.claim("test"), world.address("test"), world.pool_object()
     world.sync()
     run = world.sync()
@@ -136,10 +122,7 @@ def test_excluded_addresses_are_not_allocated(world: World) -> None:
 
 def test_a_pool_without_a_gateway(world: World) -> None:
     """The referenced namespaced pool does not contain a gateway."""
-    world.pool(NET)
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr=NET)
     address = world.address("test")
     assert address is not None
     assert (address["spec"]["address"], address["spec"]["prefix"]) == ("10.0.0.1", 24)
@@ -158,7 +141,7 @@ def test_a_global_pool_serves_all_namespaces(world: World) -> None:
     assert world.address_text("test", GREEN) == "10.0.0.3"
     address = world.address("test", GREEN)
     assert address is not None
-    assert address["metadata"]["ownerReferences"][1] == _owner(pool, controller=False)
+    assert address["metadata"]["ownerReferences"][1] == owner_reference(pool, controller=False)
 
 
 def test_two_pools_of_one_name_in_two_namespaces(world: World) -> None:

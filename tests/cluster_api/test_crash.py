@@ -8,7 +8,7 @@ import pytest
 
 from pools.core.cluster_api import contract
 from pools.models import Block
-from tests.cluster_api.world import BLUE, World
+from tests.cluster_api.world import BLUE, World, owner_reference
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MOST_WRITES = 5  # of one sync of one claim and its pool
@@ -128,8 +128,8 @@ def test_an_existing_address_gets_owners_and_finalizer(world: World, case: str) 
     is_controller = case != "another controller"
     assert address["metadata"]["ownerReferences"] == [
         *owners,
-        _reference(claim, controller=is_controller),
-        _reference(pool, controller=False),
+        owner_reference(claim, controller=is_controller),
+        owner_reference(pool, controller=False),
     ]
     assert world.ready("test") == ("True", "Ready")
 
@@ -139,38 +139,24 @@ def test_an_address_that_was_restored_belongs_to_the_claim_of_now(world: World) 
     world.pool("10.0.0.0/24")
     pool = world.put_pool("pool")
     claim = world.put_claim("test")
-    earlier = _reference(claim, controller=True) | {"uid": "of-the-earlier-claim"}
+    earlier = owner_reference(claim, controller=True) | {"uid": "of-the-earlier-claim"}
     _put_address(world, "10.0.0.7", ownerReferences=[earlier])
     world.sync()
     world.sync()
     address = world.address("test")
     assert address is not None
     assert address["metadata"]["ownerReferences"] == [
-        _reference(claim, controller=True),
-        _reference(pool, controller=False),
+        owner_reference(claim, controller=True),
+        owner_reference(pool, controller=False),
     ]
     assert address["metadata"]["finalizers"] == [contract.PROTECT_FINALIZER]
     assert world.ready("test") == ("True", "Ready")
     assert world.held() == {"blue/test": "10.0.0.7"}
 
 
-def _reference(owner: Any, *, controller: bool) -> dict[str, Any]:
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": owner["metadata"]["name"],
-        "uid": owner["metadata"]["uid"],
-        "controller": controller,
-        "blockOwnerDeletion": True,
-    }
-
-
 @pytest.mark.exhaustive
 def test_an_address_that_another_holder_has_is_flagged(world: World) -> None:
-    world.pool("10.0.0.0/24")
-    world.put_pool("pool")
-    world.put_claim("first")
-    world.sync()
+    world.serve("first", cidr="10.0.0.0/24")
     _put_address(world, "10.0.0.1")
     world.put_claim("test")
     world.sync()
@@ -218,10 +204,7 @@ def test_an_address_of_another_claim_is_not_touched(world: World) -> None:
 @pytest.mark.exhaustive
 def test_a_claim_made_anew_keeps_the_address_of_its_ipaddress(world: World) -> None:
     """A claim is restored with another uid while its IPAddress is there."""
-    world.pool("10.0.0.0/24", cooldown=3600)
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.0/24", cooldown=3600)
     world.strip(world.claim("test"), world.claims)
     world.put_claim("test")
     world.sync()

@@ -108,11 +108,7 @@ def test_a_change_of_the_register_concerns_who_lost_an_address(
     world: World, read_claims: set[str]
 ) -> None:
     """Somebody releases the address in the register; the IPAddress has it, and the claim gets it back."""
-    world.pool("10.0.0.0/24")
-    world.put_pool("pool")
-    for name in ("kept", "lost"):
-        world.put_claim(name)
-    world.sync()
+    world.serve("kept", "lost", cidr="10.0.0.0/24")
     world.sync()
     text = world.address_text("lost")
     window.release_blocks([Block.objects.get(holder_id=f"{BLUE}/lost").pk])
@@ -130,11 +126,7 @@ def test_a_change_of_the_register_concerns_who_lost_an_address(
 
 def test_a_claim_that_vanishes_in_an_event_releases_its_own_address_only(world: World) -> None:
     """Without its finalizer it goes without us; the addresses of claims that nobody read stay."""
-    world.pool("10.0.0.0/24")
-    world.put_pool("pool")
-    for name in ("kept", "lost"):
-        world.put_claim(name)
-    world.sync()
+    world.serve("kept", "lost", cidr="10.0.0.0/24")
     world.sync()
     claim, address = world.claim("lost"), world.address("lost")
     world.strip(claim, world.claims)

@@ -21,10 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def served(world: World) -> Cluster:
-    world.pool("10.0.0.7/32")
-    world.put_pool("pool")
-    world.put_claim("machine-1")
-    world.sync()
+    world.serve("machine-1", cidr="10.0.0.7/32")
     world.put_claim("machine-2")
     world.sync()
     cluster: Cluster = world.cluster

@@ -55,10 +55,7 @@ def test_a_cidr_with_addresses_of_claims_is_not_removed(world: World) -> None:
 @pytest.mark.exhaustive
 def test_an_object_that_names_another_pool_leaves_addresses_where_they_are(world: World) -> None:
     world.pool("10.0.0.0/29")
-    world.pool("10.0.1.0/29", name="other")
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.1.0/29", name="other")
     world.put_pool("pool", pool_name="other")
     world.put_claim("late")
     world.sync()

@@ -25,10 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.exhaustive
 def test_a_deleted_claim_releases_its_address_into_the_cooldown(world: World) -> None:
-    world.pool("10.0.0.0/29", cooldown=3600)
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.0/29", cooldown=3600)
     world.delete_claim("test")
     assert world.claim("test") is not None, "the finalizer keeps it until the address is released"
     world.sync()
@@ -44,10 +41,7 @@ def test_a_deleted_claim_releases_its_address_into_the_cooldown(world: World) ->
 @pytest.mark.exhaustive
 def test_a_name_that_is_used_again_is_another_claim(world: World) -> None:
     """A machine is made anew under its name; nothing of the first claim is the second one's."""
-    world.pool("10.0.0.0/30", cooldown=3600)
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.0/30", cooldown=3600)
     world.delete_claim("test")
     world.sync()
     claim = world.put_claim("test")
@@ -90,10 +84,7 @@ def test_a_claim_that_goes_with_its_cluster_is_released_at_once(world: World) ->
 
 @pytest.mark.exhaustive
 def test_an_address_in_its_cooldown_is_not_given_to_another_claim(world: World) -> None:
-    world.pool("10.0.0.7/32", cooldown=3600)
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.7/32", cooldown=3600)
     world.delete_claim("test")
     world.put_claim("next")
     world.sync()
@@ -102,10 +93,7 @@ def test_an_address_in_its_cooldown_is_not_given_to_another_claim(world: World) 
 
 
 def test_a_protected_address_survives_a_deletion_by_hand(world: World) -> None:
-    world.pool("10.0.0.0/29")
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.0/29")
     world.delete(world.address("test"), world.addresses)
     world.sync()
     assert world.address_text("test") == "10.0.0.1"
@@ -113,11 +101,7 @@ def test_a_protected_address_survives_a_deletion_by_hand(world: World) -> None:
 
 @pytest.mark.exhaustive
 def test_an_address_that_is_gone_is_made_again_with_the_same_address(world: World) -> None:
-    world.pool("10.0.0.0/29")
-    world.put_pool("pool")
-    world.put_claim("other")
-    world.put_claim("test")
-    world.sync()
+    world.serve("other", "test", cidr="10.0.0.0/29")
     text = world.address_text("test")
     world.strip(world.address("test"), world.addresses)
     assert world.address("test") is None
@@ -129,10 +113,7 @@ def test_an_address_that_is_gone_is_made_again_with_the_same_address(world: Worl
 @pytest.mark.exhaustive
 def test_a_pool_with_addresses_is_protected(world: World) -> None:
     """Add a finalizer to prevent pool deletion before IPAddresses are deleted."""
-    world.pool("10.0.0.0/29")
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.0/29")
     world.delete(world.pool_object(), contract.POOLS[contract.POOL_KIND])
     world.sync()
     assert world.pool_object() is not None
@@ -149,10 +130,7 @@ def test_a_pool_with_addresses_is_protected(world: World) -> None:
 @pytest.mark.exhaustive
 def test_a_claim_is_released_when_its_pool_is_gone(world: World) -> None:
     """The pool is deleted before the claim (cluster teardown)."""
-    world.pool("10.0.0.0/29")
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.0/29")
     world.strip(world.pool_object(), contract.POOLS[contract.POOL_KIND])
     world.delete_claim("test")
     world.sync()
@@ -164,10 +142,7 @@ def test_a_claim_is_released_when_its_pool_is_gone(world: World) -> None:
 def test_a_claim_whose_finalizer_was_taken_is_released_when_all_of_it_is_gone(
     world: World,
 ) -> None:
-    world.pool("10.0.0.0/29")
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.0/29")
     world.strip(world.claim("test"), world.claims)
     world.sync_until_missed()
     assert world.held() == {"blue/test": "10.0.0.1"}, "its IPAddress still has it"
@@ -202,11 +177,7 @@ def test_addresses_of_claims_that_are_gone_are_reported_where_nobody_answers(
     world: World, settings: Any
 ) -> None:
     settings.IPAM_LEAK_GRACE_SECONDS = 0
-    world.pool("10.0.0.0/29")
-    world.put_pool("pool")
-    world.put_claim("kept")
-    world.put_claim("lost")
-    world.sync()
+    world.serve("kept", "lost", cidr="10.0.0.0/29")
     Connection.objects.update(managed_resources=[ManagedResource.POOLS])
     world.strip(world.claim("lost"), world.claims)
     world.strip(world.address("lost"), world.addresses)

@@ -24,10 +24,7 @@ def _status(world: World, name: str) -> dict[str, Any]:
 
 
 def _served(world: World) -> None:
-    world.pool("10.0.0.1/32")
-    world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.serve("test", cidr="10.0.0.1/32")
     assert world.address_text("test") == "10.0.0.1"
     world.put_claim("late")
     world.sync()

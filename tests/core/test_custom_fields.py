@@ -106,28 +106,10 @@ def test_other_links_are_refused(text: str) -> None:
         custom_fields.parse_value("link", [], text)
 
 
-def test_a_choice_is_one_of_the_choices() -> None:
-    assert custom_fields.parse_value("choice", ["a", "b"], "b") == "b"
-    with pytest.raises(errors.InvalidInput) as refusal:
-        custom_fields.parse_value("choice", ["a", "b"], "c", "x")
-    assert refusal.value.code == "invalid_choice"
-
-
 @pytest.mark.parametrize("value", [None, "", "  "])
 @pytest.mark.parametrize("field_type", ["text", "number", "choice", "link"])
 def test_nothing_is_no_value(field_type: str, value: Any) -> None:
     assert custom_fields.parse_value(field_type, ["a"], value) == ""
-
-
-@pytest.mark.parametrize("name", ["", "A", "1a", "a-b", "a" * 51, "ä", "_a", 1])
-def test_names_are_those_of_programs(name: Any) -> None:
-    with pytest.raises(errors.InvalidInput):
-        custom_fields.parse_name(name)
-
-
-def test_metric_labels_have_prefixes() -> None:
-    labels = custom_fields.parse_labels(["owner", "tag:team/net", "field:rack"])
-    assert [label.label for label in labels] == ["attribute_owner", "tag_team_net", "field_rack"]
 
 
 @pytest.mark.parametrize(

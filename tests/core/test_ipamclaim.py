@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from claims.core.ipamclaims import dialects, ipamclaim
+from claims.core.ipamclaims import ipamclaim
 from pools.core import errors
 
 
@@ -137,21 +137,3 @@ def test_what_is_no_claim_is_refused(broken: dict[str, Any]) -> None:
 def test_addresses_get_the_prefix_length_of_their_subnet(text: str, expected: str) -> None:
     subnets = [ip_network("10.0.0.0/24"), ip_network("fd00::/64")]
     assert ipamclaim.with_prefix(text, subnets) == expected
-
-
-def test_a_claim_is_rendered_with_what_the_definition_has() -> None:
-    claim = ipamclaim.Claim(
-        "blue", "vm1.blue", "", "cluster_udn_blue", mac="02:03:04:05:06:07", vm="vm1",
-        ips_requested=("10.0.0.5/24",), vm_uid="u", owner_kind="VirtualMachine",
-    )  # fmt: skip
-    shipped = ipamclaim.render(claim, dialects.SHIPPED)
-    assert shipped["spec"] == {"network": "cluster_udn_blue", "interface": ""}
-    assert shipped["metadata"]["labels"] == {"kubevirt.io/vm": "vm1"}
-    assert shipped["metadata"]["ownerReferences"][0]["uid"] == "u"
-    takes = dialects.dialect(
-        {"properties": {"spec": {"properties": {"mac": {}, "ips": {}}}, "status": {}}}
-    )
-    assert takes.spec_mac
-    assert takes.spec_ips
-    spec = ipamclaim.render(claim, takes)["spec"]
-    assert (spec["mac"], spec["ips"]) == ("02:03:04:05:06:07", ["10.0.0.5/24"])

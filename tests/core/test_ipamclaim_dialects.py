@@ -74,15 +74,6 @@ def test_a_condition_is_read_by_its_status_first(
     assert words.outcome_of(condition) is expected
 
 
-def test_the_texts_of_the_proposal() -> None:
-    assert words.allocated_message(["192.168.1.5/24"]) == "IP 192.168.1.5 allocated successfully"
-    assert words.allocated_message(["10.0.0.5/24", "fd00::5/64"]) == (
-        "IPs 10.0.0.5, fd00::5 allocated successfully"
-    )
-    conflict = "Requested IP 192.168.1.5 is already assigned in the network"
-    assert words.ip_conflict_message(["192.168.1.5"]) == conflict
-
-
 def test_the_time_moves_with_the_status_alone_and_others_types_stay() -> None:
     failed = words.condition(ClaimOutcome.IP_CONFLICT, "no", SPEC)
     first = words.merge_conditions([OTHER], failed, now=NOW)
@@ -110,10 +101,3 @@ def test_the_condition_of_the_other_dialect_goes() -> None:
     assert not words.matches(
         words.allocation_condition(after), words.condition(ClaimOutcome.ERROR, "y", SPEC)
     )
-
-
-@pytest.mark.parametrize(("dialect", "pod"), [(SHIPPED, {"name": "p"}), (SPEC, "p")])
-def test_the_owner_pod_has_the_shape_of_the_definition(dialect: words.Dialect, pod: Any) -> None:
-    status = words.render_status(["10.0.0.5/24"], "p", [OTHER], dialect)
-    assert status == {"ips": ["10.0.0.5/24"], "ownerPod": pod, "conditions": [OTHER]}
-    assert words.render_status([], "", [], dialect) == {"ips": []}

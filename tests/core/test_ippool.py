@@ -22,32 +22,6 @@ def manifest(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def test_the_conditions_of_the_conflict_in_the_spec() -> None:
-    assert ippool.conditions(macs=[(MAC, 2)], now=NOW) == [
-        {
-            "type": "Success",
-            "status": "False",
-            "reason": "DuplicatesExist",
-            "message": "Duplicate MAC 00:1a:4b:12:34:56 found in entries",
-            "lastTransitionTime": NOW,
-        },
-        {
-            "type": "DuplicateMACAddresses",
-            "status": "True",
-            "reason": "DuplicateMACFound",
-            "message": "MAC address 00:1a:4b:12:34:56 appears 2 times",
-            "lastTransitionTime": NOW,
-        },
-        {
-            "type": "DuplicateIPAddresses",
-            "status": "False",
-            "reason": "NoIPDuplicates",
-            "message": "All IP addresses are unique per MAC",
-            "lastTransitionTime": NOW,
-        },
-    ]
-
-
 def test_an_address_of_two_macs() -> None:
     success, macs, ips = ippool.conditions(ips=[("10.0.0.5", [MAC, OTHER])], now=NOW)
     assert (success["status"], success["reason"]) == ("False", "DuplicatesExist")
@@ -55,13 +29,6 @@ def test_an_address_of_two_macs() -> None:
     assert (macs["status"], macs["reason"]) == ("False", "NoMACDuplicates")
     assert (ips["status"], ips["reason"]) == ("True", "DuplicateIPFound")
     assert ips["message"] == f"IP address 10.0.0.5 appears for MAC addresses {MAC} and {OTHER}"
-
-
-def test_without_duplicates() -> None:
-    success, macs, ips = ippool.conditions(now=NOW)
-    assert (success["status"], success["reason"]) == ("True", "NoDuplicates")
-    assert (macs["status"], ips["status"]) == ("False", "False")
-    assert all(item["message"] for item in (success, macs, ips))
 
 
 def test_unusable_entries_are_no_success() -> None:
@@ -103,12 +70,6 @@ def test_the_status_of_an_object_keeps_its_times() -> None:
     conditions = ippool.status_conditions(ours, 7, theirs)
     assert [condition["lastTransitionTime"] for condition in conditions] == [NOW, LATER, LATER]
     assert {condition["observedGeneration"] for condition in conditions} == {7}
-
-
-def test_a_manifest_and_back() -> None:
-    parsed_ippool = ippool.parse(manifest())
-    assert parsed_ippool == ippool.ParsedIPPool("prod", "prod-network", ((MAC, ["10.0.0.5/24"]),))
-    assert ippool.render("prod", "prod-network", parsed_ippool.entries) == manifest()  # type: ignore[arg-type]
 
 
 def test_entries_of_one_mac_share_a_key() -> None:

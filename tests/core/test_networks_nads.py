@@ -85,10 +85,6 @@ def test_others_are_left_alone(config: object) -> None:
     assert nads.parse(nad(config)).network is None
 
 
-def test_a_spec_that_is_none() -> None:
-    assert nads.parse({"metadata": {"namespace": "a", "name": "b"}}).network is None
-
-
 def test_layer3_keeps_the_cidrs() -> None:
     result = read(
         topology="layer3", subnets="10.128.0.0/14/23, fd00::/48/64", allowPersistentIPs=None

@@ -134,12 +134,6 @@ def test_objects_that_cannot_be_understood(network: object, expected: str) -> No
     assert result == expected.split()
 
 
-def test_another_kind() -> None:
-    with pytest.raises(errors.InvalidInput) as caught:
-        network_udn.parse({"kind": "Network"})
-    assert caught.value.code == "unsupported_kind"
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "namespace", "logical"),
     [

@@ -96,51 +96,6 @@ def test_a_range_is_never_left_out(
     assert caught.value.problems[0].field == "spec.ipv4.cidrs.1"
 
 
-@pytest.mark.parametrize(
-    ("shape", "ranges", "ipv4"),
-    [
-        (
-            podippool.Shape.V2,
-            RANGES,
-            {
-                "cidrs": ["10.1.0.0/16", "10.0.0.0/16"],
-                "maskSize": 24,
-                "pool": [
-                    {
-                        "cidr": "10.0.0.0/16",
-                        "reservedRanges": [
-                            {"start": "10.0.0.0", "end": "10.0.0.9"},
-                            {"start": "10.0.1.0", "end": "10.0.1.0"},
-                        ],
-                    }
-                ],
-            },
-        ),
-        (
-            podippool.Shape.V2_PROPOSAL,
-            RANGES[:1],
-            {
-                "cidrs": [
-                    {"cidr": "10.1.0.0/16"},
-                    {"cidr": "10.0.0.0/16", "reservedRange": "10.0.0.0-10.0.0.9"},
-                ],
-                "maskSize": 24,
-            },
-        ),
-        (
-            podippool.Shape.V2ALPHA1,
-            (),
-            {"cidrs": ["10.1.0.0/16", "10.0.0.0/16"], "maskSize": 24},
-        ),
-    ],
-    ids=["shipped", "proposal", "v2alpha1"],
-)
-def test_the_shape_is_that_of_the_crd(
-    shape: podippool.Shape, ranges: tuple[addresses.AddressRange, ...], ipv4: dict[str, Any]
-) -> None:
-    assert podippool.render(_pool(*ranges), shape=shape)["spec"] == {"ipv4": ipv4}
-
-
 def _read(text: str) -> list[podippool.PodIPPool]:
     return [
         pool
@@ -307,33 +262,6 @@ def test_lists(kind: str) -> None:
     assert [pool.source for pool in pools] == ["items.0", "items.1"]
     assert [pool.api_version for pool in pools] == ["cilium.io/v2alpha1", "cilium.io/v2"]
     assert podippool.parse_document({"apiVersion": "v1", "kind": kind, "items": None}) == []
-
-
-def test_the_rest_of_a_pool_is_kept() -> None:
-    selector = {"matchLabels": {"team": "blue"}}
-    (pool,) = podippool.parse_document(
-        {
-            "apiVersion": "cilium.io/v2",
-            "kind": "CiliumPodIPPool",
-            "metadata": {
-                "name": "blue",
-                "uid": "0a",
-                "labels": {"a": "b"},
-                "annotations": {"ipam.cilium.io/skip-masquerade": "true"},
-            },
-            "spec": {
-                "ipv6": {"cidrs": ["fd00::/104"], "maskSize": 120},
-                "allowFirstIP": True,
-                "allowLastIP": False,
-                "podSelector": selector,
-                "namespaceSelector": {},
-            },
-        }
-    )
-    assert (pool.allow_first_ip, pool.allow_last_ip) == (True, False)
-    assert pool.labels == {"a": "b"}
-    assert pool.annotations == {"ipam.cilium.io/skip-masquerade": "true"}
-    assert (pool.pod_selector, pool.namespace_selector) == (selector, {})
 
 
 def test_what_a_cluster_has_accepted_may_have_newer_fields() -> None:

@@ -1,4 +1,4 @@
-"""Forklift's inventory: the shapes of every provider, and plans; manifests: each entry and each claim a row."""
+"""Forklift's inventory: the shapes of every provider; manifests: each entry and each claim a row."""
 
 from __future__ import annotations
 
@@ -168,18 +168,6 @@ def test_what_cannot_be_used_is_refused_as_a_row(vm: object, code: str) -> None:
     result, _ = _read(vm)
     assert result[0].refused
     assert code in [problem.code for problem in result[0].problems]
-
-
-def test_a_plan_says_names_only() -> None:
-    plan = {
-        "apiVersion": "forklift.konveyor.io/v1beta1",
-        "kind": "Plan",
-        "spec": {"targetNamespace": "prod", "vms": [{"id": "vm-1", "name": "web-01"}]},
-    }
-    assert inventory.is_plan(plan)
-    (result,) = inventory.plan(1, plan)
-    assert (result.vm, result.namespace, result.refused) == ("web-01", "prod", True)
-    assert [problem.code for problem in result.problems] == ["mac_missing"]
 
 
 # --- manifests -------------------------------------------------------------------------------------

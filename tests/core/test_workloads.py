@@ -99,11 +99,6 @@ def test_a_host_network_pod_is_attached_to_nothing() -> None:
     assert attachments.parse_pod(pod(spec={"hostNetwork": True})).attachments == ()
 
 
-@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_pod_that_ended(phase: str) -> None:
-    assert attachments.parse_pod(pod() | {"status": {"phase": phase}}).over
-
-
 OWNER = {
     "apiVersion": "kubevirt.io/v1",
     "kind": "VirtualMachineInstance",
@@ -125,11 +120,6 @@ def test_a_launcher_pod_names_its_vm(metadata: dict[str, Any]) -> None:
         pod(metadata={"labels": {"kubevirt.io": "virt-launcher"}} | metadata)
     )
     assert (result.vm, result.vmi_uid) == ("db", "vmi-1")
-
-
-def test_no_pod_without_a_name() -> None:
-    with pytest.raises(errors.InvalidInput):
-        attachments.parse_pod({"metadata": {"uid": "u"}})
 
 
 @pytest.mark.parametrize("read", [attachments.parse_pod, attachments.parse_instance, attachments.parse_machine, attachments.is_attached])  # fmt: skip

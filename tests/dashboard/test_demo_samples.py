@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db.models import QuerySet, Sum
 
-from pools.models import Pool, PoolForecast, Sample, SampleSum
+from pools.models import Pool, PoolForecast, Sample
 from pools.platform import database
 from pools.register import usage
 from pools.register.demo import samples as demo_samples
@@ -49,24 +47,3 @@ def test_use_grows_and_one_pool_will_be_full_soon() -> None:
     assert pool_forecast.day is not None
     assert pool_forecast.day <= database.now().date() + timedelta(days=14)
     assert PoolForecast.objects.get(pool__name="premium-ipv4").state == "full"
-
-
-def _sums(rows: QuerySet[Any], *columns: str) -> set[tuple[Any, ...]]:
-    """(…, held, cooling) of each group."""
-    return set(rows.order_by().values_list(*columns).annotate(Sum("held"), Sum("cooling")))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("grouping", ["category", "cluster"])
-def test_the_sums_of_each_day_are_those_of_its_pools(grouping: str) -> None:
-    sums = _sums(SampleSum.objects.filter(by=grouping), "day", "family", "name")
-    assert sums
-    assert sums <= _sums(Sample.objects.all(), "day", "family", grouping)
-
-
-def test_organisations_have_what_all_pools_have_together() -> None:
-    sums = _sums(SampleSum.objects.filter(by="org"), "day")
-    days = SampleSum.objects.values("day")
-    pools = _sums(Sample.objects.filter(day__in=days), "day")
-    assert sums
-    assert {row for row in sums ^ pools if row[1:] != (0, 0)} == set()

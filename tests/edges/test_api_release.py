@@ -36,14 +36,3 @@ def test_a_repeated_release_changes_nothing(api: apis.Api, cooldown: int) -> Non
     second = _release(api, block, "a")
     assert (second.status_code, second.json()) == (first.status_code, first.json())
     assert api("GET", "events/").json()["results"] == events
-
-
-def test_a_cooldown_is_ended_with_a_reason(api: apis.Api) -> None:
-    pool = api.vm_pool("10.0.0.1/32", cooldown=600)
-    block = api.take(pool, "a")
-    _release(api, block, "a")
-    path = f"blocks/{block['id']}/end-cooldown/"
-    apis.refused(api("POST", path, {}), 400, "object_expected")
-    apis.refused(api("POST", path, {"reason": ""}), 400, "blank")
-    assert api("POST", path, {"reason": "it never was in use"}).status_code == 200
-    assert api.take(pool, "b")["cidr"] == block["cidr"]

@@ -7,7 +7,7 @@ import pytest
 from pools.models import Block, Event, Pool, PoolCIDR
 from pools.register import pools
 from tests import factories
-from tests.handlers.conftest import OLD, PROPOSAL
+from tests.handlers.conftest import PROPOSAL
 from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.pools.conftest import Clock
 
@@ -222,13 +222,6 @@ def test_both_versions_of_the_proposal_are_read(fleet: Fleet) -> None:
     fleet.passed()
     assert (fleet.cidrs("green"), fleet.ranges("green")) == ([A, B], ["10.0.0.0-10.0.0.99"])
     assert fleet.cidrs("old") == [C]
-
-
-@pytest.mark.parametrize("definition", [OLD])
-def test_v2alpha1_only(fleet: Fleet) -> None:
-    fleet.put(manifest("old", A, version="v2alpha1"))
-    assert fleet.counted()["changed"] == 1
-    assert fleet.cidrs("old") == [A]
 
 
 def test_nothing_is_written(fleet: Fleet) -> None:

@@ -8,10 +8,8 @@ import pytest
 
 from pools.admin.overview import overview
 from pools.admin.pools import page
-from pools.clusters import drift
-from pools.core.cilium import podippool
 from pools.core.forecast import ForecastState
-from pools.models import Drift, Finding, ManagedResource, Pool, PoolForecast
+from pools.models import Finding, ManagedResource, Pool, PoolForecast
 from pools.register import usage
 from pools.register.utilization import forecasts, samples
 from tests import factories
@@ -53,24 +51,6 @@ def test_a_pool_that_is_used_up_is_full_still(db: None) -> None:
     counts = usage.pool_usage(pool)[4]
     assert (counts.ratio, counts.percent) == (1.0, 100)
     assert page.pool_state({4: counts}, draining=False) == "full"
-
-
-@pytest.mark.exhaustive
-def test_what_was_adopted_differs_no_more(fleet: Fleet) -> None:
-    fleet.put(fleets.manifest("green", "10.60.0.0/16"))
-    fleet.passed()
-    fleet.manage(ManagedResource.POOLS)
-    drift.apply(drift.ClusterObject(fleet.cluster, podippool.KIND, "green"), author=factories.BY)
-    fleet.passed()
-    fleet.put(fleets.manifest("green", "10.60.0.0/16", "10.61.0.0/16"), manager="kubectl-edit")
-    fleet.passed()
-    green = drift.ClusterObject(fleet.cluster, podippool.KIND, "green")
-    assert drift.differences(green)
-    drift.adopt(green, author=factories.BY)
-    assert not Drift.objects.exists()
-    assert fleet.cidrs("green") == ["10.60.0.0/16", "10.61.0.0/16"]
-    fleet.passed()
-    assert not Drift.objects.exists()
 
 
 @pytest.mark.exhaustive

@@ -10,11 +10,13 @@ import wsgiref.simple_server
 from collections.abc import Iterator
 from typing import Any
 
+import yaml
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from django.urls import get_resolver
 
 from ipam_site import tls
+from tests import commands
 from tests.kube.certificates import Authority
 
 
@@ -54,3 +56,22 @@ def serving(folder: pathlib.Path) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextlib.contextmanager
+def asked_by(api_server: Any, cluster: str, folder: pathlib.Path, *hooks: str) -> Iterator[None]:
+    """The site, and an API server that has the configurations that the command prints for these webhooks."""
+    with serving(folder) as url:
+        printed = commands.output(
+            "webhook",
+            cluster,
+            "--new-key",
+            "--print-manifest",
+            *(f"--only={hook}" for hook in hooks),
+            f"--url={url}",
+            f"--ca={folder / 'ca.pem'}",
+            "--failure-policy=Fail",
+        )
+        for document in yaml.safe_load_all(printed):
+            api_server.put(document)
+        yield

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator
-from io import StringIO
 from typing import Any
 
 import pytest
-import yaml
-from django.core import management
 
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
@@ -33,19 +30,7 @@ def network(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Netw
     """A network of the register with 10.0.0.0/24, whose webhook the API server calls."""
     cluster.crds(CRD)
     known = worlds.network(NETWORK)
-    with own_site.serving(tmp_path) as url:
-        output = StringIO()
-        management.call_command(
-            "webhook",
-            known.cluster.name,
-            "--new-key",
-            "--print-manifest",
-            "--only=validate-ippools",
-            f"--url={url}",
-            f"--ca={tmp_path / 'ca.pem'}",
-            stdout=output,
-        )
-        cluster.put(yaml.safe_load(output.getvalue()))
+    with own_site.asked_by(cluster, known.cluster.name, tmp_path, "validate-ippools"):
         eventually.until(lambda: _refuses(api))
         yield known
         cluster.remove("validatingwebhookconfigurations", hooks.VALIDATE_IPPOOLS.name)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import pathlib
 from collections.abc import Iterator
-from io import StringIO
 from typing import Any
 
 import pytest
 import yaml
-from django.core import management
 
 from pools.webhooks import configuration
 from tests import eventually, factories
@@ -26,19 +24,7 @@ _KIND = "validatingwebhookconfigurations"
 def register(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any]:
     """A cluster of the register, whose webhook the API server calls."""
     known = factories.cluster()
-    with own_site.serving(tmp_path) as url:
-        output = StringIO()
-        management.call_command(
-            "webhook",
-            known.name,
-            "--new-key",
-            "--print-manifest",
-            "--only=validate-ciliumpodippools",
-            f"--url={url}",
-            f"--ca={tmp_path / 'ca.pem'}",
-            stdout=output,
-        )
-        cluster.put(yaml.safe_load(output.getvalue()))
+    with own_site.asked_by(cluster, known.name, tmp_path, "validate-ciliumpodippools"):
         eventually.until(lambda: _denied(api))
         yield known
         cluster.remove(_KIND, configuration.CILIUM_POD_IP_POOLS.name)

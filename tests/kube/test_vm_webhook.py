@@ -6,12 +6,9 @@ import copy
 import json
 import pathlib
 from collections.abc import Iterator
-from io import StringIO
 from typing import Any
 
 import pytest
-import yaml
-from django.core import management
 
 from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
 from claims.models import Decision, NetworkSettings
@@ -44,24 +41,12 @@ def ippool(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any]:
     pool = doors.world()
     worlds.entry(pool, MAC, "10.0.0.5/16", vm="probe", namespace=NAMESPACE)
     NetworkSettings.objects.create(cluster=pool.cluster)
-    with own_site.serving(tmp_path) as url:
-        for document in _printed(pool.cluster.name, url, tmp_path):
-            cluster.put(document)
+    with own_site.asked_by(cluster, pool.cluster.name, tmp_path, "mutate-pods", "mutate-vms"):
         eventually.until(lambda: _annotation(_probe(api)) is not None)
         yield pool
         for hook in (hooks.MUTATE_PODS, hooks.MUTATE_VMS):
             cluster.remove(_KIND, hook.name)
         eventually.until(lambda: _annotation(_probe(api)) is None)
-
-
-def _printed(name: str, url: str, folder: pathlib.Path) -> list[Any]:
-    output = StringIO()
-    only = ("--only=mutate-pods", "--only=mutate-vms")
-    where = (f"--url={url}", f"--ca={folder / 'ca.pem'}", "--failure-policy=Fail")
-    management.call_command(
-        "webhook", name, "--new-key", "--print-manifest", *only, *where, stdout=output
-    )
-    return list(yaml.safe_load_all(output.getvalue()))
 
 
 def _pod(name: str, vm: str, **more: Any) -> Manifest:

@@ -40,15 +40,6 @@ def test_both_named() -> None:
     assert [block["family"] for block in blocks] == [4, 4, 6, 6]
 
 
-@pytest.mark.parametrize(("cidr", "family"), [("10.0.0.0/24", 6), ("fd00::/64", 4)])
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_family_that_the_pool_has_not(cidr: str, family: int, count: int) -> None:
-    pool = factories.pool(cidr)
-    with pytest.raises(errors.InvalidInput, match=f"no IPv{family} blocks"):
-        factories.ask(pool, family=family, count=count)
-    assert not Block.objects.filter(state="held").exists()
-
-
 def test_a_node_that_has_one_family_gets_the_other() -> None:
     pool = factories.pool("10.0.0.0/24", "fd00::/64", category="node")
     who = factories.holder(kind="node")

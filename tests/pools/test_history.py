@@ -83,26 +83,11 @@ def test_a_cooldown_that_was_skipped_ended_then(clock) -> None:
     assert _who("10.0.0.0", _now() - timedelta(seconds=1)) == [("a", "cooling")]
 
 
-def test_an_address_inside_a_larger_block() -> None:
-    pool = factories.pool("10.20.0.0/16", mask=24)
-    factories.take(pool, factories.holder("node-1"))
-    assert _who("10.20.0.77") == [("node-1", "held")]
-    assert _who("10.20.1.77") == []
-
-
 @pytest.mark.parametrize("mask", [120, 128])
 def test_ipv6(mask: int) -> None:
     pool = factories.pool("fd00::/104", mask=mask)
     block = factories.take(pool, factories.holder("a"))
     assert _who(block["cidr"].partition("/")[0]) == [("a", "held")]
-
-
-def test_the_same_address_in_two_clusters() -> None:
-    first, second = factories.pool("10.0.0.0/32"), factories.pool("10.0.0.0/32")
-    factories.take(first, factories.holder("a"))
-    factories.take(second, factories.holder("b"))
-    assert sorted(_who("10.0.0.0")) == [("a", "held"), ("b", "held")]
-    assert _who("10.0.0.0", cluster_id=second.cluster_id) == [("b", "held")]
 
 
 def test_of_a_pool_that_is_gone(clock) -> None:

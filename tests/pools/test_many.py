@@ -9,22 +9,6 @@ from pools.models import Block, BlockEvent, FreeSpan
 from tests import factories
 
 
-def test_one_for_each_holder_in_their_order() -> None:
-    pool, who = factories.pool("10.0.0.0/16"), factories.holders(300)
-    blocks = factories.ask(pool, *who).blocks
-    assert [block["holder"]["id"] for block in blocks] == [holder.id for holder in who]
-    assert [block["cidr"] for block in blocks] == [
-        f"10.0.{n >> 8}.{n & 255}/32" for n in range(1, 301)
-    ]
-
-
-def test_several_for_one_holder() -> None:
-    pool, who = factories.pool("10.20.0.0/16", mask=24), factories.holder()
-    blocks = factories.ask(pool, who, count=5).blocks
-    assert [block["cidr"] for block in blocks] == [f"10.20.{n}.0/24" for n in range(5)]
-    assert {block["holder"]["id"] for block in blocks} == {who.id}
-
-
 def test_several_for_each() -> None:
     pool, who = factories.pool("10.0.0.0/24"), factories.holders(3)
     blocks = factories.ask(pool, *who, count=2).blocks

@@ -101,14 +101,6 @@ def test_the_new_cidr_should_come_first_when_nothing_else_is_free() -> None:
     assert _results(_forecast(alone, "10.30.0.0/24"))["order"] is RuleResult.WARNING
 
 
-def test_a_new_cidr_that_cannot_be() -> None:
-    pool = factories.pool(OLD, category="pod", mask=26)
-    factories.pool("10.30.0.0/16", category="pod", mask=26, within=pool.cluster)
-    for to in ("10.30.0.0/24", "10.31.0.0/27"):
-        migration_forecast = _forecast(pool, to)
-        assert _results(migration_forecast)["new-cidr"] is RuleResult.VIOLATED, to
-
-
 def test_overlaps_elsewhere_are_told() -> None:
     pool = factories.pool(OLD, category="pod", mask=26)
     blue = AddressSpace.objects.create(cluster=pool.cluster, name="blue")

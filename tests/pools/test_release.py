@@ -89,15 +89,3 @@ def test_what_is_not_there_cannot_be_released() -> None:
                 allocation.release(
                     block_id, factories.holder("h"), author=factories.WITH_REASON, force=force
                 )
-
-
-def test_by_force_with_a_reason_only() -> None:
-    pool = factories.pool("10.0.0.0/24", cooldown=60)
-    block = factories.take(pool)
-    with pytest.raises(errors.InvalidInput, match="needs a reason"):
-        allocation.release(block["id"], None, author=factories.BY, force=True)
-    with pytest.raises(errors.HolderChanged):
-        allocation.release(block["id"], None, author=factories.WITH_REASON)
-    done = allocation.release(block["id"], None, author=factories.WITH_REASON, force=True)
-    assert done.block["state"] == "cooling"
-    assert allocation.release(block["id"], None, author=factories.WITH_REASON, force=True).repeated

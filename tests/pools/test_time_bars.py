@@ -45,17 +45,6 @@ def test_a_segment_has_its_place_name_and_link() -> None:
     assert "2026-11-23 00:00: free" in svg
 
 
-def test_a_short_segment_is_seen_and_has_no_text() -> None:
-    bar = _bar(
-        Segment("a", "held", _days(100), _days(99.99)),
-        Segment("b", "held", _days(0.0001)),
-    )
-    svg = bar.drawn[0][1]
-    assert svg.count('width="0.4%"') == 4
-    assert 'x="99.6%"' in svg
-    assert 'y="18"></text>' in svg
-
-
 @pytest.mark.django_db
 def test_the_bar_of_a_pool_says_who_holds_how_much() -> None:
     pool = factories.pool("10.0.0.0/26", cooldown=600)

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
 from claims.models import Decision, IndexEntry, IPAMClaim, Network
 from claims.webhooks import hooks
 from pools.models import Block, ManagedResource, ObservedObject
-from tests import commands, eventually
+from tests import eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn
 from tests.core.vm_world import pod as launcher, vm_manifest
@@ -63,13 +62,7 @@ def connection(kube: RealCluster, tmp_path: pathlib.Path) -> Iterator[Connection
     )
     created = sites.connect(kube, ManagedResource.CLAIMS)
     _reconcile(created, kube)
-    with own_site.serving(tmp_path) as url:
-        printed = commands.output(
-            "webhook", created.cluster.name, "--new-key", "--print-manifest", "--only=mutate-pods",
-            f"--url={url}", f"--ca={tmp_path / 'ca.pem'}", "--failure-policy=Fail",
-        )  # fmt: skip
-        for document in yaml.safe_load_all(printed):
-            kube.put(document)
+    with own_site.asked_by(kube, created.cluster.name, tmp_path, "mutate-pods"):
         eventually.until(lambda: bool(_decided(created, kube)))
         yield created
         kube.remove("mutatingwebhookconfigurations", hooks.MUTATE_PODS.name)

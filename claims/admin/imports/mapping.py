@@ -10,18 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from claims.admin import scoped
-from claims.imports import drafts, mapping
+from claims.imports import mapping
 from claims.models import NAD, Network, VMImport
 from claims.networks import networks
-from pools.core import errors, holders
+from pools.core import holders
 from pools.models import Cluster
-from pools.platform.admin import forms as fields, import_texts, lists, pages, related, row_forms
+from pools.platform.admin import forms as fields, lists, related, row_forms
 
 Destination = Network | Cluster
 
@@ -189,15 +188,29 @@ class MappingForm(row_forms.RowForm):
             cleaned[field] = int(found[0][0]) if found else None
         return cleaned
 
-    def changed(self) -> dict[str, tuple[int | None, str]]:
-        """Return the network and namespace of the port groups that are to be mapped otherwise."""
-        current, cleaned = _destinations(self._import), self.cleaned_data
-        sent = {
-            name: (cleaned[_NETWORK + name], cleaned[_NAMESPACE + name] or "")
-            for name in current
-            if _NETWORK + name in self.fields
-        }
-        return {name: mapped for name, mapped in sent.items() if mapped != current[name]}
+    def changes(self) -> dict[str, Any]:
+        """Return what is to be mapped otherwise, as `drafts.change_mapping` takes it."""
+        cleaned, changed = self.cleaned_data, {}
+        for name, current in _destinations(self._import).items():
+            if _NETWORK + name in self.fields:
+                network, namespace = cleaned[_NETWORK + name], cleaned[_NAMESPACE + name] or ""
+                if (network, namespace) != current:
+                    changed[name] = {"network": network, "namespace": namespace}
+        rest = changed.pop(_REST, None)
+        if rest is None:
+            return {"mapping": changed}
+        network = Network.objects.filter(pk=rest["network"] or 0).first()
+        return {"mapping": changed, **rest, "network": network}
+
+
+def sent_form(request: HttpRequest, vm_import: VMImport) -> MappingForm:
+    """Return the form of the port groups that a request maps."""
+    names = [
+        name
+        for name in _destinations(vm_import)
+        if _NETWORK + name in request.POST or _NAMESPACE + name in request.POST
+    ]
+    return MappingForm(request, vm_import, names, request.POST.dict())
 
 
 def _destinations(vm_import: VMImport) -> dict[str, tuple[int | None, str]]:
@@ -238,42 +251,3 @@ def mapping_context(
         "previous": page - 1,
         "next": page + 1 if len(names) > page * GROUPS_PER_PAGE else 0,
     }
-
-
-def save_mapping(request: HttpRequest, vm_import: VMImport) -> MappingForm | None:
-    """Save the changed mappings and revalidate all rows; return the form if it has errors or conflicts."""
-    sent = [name for name in _destinations(vm_import) if _sends(request, name)]
-    form = MappingForm(request, vm_import, sent, request.POST.dict())
-    if not form.is_valid():
-        return form
-    changed = form.changed()
-    values: dict[str, Any] = {
-        "mapping": {
-            name: {"network": network, "namespace": namespace}
-            for name, (network, namespace) in changed.items()
-            if name != _REST
-        }
-    }
-    if _REST in changed:
-        network_id, values["namespace"] = changed[_REST]
-        values["network"] = Network.objects.filter(pk=network_id or 0).first()
-    try:
-        saved = drafts.change_mapping(
-            vm_import.pk,
-            values,
-            author=pages.author(request),
-            user=request.user,
-            version=form.check_version,
-        )
-    except errors.VersionMismatch:
-        return form
-    except errors.InvalidInput as error:
-        pages.add_errors(form, error)
-        return form
-    text = gettext("All rows were validated again: %(counts)s.")
-    messages.success(request, text % {"counts": import_texts.counts_text(saved.counts)})
-    return None
-
-
-def _sends(request: HttpRequest, name: str) -> bool:
-    return _NETWORK + name in request.POST or _NAMESPACE + name in request.POST

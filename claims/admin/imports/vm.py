@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
-from django_stubs_ext import StrOrPromise
 
 from claims.access import namespaces
 from claims.admin import scoped, vm_display
@@ -57,37 +56,46 @@ _VM_STATUS_BADGES = {
     ),
     manifests.GONE: ("refused", "✕", _("gone"), _("the entry or claim was deleted")),
 }
-FORMATS: dict[str, StrOrPromise] = {
-    "rvtools-xlsx": _("RVTools, XLSX"),
-    "rvtools-csv": _("RVTools, CSV"),
-    "rvtools-zip": _("RVTools, ZIP of CSVs"),
-    "forklift": _("MTV inventory, JSON"),
-    "powercli": _("PowerCLI, CSV"),
-    "template-csv": _("template, CSV"),
-    "template-xlsx": _("template, XLSX"),
-    "ippool-yaml": _("IPPools, YAML"),
-    "ipamclaim-yaml": _("IPAMClaims, YAML"),
-    "two-column": _("list"),
-    "rows": _("typed rows"),
-}
 
 
 class VMImportPage(page.ImportPage):
     engine = drafts.IMPORTS
     template = "import_vm.html"
     what = _("VMs")
-    formats = FORMATS
+    formats = {
+        "rvtools-xlsx": _("RVTools, XLSX"),
+        "rvtools-csv": _("RVTools, CSV"),
+        "rvtools-zip": _("RVTools, ZIP of CSVs"),
+        "forklift": _("MTV inventory, JSON"),
+        "powercli": _("PowerCLI, CSV"),
+        "template-csv": _("template, CSV"),
+        "template-xlsx": _("template, XLSX"),
+        "ippool-yaml": _("IPPools, YAML"),
+        "ipamclaim-yaml": _("IPAMClaims, YAML"),
+        "two-column": _("list"),
+        "rows": _("typed rows"),
+    }
     undo_text = _(
         "The import cannot be undone while a VM runs with one of these records, or if one was"
         " changed afterwards."
     )
 
     def post_map(self) -> HttpResponse | None:
-        """Save the mapping; if it has errors or conflicts, show the form again."""
-        unsaved = mapping.save_mapping(self.request, self.row)
-        if unsaved is None:
-            return None
-        return self.page(groups=mapping.mapping_context(self.request, self.row, unsaved))
+        """Save the changed mappings and revalidate all rows; with errors or conflicts show the form again."""
+        form = mapping.sent_form(self.request, self.row)
+        if form.is_valid():
+            try:
+                changed = drafts.change_mapping(
+                    self.row.pk, form.changes(), version=form.check_version, **self.actor
+                )
+            except errors.VersionMismatch:
+                pass  # the form has the conflicts
+            except errors.InvalidInput as error:
+                pages.add_errors(form, error)
+            else:
+                self.report(gettext("All rows were validated again: %(counts)s."), changed)
+                return None
+        return self.page(groups=mapping.mapping_context(self.request, self.row, form))
 
     def context(self) -> dict[str, Any]:
         request, row = self.request, self.row

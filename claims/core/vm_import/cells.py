@@ -22,13 +22,6 @@ MAX_NAME_LENGTH = 253
 MAX_IN_A_CELL = 64
 
 
-_CLEAN_MAC = re.compile("[0-9a-fA-F][02468aceACE](?::[0-9a-fA-F]{2}){5}").fullmatch
-_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-# IPv4 addresses outside of all ranges that are set aside or cannot be used.
-_CLEAN_IPV4 = re.compile(
-    rf"(?!0\.|10\.88\.|10\.244\.|10\.42\.|127\.|169\.|172\.|22[4-9]|2[3-9][0-9]){_OCTET}(?:\.{_OCTET}){{3}}"
-).fullmatch
-_LINK_LOCAL = re.compile("fe80:(?::[0-9a-f]{1,4}){1,4}").fullmatch
 # Around addresses: what PowerShell and people write, bullets of lists, and remarks: {10.0.0.1}, 10.0.0.2 (management).
 _DECORATION = re.compile(r"""[{}"'•●◦○▪]|\([^()]*\)""")
 _FIXED_IP = re.compile(
@@ -56,8 +49,6 @@ _PODMAN = IPv4Address("10.88.0.1")
 
 def parse_mac(text: str) -> tuple[FieldProblem, ...]:
     """Return the problems of a cell as a MAC address; () for a valid one."""
-    if type(text) is str and _CLEAN_MAC(text) and text != "00:00:00:00:00:00":
-        return ()
     if mangled_problem := find_mangled("mac", text):
         return (mangled_problem,)
     try:
@@ -93,9 +84,6 @@ class Addresses:
     unread: bool = False
 
 
-NONE = Addresses(())
-
-
 def parse_addresses(*texts: str, prefixes: Sequence[str] = (), aside: bool = True) -> Addresses:
     """Parse the addresses of one interface from its cells. Never raises.
 
@@ -103,21 +91,6 @@ def parse_addresses(*texts: str, prefixes: Sequence[str] = (), aside: bool = Tru
     can be given, and those of container bridges if there is another one, are left out with a problem
     `…_set_aside`, unless `aside` is False.
     """
-    if not prefixes:
-        if len(texts) == 2 and not texts[1]:
-            texts = texts[:1]
-        if len(texts) == 1:
-            text = texts[0]
-            if not text:
-                return NONE
-            if type(text) is str and _CLEAN_IPV4(text):
-                return Addresses((text,))
-        elif aside and len(texts) == 2 and _CLEAN_IPV4(texts[0]) and _LINK_LOCAL(texts[1]):
-            return Addresses((texts[0],), (_set_aside_problem(texts[1], *_SET_ASIDE[0][:2]),))
-    return _parse_several(texts, prefixes, aside=aside)
-
-
-def _parse_several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> Addresses:
     problems: list[FieldProblem] = []
     strings: list[str] = []
     for cell in texts:

@@ -1,4 +1,4 @@
-"""Readers of documents: Forklift's inventory and migration plans, and manifests of IPPools and IPAMClaims.
+"""Readers of documents: Forklift's inventory, and manifests of IPPools and IPAMClaims.
 
 The formats of the inventory are those of pkg/controller/provider/web of kubev2v/forklift. Interfaces are in `nics`. Their
 addresses are in `guestNetworks` (vSphere, Hyper-V), in the interface (oVirt, Nutanix), in `addresses`
@@ -23,21 +23,12 @@ from pools.core.object_reader import RepeatedKey
 
 Json = Mapping[str, Any]
 
-PLAN_KIND = "Plan"
 _MARKS = {"nics", "guestNetworks", "addresses", "isTemplate", "powerState", "selfLink", "object"}
-_NAMES_ONLY = "a plan has only the names of its VMs; export their inventory with detail=4"
 
 
 def is_vm(value: object) -> bool:
     """Return True if the object can be a VM of the inventory."""
     return isinstance(value, Mapping) and "name" in value and bool(_MARKS & value.keys())
-
-
-def is_plan(value: object) -> bool:
-    """Return True if the object is a Plan of forklift.konveyor.io."""
-    if not isinstance(value, Mapping) or value.get("kind") != PLAN_KIND:
-        return False
-    return str(value.get("apiVersion", "")).startswith("forklift.konveyor.io/")
 
 
 def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[VMInterface]:
@@ -56,18 +47,6 @@ def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[VMInterface]:
             skipped.add("vcls", _word(vm.get("name")))
         else:
             yield from _vm(row, vm, skipped)
-
-
-def plan(row: int, manifest: Json) -> Iterator[VMInterface]:
-    """Yield the VMs of a plan as refused rows, because a plan has no MAC addresses."""
-    spec = _mapping(manifest.get("spec"))
-    wrong = problem("mac", "mac_missing", _NAMES_ONLY)
-    namespace = _word(spec.get("targetNamespace"))
-    for vm in _mappings(spec.get("vms")):
-        name, name_problems = _name(vm)
-        yield VMInterface(
-            row, name, "", (), namespace=namespace, problems=(*name_problems, wrong), refused=True
-        )
 
 
 def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -22,11 +22,9 @@ from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
 from pools.platform import database, events, search_text
 from pools.platform.admin import (
     attributes,
-    bulk_edit,
     columns,
     display,
     filters,
-    forms as fields,
     lists,
     objects,
     pages,
@@ -119,23 +117,8 @@ def _divide(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
 
 
-class ClusterBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
-    attributed = Cluster
-    clearable = frozenset({"description"})
-    description = fields.description_field()
-
-
-def _change_cluster(cluster: Cluster, values: Mapping[str, Any], author: events.Author) -> Cluster:
-    return clusters.change(cluster, attributes.bulk_values(cluster, values), author=author)
-
-
-CLUSTERS = bulk_edit.BulkEdit(
-    model=Cluster,
-    permissions=("pools.change_cluster",),
-    rows=lambda _request: Cluster.objects.all(),
-    form=ClusterBulkForm,
-    change=_change_cluster,
-    show=attributes.show_value,
+CLUSTERS = attributes.bulk_changes(
+    Cluster, lambda row, values, author: clusters.change(row, values, author=author)
 )
 
 

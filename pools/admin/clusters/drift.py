@@ -24,17 +24,11 @@ from pools.platform.admin.lists import Page
 from pools.platform.outbound.faults import FieldConflict
 
 MOST = 100  # differences on one page
-VERBS = {
-    "apply": _("Apply the registered values"),
-    "adopt": _("Adopt the values of the cluster"),
-    "ignore": _("Ignore until a value changes"),
-    "unignore": _("Stop ignoring"),
-}
-BUTTONS = {
-    "apply": _("Apply"),
-    "adopt": _("Adopt"),
-    "ignore": _("Ignore"),
-    "unignore": _("Stop ignoring"),
+VERBS = {  # with the button and the title of the page that asks
+    "apply": (_("Apply"), _("Apply the registered values")),
+    "adopt": (_("Adopt"), _("Adopt the values of the cluster")),
+    "ignore": (_("Ignore"), _("Ignore until a value changes")),
+    "unignore": (_("Stop ignoring"), _("Stop ignoring")),
 }
 
 
@@ -137,12 +131,12 @@ def decide(request: HttpRequest) -> HttpResponse:
         request,
         "settle.html",
         Drift,
-        title=str(VERBS[verb]),
+        title=str(VERBS[verb][1]),
         verb=verb,
         rows=rows,
         objects=objects,
         form=form,
-        button=BUTTONS[verb],
+        button=VERBS[verb][0],
     )
 
 
@@ -157,17 +151,11 @@ def _carry_out(request: HttpRequest, verb: str, rows: list[Drift], reason: str) 
             with pages.errors_as_messages(request):
                 if verb == "ignore":
                     drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
+                    text = gettext("%(difference)s is ignored.")
                 else:
                     drift.unignore(row, author=author)
-                messages.success(
-                    request,
-                    (
-                        gettext("%(difference)s is ignored.")
-                        if verb == "ignore"
-                        else gettext("%(difference)s is no longer ignored.")
-                    )
-                    % {"difference": row},
-                )
+                    text = gettext("%(difference)s is no longer ignored.")
+                messages.success(request, text % {"difference": row})
         return
     for cluster_object in dict.fromkeys(_object(row) for row in rows):
         with pages.errors_as_messages(request):
@@ -203,7 +191,7 @@ def _apply(
 
 
 def _action(verb: str, *permissions: str) -> Any:
-    return lists.action(verb, VERBS[verb], "admin:pools_drift_settle", *permissions, verb=verb)
+    return lists.action(verb, VERBS[verb][1], "admin:pools_drift_settle", *permissions, verb=verb)
 
 
 @admin.register(Drift)

@@ -106,13 +106,6 @@ class CountsField(forms.CharField):
         return fields.parse(multipool.parse_pre_allocation, text) if text else {}
 
 
-class MapField(CountsField):
-    """A pre-allocation map; None if empty."""
-
-    def clean(self, value: Any) -> Any:
-        return super().clean(value) or None
-
-
 class NodeForm(forms.Form):
     cluster = cluster_fields.cluster_field()
     node = fields.name_field(
@@ -128,7 +121,7 @@ class NodeForm(forms.Form):
         max_length=2000,
         help_text=_("Pods that are scheduled on the node and have no address yet."),
     )
-    pre_allocation = MapField(
+    pre_allocation = CountsField(
         label=_("Pre-allocation map"),
         max_length=2000,
         widget=fields.text(placeholder="default=8,other=4"),
@@ -150,7 +143,7 @@ def demand_of_node(request: HttpRequest) -> HttpResponse:
                 values["cluster"],
                 in_use=_both_families(values["in_use"]),
                 pending=_both_families(values["pending"]),
-                pre_allocation=values["pre_allocation"],
+                pre_allocation=values["pre_allocation"] or None,
                 node=values["node"] or "",
             )
     return pages.page(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
@@ -17,7 +17,6 @@ from pools.models import AddressSpace, Container
 from pools.platform import events
 from pools.platform.admin import (
     attributes,
-    bulk_edit,
     columns,
     display,
     filters,
@@ -87,24 +86,10 @@ def _space_choices(_request: HttpRequest) -> Iterable[tuple[int, str]]:
         yield space.pk, str(space)
 
 
-class ContainerBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
-    attributed = Container
-    clearable = frozenset({"description"})
-    description = fields.description_field()
-
-
-def _change(container: Container, values: Mapping[str, Any], author: events.Author) -> Container:
-    changes = attributes.bulk_values(container, values)
-    return containers.change(container.pk, changes, author=author)
-
-
-BULK = bulk_edit.BulkEdit(
-    model=Container,
-    permissions=("pools.change_container",),
+BULK = attributes.bulk_changes(
+    Container,
+    lambda row, values, author: containers.change(row.pk, values, author=author),
     rows=lambda _request: Container.objects.select_related("space__cluster"),
-    form=ContainerBulkForm,
-    change=_change,
-    show=attributes.show_value,
 )
 
 

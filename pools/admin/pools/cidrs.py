@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
@@ -16,10 +15,8 @@ from django.utils.translation import gettext, gettext_lazy as _
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.pools import blocks, page, usage_bars
 from pools.models import PoolCIDR
-from pools.platform import events
 from pools.platform.admin import (
     attributes,
-    bulk_edit,
     columns,
     display,
     filters,
@@ -37,21 +34,11 @@ class CIDRAttributeForm(attributes.AttributeFields, row_forms.RowForm):
     attributed = PoolCIDR
 
 
-class CIDRBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
-    attributed = PoolCIDR
-
-
-def _change(cidr: PoolCIDR, values: Mapping[str, Any], author: events.Author) -> PoolCIDR:
-    return pools.change_cidr(cidr.pk, attributes.bulk_values(cidr, values), author=author)
-
-
-BULK = bulk_edit.BulkEdit(
-    model=PoolCIDR,
-    permissions=("pools.change_pool",),
+BULK = attributes.bulk_changes(
+    PoolCIDR,
+    lambda row, values, author: pools.change_cidr(row.pk, values, author=author),
+    permission="pools.change_pool",
     rows=lambda _request: PoolCIDR.objects.select_related("pool__cluster"),
-    form=CIDRBulkForm,
-    change=_change,
-    show=attributes.show_value,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -20,6 +21,14 @@ from pools.register import overlaps, pool_cidrs, pools, previews
 
 _PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
+
+
+def _parse_mask_size(text: str, family: int) -> int:
+    digits = text.strip().removeprefix("/")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        message = gettext("Enter the mask size as a number.")
+        raise errors.InvalidInput.for_field("mask_size", "mask_size", message, text)
+    return blocks.check_mask_size(int(digits), family)
 
 
 class CidrForm(forms.Form):
@@ -67,7 +76,8 @@ class PoolForm(attributes.AttributeFields, row_forms.ObjectForm):
     category = forms.ChoiceField(
         label=_("Category"), choices=Category.choices, widget=fields.select()
     )
-    mask_size_v4 = forms.CharField(
+    mask_size_v4 = fields.ParsedField(
+        partial(_parse_mask_size, family=4),
         label=_("IPv4 mask size"),
         required=False,
         widget=fields.text(placeholder="24", inputmode="numeric"),
@@ -76,7 +86,8 @@ class PoolForm(attributes.AttributeFields, row_forms.ObjectForm):
             "addresses. Cannot be changed later."
         ),
     )
-    mask_size_v6 = forms.CharField(
+    mask_size_v6 = fields.ParsedField(
+        partial(_parse_mask_size, family=6),
         label=_("IPv6 mask size"),
         required=False,
         widget=fields.text(placeholder="120", inputmode="numeric"),
@@ -119,25 +130,6 @@ class PoolForm(attributes.AttributeFields, row_forms.ObjectForm):
             " subnet; use it for addresses that are routed one by one."
         ),
     )
-
-    def clean_mask_size_v4(self) -> int | None:
-        return self._mask_size(4)
-
-    def clean_mask_size_v6(self) -> int | None:
-        return self._mask_size(6)
-
-    def _mask_size(self, family: int) -> int | None:
-        text = str(self.cleaned_data[f"mask_size_v{family}"] or "").strip().removeprefix("/")
-        if not text:
-            return None
-        if not (text.isascii() and text.isdigit()):
-            raise forms.ValidationError(
-                gettext("Enter the mask size as a number."), code="mask_size"
-            )
-        try:
-            return blocks.check_mask_size(int(text), family)
-        except errors.InvalidInput as error:
-            raise forms.ValidationError(pages.sentence(error.message), code=error.code) from None
 
     class Meta:
         model = Pool

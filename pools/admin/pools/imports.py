@@ -7,13 +7,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
-from pools.core import errors
 from pools.models import Pool
 from pools.platform.admin import attributes, forms as fields, pages
 from pools.platform.attributes import values as attribute_values
@@ -81,10 +81,8 @@ def view(request: HttpRequest) -> HttpResponse:
     overlapping = False
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
-        dry_run, ticked = (
-            "_commit" not in request.POST,
-            cluster_fields.OVERLAPS_TICK in request.POST,
-        )
+        confirmed = "_commit" in request.POST
+        ticked = cluster_fields.OVERLAPS_TICK in request.POST
         apply = functools.partial(
             manifests.apply_manifests,
             values["text"].encode(),
@@ -92,21 +90,15 @@ def view(request: HttpRequest) -> HttpResponse:
             author=pages.author(request),
             attributes=_entered_attributes(values),
         )
-        try:
-            reports = apply(dry_run=dry_run or not ticked)
+        with pages.errors_at_field(form, "text"):
+            reports = apply(dry_run=not (confirmed and ticked))
             overlapping = any(report.problems for report in reports)
-            dry_run |= overlapping and not ticked
-            if not (dry_run or ticked):
+            if confirmed and not (ticked or overlapping):
                 reports = apply()
-        except errors.IpamError as error:
-            pages.add_errors(form, error, lambda _problem: "text")
-        else:
-            if not dry_run and _all_accepted(reports):
+            if confirmed and (ticked or not overlapping) and _all_accepted(reports):
                 _report_results(request, reports)
-                url = reverse(
-                    "admin:pools_pool_changelist", query={"cluster": values["cluster"].pk}
-                )
-                return HttpResponseRedirect(url)
+                query = {"cluster": values["cluster"].pk}
+                return redirect(reverse("admin:pools_pool_changelist", query=query))
     return pages.page(
         request,
         "import.html",

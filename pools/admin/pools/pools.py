@@ -49,23 +49,13 @@ from pools.register import environments, pool_cidrs, pools, usage
 from pools.register.utilization import forecasts
 
 
-class PoolBulkForm(bulk_edit.BulkForm, attributes.BulkAttributeFields):
-    attributed = Pool
-    clearable = frozenset({"description"})
-    description = fields.description_field()
-    cooldown_seconds = fields.DurationField(
-        label=_("Cooldown"),
-        help_text=_("Time before a released block can be allocated to another holder."),
-    )
-
-
 class EnvironmentBulkForm(bulk_edit.BulkForm):
     clearable = frozenset({"description"})
     description = fields.description_field()
 
 
 def _change_pool(pool: Pool, values: Mapping[str, Any], author: events.Author) -> Pool:
-    of_pool, others = attribute_values.split(attributes.bulk_values(pool, values))
+    of_pool, others = attribute_values.split(values)
     change = pools.PoolChange(attributes=of_pool or None, **others)
     return pools.change(pool.pk, change, author=author)
 
@@ -82,13 +72,15 @@ def _change_environment(
     return environments.change(environment.pk, author=author, **values)
 
 
-POOL_CHANGES = bulk_edit.BulkEdit(
-    model=Pool,
-    permissions=("pools.change_pool",),
+POOL_CHANGES = attributes.bulk_changes(
+    Pool,
+    _change_pool,
     rows=lambda _request: Pool.objects.select_related("cluster"),
-    form=PoolBulkForm,
-    change=_change_pool,
     show=_show_pool,
+    cooldown_seconds=fields.DurationField(
+        label=_("Cooldown"),
+        help_text=_("Time before a released block can be allocated to another holder."),
+    ),
 )
 ENVIRONMENT_CHANGES = bulk_edit.BulkEdit(
     model=Environment,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django import forms
@@ -14,7 +14,16 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.core import custom_fields as core
 from pools.models import CustomField, CustomFieldType
-from pools.platform.admin import columns, display, filters, forms as fields, lists, row_forms
+from pools.platform import events
+from pools.platform.admin import (
+    bulk_edit,
+    columns,
+    display,
+    filters,
+    forms as fields,
+    lists,
+    row_forms,
+)
 from pools.platform.admin.columns import Column
 from pools.platform.attributes import values as attribute_values
 
@@ -158,6 +167,35 @@ def bulk_values(row: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     if custom_values:
         changes["custom_fields"] = custom_values
     return changes
+
+
+def bulk_changes(
+    model: type[Model],
+    change: Callable[[Any, Mapping[str, Any], events.Author], Any],
+    *,
+    permission: str = "",
+    rows: Callable[[HttpRequest], QuerySet[Any]] | None = None,
+    show: Callable[[Any, str], str] | None = None,
+    **more_fields: forms.Field,
+) -> bulk_edit.BulkEdit:
+    """Return the change of the attributes of several rows, of their description and of other fields.
+
+    `change` calls the service with a row, its values as `bulk_values` returns them, and the author.
+    """
+    namespace: dict[str, Any] = {"attributed": model}
+    if hasattr(model, "description"):
+        namespace["clearable"] = frozenset({"description"})
+        namespace["description"] = fields.description_field()
+    bases = (bulk_edit.BulkForm, BulkAttributeFields)
+    meta = model._meta
+    return bulk_edit.BulkEdit(
+        model=model,
+        permissions=(permission or f"{meta.app_label}.change_{meta.model_name}",),
+        rows=rows or (lambda _request: model._default_manager.all()),
+        form=type(f"{model.__name__}BulkForm", bases, {**namespace, **more_fields}),
+        change=lambda row, values, author: change(row, bulk_values(row, values), author),
+        show=show or show_value,
+    )
 
 
 def show_value(row: Any, name: str) -> str:

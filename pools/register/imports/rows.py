@@ -7,7 +7,7 @@ from typing import Any
 
 from pools.core import errors
 from pools.core.register_import import attributes as core_attributes, parsing
-from pools.models import Block, Cluster, RegisterImport, RegisterRecord, RegisterRow
+from pools.models import Block, RegisterImport, RegisterRecord, RegisterRow
 from pools.models.blocks import BlockState
 from pools.platform import database
 from pools.platform.imports import rows as stored_rows
@@ -18,49 +18,11 @@ from pools.sql import statements
 _LONGEST_PLACE = 255  # of a file and its sheet
 
 
-class Destinations:
-    """Which cluster and address space a row belongs to, by its column, its VRF, its site, or the default."""
-
-    def __init__(self, register_import: RegisterImport) -> None:
-        self._default = register_import.cluster_id
-        self._ids = dict(Cluster.objects.values_list("name", "pk"))
-        mapping = register_import.mapping
-        self._vrfs: Mapping[str, int] = {
-            parsing.read_vrf(name): cluster for name, cluster in mapping.get("vrf", {}).items()
-        }
-        self._sites: Mapping[str, int] = mapping.get("site", {})
-
-    @property
-    def clusters(self) -> topology.Clusters:
-        """The clusters of sites, in which an address lies that does not say its site itself."""
-        others = sorted(set(self._sites.values()))
-        names = {pk: name for name, pk in self._ids.items()}
-        return topology.Clusters(others, names, self._is_decided)
-
-    def _is_decided(self, row: RegisterRow) -> bool:
-        """Return True if the VRF or the site of a row says its cluster; the site "" stands for rows without one."""
-        site, vrf = row.texts.get("site", ""), parsing.read_vrf(row.texts.get("vrf", ""))
-        return bool(site) or site in self._sites or vrf in self._vrfs
-
-    def locate(self, row: parsing.ParsedRow) -> tuple[int, str]:
-        """Return the id of the cluster and the name of the address space. Raises InvalidInput."""
-        if row.cluster:
-            if row.cluster not in self._ids:
-                message = "there is no such cluster"
-                raise errors.InvalidInput.for_field(
-                    "cluster", "unknown_cluster", message, row.cluster
-                )
-            return self._ids[row.cluster], row.vrf
-        if row.vrf in self._vrfs:
-            return self._vrfs[row.vrf], ""
-        return self._sites.get(row.site, self._default), row.vrf
-
-
 def read_rows(
     register_import: RegisterImport, source_rows: Iterable[SourceRow]
 ) -> list[RegisterRow]:
     """Return the rows of a source, parsed and resolved with each other, and those that follow from them."""
-    destinations = Destinations(register_import)
+    destinations = topology.Destinations(register_import)
     rows = []
     for number, source_row in enumerate(source_rows, start=1):
         row = RegisterRow(
@@ -73,12 +35,12 @@ def read_rows(
         )
         interpret(row, destinations)
         rows.append(row)
-    added = topology.resolve(rows, destinations.clusters, register_import=register_import)
+    added = topology.resolve(rows, destinations)
     _check_attributes(rows)
     return rows + added
 
 
-def interpret(row: RegisterRow, destinations: Destinations) -> None:
+def interpret(row: RegisterRow, destinations: topology.Destinations) -> None:
     """Set the values that follow from the row's own texts."""
     parsed = parsing.parse_row(row.kind, row.texts)
     problems = list(parsed.problems)
@@ -129,13 +91,13 @@ def reread(rows: Iterable[RegisterRow], register_import: RegisterImport) -> list
     """
     rows = list(rows)
     before = {row.number: stored_rows.state(row) for row in rows}
-    destinations = Destinations(register_import)
+    destinations = topology.Destinations(register_import)
     of_source = [row for row in rows if not follows(row)]
     for row in of_source:
         interpret(row, destinations)
     stored = [row for row in rows if follows(row)]
     skipped = {_place(row) for row in stored if row.skipped}
-    added = topology.resolve(of_source, destinations.clusters, register_import=register_import)
+    added = topology.resolve(of_source, destinations)
     _check_attributes(of_source)
     for row in added:
         row.skipped = _place(row) in skipped

@@ -9,13 +9,15 @@ together, with the CIDRs that the register has already: it is arithmetic on sort
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from pools.core import errors
 from pools.core.addresses import LONGEST_PREFIX
+from pools.core.register_import import parsing
 from pools.core.register_import.parsing import CONTAINER, HELD, POOL, RESERVED
-from pools.models import Container, PoolCIDR, RegisterImport, RegisterRow
+from pools.models import Cluster, Container, PoolCIDR, RegisterImport, RegisterRow
 from pools.register.imports import left_out
 from pools.register.imports.places import Level, Place, Space, edge_name, edges, judge
 
@@ -25,47 +27,72 @@ AMBIGUOUS_VRF = "ambiguous_vrf"
 CHOSEN_FIELDS = {AMBIGUOUS: "cluster", AMBIGUOUS_VRF: "vrf"}
 
 
-@dataclass(frozen=True)
-class Clusters:
-    """The clusters in which addresses are looked for beside their own, the names of clusters by id, and which rows say theirs."""
+class Destinations:
+    """Which cluster and address space a row belongs to, by its column, its VRF, its site, or the default.
 
-    others: Sequence[int] = ()
-    names: Mapping[int, str] = field(default_factory=dict)
-    decided: Callable[[RegisterRow], bool] = bool
+    `others` are the clusters of sites, in which an address lies that does not say its site itself.
+    """
+
+    def __init__(self, register_import: RegisterImport) -> None:
+        self.register_import = register_import
+        self._ids = dict(Cluster.objects.values_list("name", "pk"))
+        self.names = {pk: name for name, pk in self._ids.items()}
+        mapping = register_import.mapping
+        self._vrfs: Mapping[str, int] = {
+            parsing.read_vrf(name): cluster for name, cluster in mapping.get("vrf", {}).items()
+        }
+        self._sites: Mapping[str, int] = mapping.get("site", {})
+        self.others = sorted(set(self._sites.values()))
+
+    def is_decided(self, row: RegisterRow) -> bool:
+        """Return True if the VRF or the site of a row says its cluster; the site "" stands for rows without one."""
+        site, vrf = row.texts.get("site", ""), parsing.read_vrf(row.texts.get("vrf", ""))
+        return bool(site) or site in self._sites or vrf in self._vrfs
+
+    def locate(self, row: parsing.ParsedRow) -> tuple[int, str]:
+        """Return the id of the cluster and the name of the address space. Raises InvalidInput."""
+        if row.cluster:
+            if row.cluster not in self._ids:
+                message = "there is no such cluster"
+                raise errors.InvalidInput.for_field(
+                    "cluster", "unknown_cluster", message, row.cluster
+                )
+            return self._ids[row.cluster], row.vrf
+        if row.vrf in self._vrfs:
+            return self._vrfs[row.vrf], ""
+        return self._sites.get(row.site, self.register_import.cluster_id), row.vrf
 
 
 def resolve(
-    rows: Sequence[RegisterRow],
-    clusters: Clusters = Clusters(),
-    *,
-    register_import: RegisterImport | None = None,
+    rows: Sequence[RegisterRow], destinations: Destinations | None = None
 ) -> list[RegisterRow]:
     """Set target, pool and the problems of position of all rows that could be parsed and are not skipped.
 
-    An address that its own cluster has no prefix for is looked for in the others. Returns the rows that follow from
-    those of `register_import`: ranges that withhold what rows that are left out have in use.
+    With `destinations` an address that its own cluster has no prefix for is looked for in the others, and the rows are
+    returned that follow from these: ranges that withhold what rows that are left out have in use.
     """
     prefixes, others, in_use = _sort_rows(rows)
     spaces = {*prefixes, *map(_space, others), *(use.space for use in in_use)}
-    spaces |= {(cluster, *space[1:]) for cluster in clusters.others for space in spaces}
+    others_of_sites = destinations.others if destinations else []
+    spaces |= {(cluster, *space[1:]) for cluster in others_of_sites for space in spaces}
     for space, place in _registered(spaces):
         prefixes[space].append(place)
     containers = _registered_containers(spaces)
     levels = {space: _build(places, containers[space]) for space, places in prefixes.items()}
-    located = [(row, _level_of(row, levels, clusters)) for row in others]
+    located = [(row, _level_of(row, levels, destinations)) for row in others]
     seen: dict[tuple[Any, ...], RegisterRow] = {}
     for row, level in located:
         _locate(row, level)
         if row.target == HELD:
             _refuse_duplicate(seen, (*_space(row), row.first), row)
     _compare_ranges([row for row, _ in located if row.target == RESERVED and not row.verdict])
-    if register_import is None:
+    if destinations is None:
         return []
     inside = (row for level in levels.values() for row in level.inside)
     bad = (row for row, _ in located if row.verdict in _BAD)
     in_use += [use for row in (*inside, *bad) for use in left_out.uses(row)]
-    in_use = [place for use in in_use for place in _in_clusters(use, levels, clusters)]
-    in_use += left_out.of_other_holders(located, register_import)
+    in_use = [place for use in in_use for place in _in_clusters(use, levels, destinations)]
+    in_use += left_out.of_other_holders(located, destinations.register_import)
     number = max((row.number for row in rows), default=0) + 1
     return left_out.withhold(in_use, levels, located, number)
 
@@ -94,7 +121,7 @@ _BAD = {"invalid", "conflict"}
 
 
 def _in_clusters(
-    use: left_out.Use, levels: Mapping[Space, Level], clusters: Clusters
+    use: left_out.Use, levels: Mapping[Space, Level], destinations: Destinations
 ) -> Iterator[left_out.Use]:
     """Yield the use in each cluster that might have the address if the row were imported."""
     own, name, version = use.space
@@ -103,19 +130,23 @@ def _in_clusters(
         yield from (replace(use, space=(own, vrf, version)) for vrf in vrfs)
         return
     # A row that names an unknown cluster may be of any.
-    others = clusters.others if own else {cluster for cluster, _name, _version in levels}
+    others = destinations.others if own else {cluster for cluster, _name, _version in levels}
     spaces = [(cluster, name, version) for cluster in dict.fromkeys((own, *others))]
     found = [
         space
         for space in spaces
         if space in levels and levels[space].pools_between(use.first, use.last)
     ]
-    if (own and use.row.texts.get("cluster")) or (use.space in found and clusters.decided(use.row)):
+    if (own and use.row.texts.get("cluster")) or (
+        use.space in found and destinations.is_decided(use.row)
+    ):
         found = [use.space]
     yield from (replace(use, space=space) for space in found or [use.space])
 
 
-def _level_of(row: RegisterRow, levels: Mapping[Space, Level], clusters: Clusters) -> Level:
+def _level_of(
+    row: RegisterRow, levels: Mapping[Space, Level], destinations: Destinations | None
+) -> Level:
     """Return the level of the row's address space, or move the row to the other cluster that has its prefix.
 
     A row that does not say its cluster and lies in prefixes of several is in conflict, which names them; so is one
@@ -130,18 +161,18 @@ def _level_of(row: RegisterRow, levels: Mapping[Space, Level], clusters: Cluster
         )
         judge(row, "conflict", AMBIGUOUS_VRF, message, candidates=vrfs)
         return levels[row.cluster_id or 0, vrfs[0], row.first.version]
-    if row.texts.get("cluster") or not clusters.others:
+    if destinations is None or row.texts.get("cluster"):
         return own
     space = _space(row)[1:]
     options = {row.cluster_id: own}
-    options |= {pk: levels[pk, *space] for pk in clusters.others if (pk, *space) in levels}
+    options |= {pk: levels[pk, *space] for pk in destinations.others if (pk, *space) in levels}
     places = {pk: level.innermost(int(row.first)) for pk, level in options.items()}
     for kind in ("is_pool", "was_pool"):
         found = [pk for pk, place in places.items() if place is not None and getattr(place, kind)]
         if not found:
             continue
-        if len(found) > 1 and not (row.cluster_id in found and clusters.decided(row)):
-            names = sorted(clusters.names[pk or 0] for pk in found)
+        if len(found) > 1 and not (row.cluster_id in found and destinations.is_decided(row)):
+            names = sorted(destinations.names[pk or 0] for pk in found)
             message = (
                 f"prefixes of several clusters have {_span(row)}, and the row does not say which:"
                 f" choose {' or '.join(names)}"

@@ -61,6 +61,7 @@ _FOLLOW = statements.read("pools/follow_restored_objects")
 def take_back(register_import: RegisterImport, *, author: events.Author, step: Step) -> None:
     """Undo an import; `step` is called with the number of rows done. Raises ImportInUse."""
     containers.lock_plan()
+    stored_rows.analyze()  # the draft had no written rows, and the statements join by them
     written = register_import.rows.filter(written=True)
     new = written.filter(status=RowStatus.NEW)
     own = new.filter(values__target=RegisterTarget.POOL).values("object_id")

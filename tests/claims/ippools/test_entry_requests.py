@@ -122,9 +122,3 @@ def test_networks_of_others_are_not_there(api: Api) -> None:
     other = worlds.ippool(worlds.network("other", subnets=("10.9.0.0/24",)), "other")
     assert api("GET", f"ippools/{other.pk}/").status_code == 404
     assert api("POST", entries_path(other), asking(ips=["10.9.0.5/24"])).status_code == 404
-
-
-@pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("operator", 201)])
-def test_roles(ippool: IPPool, role: str, status: int) -> None:
-    answer = Api(role)("POST", entries_path(ippool), asking(namespace="bank"))
-    assert answer.status_code == status

@@ -50,13 +50,6 @@ def create_ippool(network: Network, *specs: EntrySpec) -> IPPool:
     return of
 
 
-def test_a_good_one_passes(key: str) -> None:
-    assert ask(key, manifest("prod", {A: ["10.0.0.5/24"]})) == {
-        "uid": webhooks.UID,
-        "allowed": True,
-    }
-
-
 def test_nobody_else_may_ask() -> None:
     worlds.network("prod-network")
     for path in ("prod/validate-ippools", "prod/cadw_x/validate-ippools"):
@@ -105,13 +98,6 @@ def test_entries_that_cannot_be_used_are_refused(key: str, written: Any, code: s
 def test_what_was_wrong_before_stays_possible(key: str) -> None:
     old = manifest("prod", {A: ["10.0.0.0/24"]})
     assert ask(key, manifest("prod", {A: ["10.0.0.0/24"], B: ["10.0.0.6/24"]}), old)["allowed"]
-
-
-def test_duplicates_in_the_object_are_warned_of(key: str) -> None:
-    new = manifest("prod", {A: ["10.0.0.5/24"], A.upper(): ["10.0.0.6/24"], B: ["10.0.0.5/24"]})
-    warnings = webhooks.warned(ask(key, new))
-    assert f"the MAC address {A} occurs in several notations" in warnings
-    assert "10.0.0.5 is assigned to several MAC addresses" in warnings
 
 
 def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> None:

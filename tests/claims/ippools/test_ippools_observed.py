@@ -85,14 +85,6 @@ def test_what_is_no_entry_is_no_duplicate_of_the_conditions(fleet: Fleet) -> Non
     }
 
 
-def test_a_second_ippool_of_a_network_is_left_out(fleet: Fleet) -> None:
-    fleet.put("prod", {A: ["10.0.0.5/24"]})
-    fleet.put("second", {B: ["10.0.0.6/24"]})
-    fleet.passed()
-    assert fleet.problems() == {"second": "network_has_ippool"}
-    assert list(IPPool.objects.values_list("name", flat=True)) == ["prod"]
-
-
 def test_a_network_that_nobody_saw(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.9.0.5/24"]}, network="later")
     fleet.settled()

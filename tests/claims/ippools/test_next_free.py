@@ -102,10 +102,3 @@ def test_organizations_and_environments_are_suggested() -> None:
     assert names(client, "environments", "te") == ["test"]
     page = client.get(reverse("admin:pools_environment_add")).content.decode()
     assert f'data-names="{reverse("admin:names", args=["organizations"])}"' in page
-
-
-def test_two_addresses_of_one_family_are_refused(ippool: IPPool) -> None:
-    data = {"ippool": ippool.pk, "mac": A, "ips": "10.60.0.5, 10.60.0.6", "vm": "web"}
-    answer = people.browser().post(reverse("admin:claims_entry_add"), data)
-    assert "IPv4" in answer.context["form"].errors["ips"][0]
-    assert not Entry.objects.exists()

@@ -37,11 +37,6 @@ def test_a_decision(door: Door) -> None:
     assert decision.at == database.now()
 
 
-def test_a_dry_run_leaves_none(door: Door) -> None:
-    assert door.ask(pod(), dryRun=True) == door.ask(pod(), dryRun=False)
-    assert Decision.objects.count() == 1
-
-
 def test_a_launcher_pod_without_a_vm(door: Door) -> None:
     odd = pod(labels={"kubevirt.io": "virt-launcher"})
     odd["metadata"]["annotations"] = {}

@@ -32,17 +32,6 @@ def _code() -> str:
     return Decision.objects.latest("pk").code
 
 
-def test_the_element_of_the_proposal(door: Door) -> None:
-    see(door.cluster, vm_manifest())
-    assert _element(door.mutated(pod())) == {
-        "name": "default",
-        "namespace": "ovn-kubernetes",
-        "mac": MAC,
-        "ips": ["10.0.0.5/16"],
-        "ipam-claim-reference": "vm-server.podnet",
-    }
-
-
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("address", "network", "why"),

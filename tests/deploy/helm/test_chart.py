@@ -303,30 +303,6 @@ def test_an_account_that_exists_is_used(helm: str) -> None:
     assert {pod["serviceAccountName"] for pod in shipped.pods(manifests).values()} == {"shared"}
 
 
-@pytest.mark.parametrize("option", ["", "--set=fullnameOverride=" + "f" * 63])
-def test_long_names_are_cut(helm: str, option: str) -> None:
-    """A release's name has up to 53 characters; names of Services and labels have up to 63."""
-    completed = chart.run_helm(
-        helm, "template", "r" * 53, str(chart.CHART), "--namespace=" + "n" * 63,
-        *chart.values_options("everything"), *filter(None, [option]),
-    )  # fmt: skip
-    assert completed.returncode == 0, completed.stderr
-    names = []
-    for manifest in filter(None, yaml.safe_load_all(completed.stdout)):
-        metadata = manifest["metadata"]
-        names.append((manifest["kind"], metadata["name"], metadata.get("namespace")))
-        labels = (
-            {
-                **metadata["labels"],
-                **manifest.get("spec", {}).get("selector", {}).get("matchLabels", {}),
-            }
-            if "labels" in metadata
-            else {}
-        )
-        assert max(map(len, [metadata["name"], *labels.values()])) <= 63, metadata
-    assert len(set(names)) == len(names) > 30
-
-
 def test_the_roles_are_those_of_deploy_kubernetes(helm: str) -> None:
     optional = list(
         yaml.safe_load_all((shipped.DEPLOY / "kubernetes/role-cilium-config.yaml").read_text())

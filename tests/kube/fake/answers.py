@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from tests.kube.fake import discovery, refusals, selectors, watching
 from tests.kube.fake.access import Question, User
 from tests.kube.fake.journal import Request
@@ -167,35 +165,12 @@ def _selected(call: Call) -> selectors.Test | None:
     return selectors.parse(call.text("labelSelector"), call.text("fieldSelector"))
 
 
-def _version_asked(call: Call) -> int:
-    """0 for none and for any; 504 for one that is not there yet."""
-    version, current = call.number("resourceVersion"), call.cluster.store.version
-    if version > current:
-        raise refusals.Refused(
-            504,
-            f"Too large resource version: {version}, current: {current}",
-            details={
-                "retryAfterSeconds": 1,
-                "causes": [
-                    {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-                ],
-            },
-        )
-    return version
-
-
 def _page(call: Call, target: Target, kind: Kind) -> Page:
-    version, limit, token = _version_asked(call), call.number("limit"), call.text("continue")
-    if token and version:
-        raise refusals.bad_request("specifying resource version is not allowed when using continue")
-    match = call.text("resourceVersionMatch")
-    exactly = version if match == "Exact" or (limit and not match) else 0
     return call.cluster.store.page(
         kind,
         target.namespace,
-        limit=limit,
-        token=token,
-        exactly=exactly,
+        limit=call.number("limit"),
+        token=call.text("continue"),
         test=_selected(call),
     )
 
@@ -227,7 +202,6 @@ def _watch(call: Call, target: Target, kind: Kind) -> Answer:
         since=call.number("resourceVersion"),
         seconds=seconds,
         bookmarks=call.flag("allowWatchBookmarks"),
-        initial=call.flag("sendInitialEvents"),
         ended=call.cluster.ended,
         bookmark_seconds=call.cluster.bookmark_seconds,
     )
@@ -237,13 +211,10 @@ def _watch(call: Call, target: Target, kind: Kind) -> Answer:
 # --- writes -------------------------------------------------------------------------------------
 
 
-def _parsed(call: Call, *, as_yaml: bool = False) -> Any:
-    body = call.request.body
+def _parsed(call: Call) -> Any:
     try:
-        if as_yaml and not body.lstrip().startswith(b"{"):
-            return yaml.safe_load(body)
-        return json.loads(body)
-    except (ValueError, yaml.YAMLError) as wrong:
+        return json.loads(call.request.body)
+    except ValueError as wrong:
         raise refusals.bad_request(f"the object provided is unrecognized: {wrong}") from wrong
 
 
@@ -336,7 +307,7 @@ def _patched(call: Call, write: Write) -> tuple[int, bytes, Stored]:
                 details={"group": "meta.k8s.io", "kind": "PatchOptions", "causes": [cause]},
             )
         _check_namespace(call, write)
-        stored, created = write.apply(_parsed(call, as_yaml=True), force=call.flag("force"))
+        stored, created = write.apply(_parsed(call), force=call.flag("force"))
         return 201 if created else 200, stored.encoded(write.version), stored
     strategic = how == "application/strategic-merge-patch+json" and not write.kind.builtin
     if strategic or (how != _JSON_PATCH and how not in _MERGE_PATCHES):

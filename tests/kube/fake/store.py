@@ -184,14 +184,12 @@ class Store:
         *,
         limit: int = 0,
         token: str = "",
-        exactly: int = 0,
         test: Test | None = None,
     ) -> Page:
-        """A page of a consistent list; `exactly` is a version of the past."""
+        """A page of a consistent list."""
         with self.changed:
             shelf = self.shelf(kind)
             version, start = self._position(shelf, token)
-            version = exactly or version
             if version < shelf.oldest:
                 raise too_old(version, shelf.oldest)
             objects, keys = self._at(shelf, version)

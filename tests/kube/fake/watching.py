@@ -12,8 +12,6 @@ from tests.kube.fake.kinds import Kind
 from tests.kube.fake.selectors import Test
 from tests.kube.fake.store import Event, Shelf, Store, Stored, encode, too_old
 
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-
 
 def line(kind: str, item: bytes) -> bytes:
     return b'{"type":"' + kind.encode() + b'","object":' + item + b"}\n"
@@ -35,7 +33,6 @@ class Watch:
     since: int
     seconds: float
     bookmarks: bool
-    initial: bool
     ended: Any  # a threading.Event
     bookmark_seconds: float = 60
 
@@ -77,14 +74,11 @@ class Watch:
 
     def _start(self) -> list[bytes]:
         """Without a version, or with 0, everything that is there is ADDED first."""
-        if self.since and not self.initial:
+        if self.since:
             return []
         page = self.store.page(self.kind, self.namespace, test=self.test)
         self.since = page.version
-        lines = [line("ADDED", item.encoded(self.version)) for item in page.objects]
-        if self.initial:
-            lines.append(self._bookmark(page.version, {INITIAL_EVENTS_END: "true"}))
-        return lines
+        return [line("ADDED", item.encoded(self.version)) for item in page.objects]
 
     def _seen(self, stored: Stored | None) -> bool:
         if stored is None or (self.namespace and stored.key[0] != self.namespace):
@@ -107,10 +101,8 @@ class Watch:
             item = Stored(self.kind, last | {"metadata": metadata}, event.version)
         return line("DELETED", item.encoded(self.version))
 
-    def _bookmark(self, version: int, annotations: dict[str, str] | None = None) -> bytes:
-        metadata: dict[str, Any] = {"resourceVersion": str(version), "creationTimestamp": None}
-        if annotations:
-            metadata["annotations"] = annotations
+    def _bookmark(self, version: int) -> bytes:
+        metadata = {"resourceVersion": str(version), "creationTimestamp": None}
         return line(
             "BOOKMARK",
             encode(
