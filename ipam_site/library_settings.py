@@ -112,7 +112,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["pools.platform.rest.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["pools.platform.rest.parsing.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "EXCEPTION_HANDLER": "ipam_site.http.problems.exception_handler",
     "DEFAULT_SCHEMA_CLASS": "pools.platform.rest.schema.Schema",

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from claims.admin import scoped
-from claims.admin.networks import page as network_page
+from claims.admin.networks import networks as network_admin
 from claims.core.networks import udn as core
 from claims.ipamclaims import states
 from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network
@@ -89,7 +89,7 @@ def _network_row(network: Any) -> dict[str, Any]:
     return {
         "row": network,
         "gateways": core.gateways(network),
-        "static_vm_badge": network_page.static_vm_badge(
+        "static_vm_badge": network_admin.static_vm_badge(
             networks.static_vm_check(network, network.shown_nads)
         ),
         "nads": ", ".join(str(nad) for nad in network.shown_nads),

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
-from claims.admin import scoped, tables
+from claims.admin import scoped, vm_display
 from claims.models import Network, Workload
 from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import adoption, results
@@ -161,7 +161,7 @@ def _row_context(comparison: dict[str, Any]) -> dict[str, Any]:
     )
     return comparison | {
         "state": result_badge(comparison["result"]),
-        "vm": tables.vm_link(*vm_key) if vm_key[1] else "",
+        "vm": vm_display.vm_link(*vm_key) if vm_key[1] else "",
     }
 
 
@@ -175,13 +175,7 @@ _RESULT_STYLES = {
 
 def result_badge(result: str) -> SafeString:
     """Return a badge for the result of a comparison."""
-    style, shape = _RESULT_STYLES[result]
-    return format_html(
-        '<span class="cad-state cad-state-{}"><span aria-hidden="true">{}</span> {}</span>',
-        style,
-        shape,
-        result,
-    )
+    return display.badge(*_RESULT_STYLES[result], result)
 
 
 def _rows_after(after: str) -> Q | None:

@@ -22,7 +22,7 @@ from claims.models import Entry, IndexEntry, IPPool
 from claims.models.networks import EntrySource, FirstAddress
 from pools.core import errors, object_reader
 from pools.platform import documents, idempotency, search
-from pools.platform.rest import fields, filters, generics, parsing, query, schema, views
+from pools.platform.rest import fields, filters, generics, parsing, query, schema
 from pools.platform.rest.serializers import Representation, Serializer
 
 MAC_SCHEMA = {"type": "string", "example": "00:1a:4b:12:34:56"}
@@ -254,7 +254,7 @@ class Entries(scoped.ScopedView, generics.ModelViewSet):
             shown = [EntrySerializer(entry).data for entry in entries]
             return idempotency.StoredAnswer(201, shown if is_list else shown[0])
 
-        stored = views.run_once(request, add, body=raw)
+        stored = generics.run_once(request, add, body=raw)
         return Response(stored.answer, status=stored.status)
 
     @extend_schema(
@@ -272,7 +272,7 @@ class Entries(scoped.ScopedView, generics.ModelViewSet):
         """
         ip_pool = self.ippool
         for verb in ("add", "change", "delete"):
-            views.require(request, f"claims.{verb}_entry")
+            generics.require(request, f"claims.{verb}_entry")
         _require_everything(request)
         raw = parsing.body(request, limit=LARGEST_BODY)
         specs = _parse_whole_set(request, raw, ip_pool)
@@ -290,7 +290,7 @@ class Entries(scoped.ScopedView, generics.ModelViewSet):
                 200, _show_difference(ip_pool.pk, difference, len(specs))
             )
 
-        stored = views.run_once(request, work, body=raw)
+        stored = generics.run_once(request, work, body=raw)
         return Response(stored.answer, status=stored.status)
 
     def perform_update(self, entry: Entry, values: dict[str, Any]) -> Entry:

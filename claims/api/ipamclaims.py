@@ -26,9 +26,9 @@ from claims.workloads import vm_lookup
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster
 from pools.platform import search
-from pools.platform.rest import fields, filters, generics, query, schema, views
+from pools.platform.rest import fields, filters, generics, query, schema
+from pools.platform.rest.generics import endpoints
 from pools.platform.rest.serializers import Representation, Serializer
-from pools.platform.rest.views import endpoints
 
 _MAC_SCHEMA = {"type": "string", "example": "02:03:04:05:06:07"}
 _IPS_SCHEMA: dict[str, Any] = {
@@ -271,7 +271,7 @@ class IPAMClaims(scoped.ScopedView, generics.ModelViewSet):
 
     @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
     @action(detail=True, url_name="ipamclaim-manifest")
-    def manifest(self, request: Request, claim_id: int) -> views.Answer:
+    def manifest(self, request: Request, claim_id: int) -> generics.Answer:
         """An IPAMClaim as the Kubernetes object that it is or would be."""
         output_format = scoped.requested_format(request)
         return scoped.manifest_answer(ipamclaims.manifest(self.get_object()), output_format)
@@ -298,7 +298,7 @@ class VMManifest(generics.GenericView):
     serializer_class = VMManifestSerializer
 
     @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
-    def post(self, request: Request, network_id: int) -> views.Answer:
+    def post(self, request: Request, network_id: int) -> generics.Answer:
         """The VirtualMachine with the annotation by which it gets its addresses."""
         output_format = scoped.requested_format(request)
         network = scoped.get_row(request, Network, network_id)

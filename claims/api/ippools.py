@@ -22,9 +22,9 @@ from claims.api.entries import ConditionSerializer, DuplicateCountsSerializer
 from claims.entries import entries as entry_services, ippools
 from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.core import errors
-from pools.platform.rest import fields, filters, generics, schema, views
+from pools.platform.rest import fields, filters, generics, schema
+from pools.platform.rest.generics import endpoints
 from pools.platform.rest.serializers import Representation, Serializer
-from pools.platform.rest.views import endpoints
 
 _EXAMPLE = schema.example(
     {"cluster": "prod", "name": "prod-network", "network_name": "cluster_udn_prod"}, "of a network"
@@ -163,7 +163,7 @@ class IPPools(scoped.ScopedView, generics.ModelViewSet):
         detail=True, url_name="ippool-manifest",
         needs={"GET": ("claims.view_ippool", "claims.view_entry")},
     )  # fmt: skip
-    def manifest(self, request: Request, ippool_id: int) -> views.Answer:
+    def manifest(self, request: Request, ippool_id: int) -> generics.Answer:
         """An IPPool as a Kubernetes object."""
         output_format = scoped.requested_format(request)
         everything = scoped.request_scope(request).everything

@@ -21,7 +21,7 @@ from pools.api import pool_cidrs
 from pools.core import holders, object_reader
 from pools.models import ATTRIBUTES
 from pools.platform import search
-from pools.platform.rest import attributes, fields, filters, generics, schema, views
+from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import NULL_MESSAGE, Representation, Serializer
 from pools.register import overlaps as owners
 
@@ -324,12 +324,12 @@ class Networks(scoped.ScopedView, generics.ModelViewSet):
 
     @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
     @action(detail=True, url_name="network-manifest")
-    def manifest(self, request: Request, network_id: int) -> views.Answer:
+    def manifest(self, request: Request, network_id: int) -> generics.Answer:
         """The manifest of a network."""
         output_format = scoped.requested_format(request)
         network = self.get_object()
         if network.kind == NetworkKind.CUDN:  # its selector names other namespaces
-            views.require(request, namespaces.EVERY_NAMESPACE)
+            generics.require(request, namespaces.EVERY_NAMESPACE)
         return scoped.manifest_answer(services.applicable_manifest(network), output_format)
 
 

@@ -17,7 +17,7 @@ from pools.api import lookups
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import documents
-from pools.platform.rest import fields, filters, generics, query, token_scopes, views
+from pools.platform.rest import fields, filters, generics, query, token_scopes
 
 for parameter, model in (
     ("network_id", Network),
@@ -117,7 +117,7 @@ def requested_format(request: Request) -> str:
     return output_format or "json"
 
 
-def manifest_answer(manifest: Mapping[str, Any], output_format: str) -> views.Answer:
+def manifest_answer(manifest: Mapping[str, Any], output_format: str) -> generics.Answer:
     if output_format == "yaml":
         return HttpResponse(documents.dump_yaml(manifest), content_type="application/yaml")
     return Response(manifest)

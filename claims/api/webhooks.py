@@ -14,8 +14,8 @@ from claims.models.networks import Annotation
 from claims.workloads import vm_lookup
 from pools.api.clusters import clusters
 from pools.platform.rest import fields, filters, generics, schema
+from pools.platform.rest.generics import endpoints
 from pools.platform.rest.serializers import Representation, Serializer
-from pools.platform.rest.views import endpoints
 from pools.webhooks import configuration
 
 

@@ -16,7 +16,7 @@ from claims.models import Network, WorkloadComparison
 from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import adoption, results
 from pools.core import errors, object_reader
-from pools.platform.rest import fields, filters, generics, query, views
+from pools.platform.rest import fields, filters, generics, query
 from pools.platform.rest.serializers import Representation, Serializer
 
 
@@ -205,7 +205,7 @@ class Workloads(generics.ListViewSet):
         if dry_run:
             return Response(AdoptionPlanSerializer(adoption.plan(network, **criteria)).data)
         if not hasattr(network, "ippool"):
-            views.require(request, "claims.add_ippool")
+            generics.require(request, "claims.add_ippool")
         return self.once(
             request,
             lambda: AdoptionPlanSerializer(adoption.adopt(network, author=author, **criteria)).data,

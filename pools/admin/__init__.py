@@ -6,7 +6,6 @@ from pools.admin import (
     custom_fields,
     events,
     netbox_sources,
-    silences,
     template_library,
     users,
     webhook_targets,

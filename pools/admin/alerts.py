@@ -1,4 +1,4 @@
-"""Alerts: open conditions and past ones."""
+"""Alerts, open conditions and past ones, and the silences that acknowledge them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,24 @@ from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import F, Func, Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from pools.admin.clusters import field as cluster_fields
-from pools.models import Alert, Cluster, Delivery, Drift, Environment, Level, Pool, WebhookTarget
+from pools.admin.clusters.field import cluster_field
+from pools.models import (
+    Alert,
+    Cluster,
+    Delivery,
+    Drift,
+    Environment,
+    Level,
+    Pool,
+    Silence,
+    WebhookTarget,
+)
 from pools.platform import database
 from pools.platform.admin import columns, display, filters, forms as fields, lists, pages, related
 from pools.platform.admin.columns import Column
@@ -324,3 +335,95 @@ class AlertAdmin(lists.ListAdmin[Alert]):
             row.object = _if_permitted(request, subject)
             cluster = subject if isinstance(subject, Cluster) else getattr(subject, "cluster", None)
             row.cluster = _if_permitted(request, cluster)
+
+
+# --- silences ---
+
+
+SILENCES = "admin:pools_silence_changelist"
+
+
+def _silenced_codes() -> list[tuple[str, str]]:
+    return [("", gettext("all")), *((code, registry.words(code)) for code in registry.codes())]
+
+
+class SilenceForm(forms.Form):
+    code = forms.ChoiceField(
+        choices=_silenced_codes, required=False, label=_("Condition"), widget=fields.select()
+    )
+    cluster = cluster_field(
+        required=False, help_text=_("Empty: alerts of every cluster, and of none.")
+    )
+    duration = fields.DurationField(label=_("For"), help_text=_("For example 4 hours or 3 days."))
+    reason = fields.reason_field(help_text=_("Shown with the alerts."))
+
+    def clean_duration(self) -> timedelta:
+        seconds = self.cleaned_data["duration"]
+        if not seconds:
+            raise forms.ValidationError(_("Enter a duration above 0."), code="out_of_range")
+        return timedelta(seconds=seconds)
+
+
+def _silence_alerts(request: HttpRequest) -> HttpResponse:
+    initial = {name: request.GET.get(name, "") for name in ("code", "cluster")}
+    form = SilenceForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        until = database.now() + values.pop("duration")
+        with pages.errors_at_field(form):
+            open_alerts.create_silence(**values, until=until, by=request.user.get_username())
+            return pages.done(request, gettext("The alerts are silenced."), reverse(SILENCES))
+    return pages.form_page(
+        request,
+        Silence,
+        form,
+        title=gettext("Silence alerts"),
+        button=gettext("Silence"),
+        intro=gettext(
+            "Alerts that open meanwhile count as acknowledged, and no message about them is sent unless they become"
+            " more severe. Those that are still open afterwards are sent then."
+        ),
+    )
+
+
+def _end_silence(request: HttpRequest, row: Silence) -> HttpResponseBase:
+    return pages.deletion(
+        request,
+        row,
+        lambda: open_alerts.end_silence(row),
+        title=gettext("End the silence?"),
+        deleted=gettext("The silence was ended."),
+        button=gettext("End silence"),
+        back=reverse(SILENCES),
+        effects=[gettext("Alerts that it acknowledged and that are still open are sent.")],
+    )
+
+
+@admin.register(Silence)
+class SilenceAdmin(lists.ListAdmin[Silence]):
+    list_display = (
+        Column(
+            "code",
+            _("condition"),
+            lambda row: display.link(
+                display.url_of(row), registry.words(row.code) if row.code else gettext("all")
+            ),
+        ),
+        Column(
+            "cluster",
+            _("cluster"),
+            lambda row: display.row_link(row.cluster, "") if row.cluster else gettext("all"),
+        ),
+        columns.timestamp("until", _("until"), ordering="until"),
+        columns.text("reason", _("reason")),
+        columns.text("made_by", _("by")),
+    )
+    list_select_related = ("cluster",)
+    ordering = ("until", "id")
+    list_pages = (Page("add", _silence_alerts, "pools.add_silence"),)
+    row_pages = (
+        Page("change", _end_silence, "pools.delete_silence"),
+        Page("delete", _end_silence, "pools.delete_silence"),
+        # Silences have no history of their own.
+        Page("history", lambda _request, _silence: HttpResponseRedirect(reverse(SILENCES))),
+    )

@@ -1,19 +1,30 @@
-"""alerts/ and silences/: conditions that were raised as alerts, and those that nobody is told of for a time."""
+"""alerts/, silences/ and webhook-targets/: alerts, which nobody is told of for a time, and who receives them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.core import errors
-from pools.models import Alert, Cluster, Level, Silence
-from pools.platform.alerts import open_alerts, targets
+from pools.models import (
+    Alert,
+    Cluster,
+    Delivery,
+    DeliveryEvent,
+    DeliveryState,
+    Level,
+    Silence,
+    TargetKind,
+    WebhookTarget,
+)
+from pools.platform.alerts import open_alerts, outbox, targets
 from pools.platform.alerts.open_alerts import AlertSerializer
 from pools.platform.rest import fields, filters, generics, schema
-from pools.platform.rest.serializers import Serializer
+from pools.platform.rest.serializers import Representation, Serializer
 
 
 class AlertFilter(filters.FilterSet):
@@ -131,3 +142,174 @@ class Silences(generics.ModelViewSet):
     def perform_destroy(self, silence: Silence) -> None:
         """End a silence."""
         open_alerts.end_silence(silence)
+
+
+class WebhookTargetSerializer(Serializer):
+    """A receiver of alerts (`codes`: of these conditions; empty: of all) and of events of the log.
+
+    The scheme of its URL says how: https (signed), mailto, or one of Apprise such as slack.
+    """
+
+    id = fields.IntegerField(read_only=True)
+    name = fields.TextField(targets.parse_name)
+    url = fields.TextField(
+        targets.parse_url,
+        help_text="Answers have *** instead of the query, or of all that follows the scheme of Apprise,"
+        " which is a secret; sent so, it stays.",
+    )
+    ca = fields.TextField(targets.parse_ca, required=False)
+    codes = fields.ListField(child=fields.TextField(targets.parse_code), required=False)
+    enabled = fields.FlagField(required=False)
+    kind = fields.ChoiceField(TargetKind.values, read_only=True)
+    alerts = fields.FlagField(required=False)
+    least_level = fields.ChoiceField(
+        Level.values, required=False, help_text="Alerts of this level and of more severe ones."
+    )
+    digest = fields.FlagField(
+        required=False,
+        help_text="One message a day about the open alerts, instead of one about each change.",
+    )
+    user = fields.IntegerField(
+        source="user_id",
+        read_only=True,
+        allow_null=True,
+        help_text="Whose own it is; null: shared.",
+    )
+    event_types = fields.ListField(
+        child=fields.TextField(targets.parse_type),
+        min_length=0,
+        max_length=targets.MOST_TYPES,
+        required=False,
+        help_text="Types of events such as pool.created, first words such as pool, or *; empty: none.",
+    )
+    clusters = fields.ListField(
+        child=fields.ParsedField(targets.parse_cluster, schema={"type": "integer"}),
+        min_length=0,
+        max_length=targets.MOST_OBJECTS,
+        required=False,
+        help_text="Only alerts and events of these clusters.",
+    )
+    event_pools = fields.ListField(
+        child=fields.ParsedField(targets.parse_pool, schema={"type": "integer"}),
+        min_length=0,
+        max_length=targets.MOST_OBJECTS,
+        required=False,
+        help_text="Only events of these pools.",
+    )
+    event_position = fields.IntegerField(read_only=True)
+    created_at = fields.TimeField(read_only=True)
+    secret_made_at = fields.TimeField(read_only=True)
+    failures = fields.IntegerField(read_only=True)
+    accepted_at = fields.TimeField(read_only=True, allow_null=True)
+    switched_off_at = fields.TimeField(read_only=True, allow_null=True)
+    wait_until = fields.TimeField(read_only=True, allow_null=True)
+
+
+class WebhookSecretSerializer(WebhookTargetSerializer):
+    secret = fields.TextField(read_only=True)
+
+
+class DeliverySerializer(Representation):
+    """One message to a target."""
+
+    id = fields.IntegerField()
+    uid = fields.TextField()
+    alert = fields.IntegerField(source="alert_id", allow_null=True)
+    event = fields.ChoiceField(DeliveryEvent.values)
+    log_event = fields.IntegerField(
+        allow_null=True, help_text="The id of the event that it is about."
+    )
+    state = fields.ChoiceField(DeliveryState.values)
+    attempts = fields.IntegerField()
+    last_status = fields.IntegerField(allow_null=True)
+    last_error = fields.TextField()
+    created_at = fields.TimeField()
+    next_try_at = fields.TimeField(allow_null=True)
+    delivered_at = fields.TimeField(allow_null=True)
+
+
+class WebhookTargetFilter(filters.FilterSet):
+    name = filters.Filter(help_text="The exact name.")
+
+
+class DeliveryFilter(filters.FilterSet):
+    state = filters.choice(*DeliveryState.values)
+    event = filters.choice(*DeliveryEvent.values)
+
+
+_CHANGE = "pools.change_webhooktarget"
+
+
+@extend_schema_view(partial_update=extend_schema(examples=schema.example({"enabled": False})))
+class WebhookTargets(generics.ModelViewSet):
+    """Receivers of alerts and events."""
+
+    queryset = WebhookTarget.objects.all()
+    serializer_class = WebhookTargetSerializer
+    filterset_class = WebhookTargetFilter
+    lookup_url_kwarg = "target_id"
+    row_text = "A receiver of alerts and events."
+
+    @extend_schema(
+        responses={201: WebhookSecretSerializer},
+        examples=schema.example(
+            {"name": "on-call", "url": "https://alerts.example.org/cadastre", "codes": []},
+            "all errors",
+        ),
+    )
+    def create(self, request: Request) -> Response:
+        """Create a target; only this answer contains its secret, by which webhooks are signed.
+
+        No answer is stored under an Idempotency-Key, because it contains the secret.
+        """
+        values = self.read(request)
+        target, secret = targets.create(author=self.author(), **values)
+        return Response(self.represent(target) | {"secret": secret}, status=201)
+
+    def perform_update(self, target: WebhookTarget, values: dict[str, Any]) -> WebhookTarget:
+        """Change a target."""
+        return targets.change(target, values, author=self.author())
+
+    def perform_destroy(self, target: WebhookTarget) -> None:
+        """Delete a target and its pending messages."""
+        targets.delete(target, author=self.author())
+
+    @extend_schema(request=None, responses=WebhookSecretSerializer)
+    @generics.post_action(_CHANGE, url_name="webhook-target-rotate")
+    def rotate(self, request: Request, target_id: int) -> Response:
+        """Replace the secret of a target; only this answer contains it."""
+        target = self.get_object()
+        secret = targets.rotate(target, author=self.author())
+        return Response(self.represent(target) | {"secret": secret})
+
+    @extend_schema(request=None, responses={202: DeliverySerializer})
+    @generics.post_action(_CHANGE, url_name="webhook-target-test")
+    def test(self, request: Request, target_id: int) -> Response:
+        """Send a test message."""
+        delivery = outbox.write_test(self.get_object())
+        return Response(DeliverySerializer(delivery).data, status=202)
+
+
+class Deliveries(generics.ListViewSet):
+    """Messages to a target, the newest first."""
+
+    queryset = Delivery.objects.defer("body")
+    serializer_class = DeliverySerializer
+    filterset_class = DeliveryFilter
+    ordering = "-id"
+    lookup_url_kwarg = "delivery_id"
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        target_id = self.kwargs["target_id"]
+        if not WebhookTarget.objects.filter(pk=target_id).exists():
+            raise errors.NotFound(self.absent)
+        return super().get_queryset().filter(target=target_id)
+
+    @extend_schema(request=None, responses={202: DeliverySerializer})
+    @generics.post_action(_CHANGE, url_name="webhook-delivery-send")
+    def send(self, request: Request, target_id: int, delivery_id: int) -> Response:
+        """Send a message again after Cadastre gave it up."""
+        delivery = self.get_object()
+        outbox.send_again(delivery)
+        delivery.refresh_from_db()
+        return self.respond(delivery, status=202)

@@ -1,4 +1,4 @@
-"""POST pools/{id}/allocations/: allocate blocks now, or as soon as there are free ones; requests/ that wait for them."""
+"""pools/{id}/allocations/, requests/ that wait for blocks, and environments/: which of them lack addresses since when."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Prefetch
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,10 +15,10 @@ from pools.api import lookups
 from pools.api.blocks import BlockSerializer
 from pools.core import dns_names, errors, holders, object_reader
 from pools.core.holders import MOST_BLOCKS
-from pools.models import AllocationRequest, Block, Pool, RequestState
-from pools.platform.rest import fields, filters, generics, parsing, schema, views
+from pools.models import AllocationRequest, Block, Environment, Pool, RequestState
+from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
-from pools.register import dns
+from pools.register import dns, environments
 from pools.register.allocator import allocation, requests
 
 _POOLS = Prefetch("pool", Pool.objects.select_related("cluster"))
@@ -203,7 +203,7 @@ class Allocations(generics.GenericView):
             pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
             dns.check_demand(pool, block_demand, dns_name, wait=wait)
         outcome = requests.allocate(
-            pool_id, block_demand, author=self.author(), key=views.key(request), wait=wait
+            pool_id, block_demand, author=self.author(), key=generics.key(request), wait=wait
         )
         if isinstance(outcome, allocation.Allocation):
             dns.name_blocks(outcome.blocks, dns_name, author=self.author())
@@ -211,3 +211,77 @@ class Allocations(generics.GenericView):
         location = reverse("api:request", args=[outcome.pk])
         answer = represent(outcome.pk)
         return Response(answer, status=202, headers={"Location": location})
+
+
+_STATUSES = ("ok", "degraded")
+_ENVIRONMENT_EXAMPLE = schema.example(
+    {"cluster": "prod", "org": "acme", "env": "shop", "description": "Web shop"},
+    "before its first allocation",
+)
+
+
+class EnvironmentSerializer(Representation):
+    """An environment of an organization, and whether its last allocation failed."""
+
+    id = fields.IntegerField()
+    cluster = fields.TextField(source="cluster.name")
+    org = fields.TextField()
+    env = fields.TextField()
+    description = fields.DescriptionField()
+    declared_at = fields.TimeField(allow_null=True)
+    status = fields.ChoiceField(_STATUSES)
+    degraded = fields.FlagField()
+    reason = fields.TextField()
+    message = fields.TextField()
+    since = fields.TimeField(source="degraded_since", allow_null=True)
+
+
+class EnvironmentCreateSerializer(Serializer):
+    """An environment that has no allocation yet."""
+
+    cluster = fields.TextField(lookups.cluster_by_name)
+    org = fields.IdentifierField(required=False, default="")
+    env = fields.IdentifierField()
+    description = fields.DescriptionField(required=False, default="")
+
+
+class EnvironmentChangeSerializer(Serializer):
+    description = fields.DescriptionField()
+
+
+class EnvironmentFilter(filters.FilterSet):
+    cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
+    org = filters.Filter()
+    env = filters.Filter()
+    status = filters.choice(
+        *_STATUSES,
+        select=lambda rows, status: rows.filter(degraded_since__isnull=status == "ok"),
+    )
+
+
+@extend_schema_view(create=extend_schema(examples=_ENVIRONMENT_EXAMPLE))
+class Environments(generics.ModelViewSet):
+    """Environments, and which of them lack addresses."""
+
+    idempotent = ("POST",)
+    queryset = Environment.objects.prefetch_related("cluster")
+    serializer_class = EnvironmentSerializer
+    create_serializer_class = EnvironmentCreateSerializer
+    change_serializer_class = EnvironmentChangeSerializer
+    filterset_class = EnvironmentFilter
+    limited_by = ("cluster",)
+    limited_by_body = True
+    lookup_url_kwarg = "environment_id"
+    row_text = "An environment."
+
+    def perform_create(self, values: dict[str, Any]) -> Environment:
+        """Declare an environment before its first allocation."""
+        return environments.declare(author=self.author(), **values)
+
+    def perform_update(self, row: Environment, values: dict[str, Any]) -> Environment:
+        """Change the description of an environment."""
+        return environments.change(row.pk, author=self.author(), **values)
+
+    def perform_destroy(self, row: Environment) -> None:
+        """Remove an environment that holds no block and has no pending request."""
+        environments.remove(row.pk, author=self.author())

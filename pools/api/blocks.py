@@ -17,7 +17,7 @@ from pools.api import lookups
 from pools.core import block_fields, dns_names, errors, holders
 from pools.models import LIVE, AddressSpace, Block, BlockState, Category, Pool
 from pools.platform import database
-from pools.platform.rest import fields, filters, generics, keyset, parsing, query, views
+from pools.platform.rest import fields, filters, generics, keyset, parsing, query
 from pools.platform.rest.serializers import HolderSerializer, Representation, Serializer
 from pools.register import block_lists, dns
 from pools.register.allocator import allocation
@@ -226,7 +226,7 @@ class Blocks(generics.ModelViewSet):
         values = (_BY_FORCE if is_forced else _BY_HOLDER).run_validation(document)
         holder = None if is_forced else holders.Holder(**values["holder"])
         if is_forced:
-            views.require(request, "pools.force_release")
+            generics.require(request, "pools.force_release")
         author = self.author(values["reason"])
 
         def work() -> Any:

@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api.clusters.guides_serializers import PreflightFindingSerializer
+from pools.api.clusters.guides import PreflightFindingSerializer
 from pools.api.pools import WaitingFieldSerializer, get_pool
 from pools.cidr_migrations import forecast, migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep

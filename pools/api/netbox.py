@@ -14,7 +14,7 @@ from pools import tasks
 from pools.api import imports, lookups
 from pools.core import errors, holders
 from pools.models import NetBoxSource
-from pools.platform.rest import fields, generics, schema, views
+from pools.platform.rest import fields, generics, schema
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import exports, sources
 
@@ -113,7 +113,7 @@ class NetBoxExport(generics.GenericView):
         parameters=[OpenApiParameter("cluster", str, description="Its name or id.")],
         responses={(200, "text/csv"): OpenApiTypes.BINARY},
     )
-    def get(self, request: Request, kind: str) -> views.Answer:
+    def get(self, request: Request, kind: str) -> generics.Answer:
         """Aggregates, prefixes, IP ranges or IP addresses as NetBox's CSV import takes them."""
         cluster = self.parameters.parse("cluster", lookups.cluster)
         self.parameters.raise_problems()

@@ -17,7 +17,7 @@ from pools.core import forecast
 from pools.core.forecast import ForecastState
 from pools.models import Category, Sample, SampleSum
 from pools.platform import database
-from pools.platform.rest import fields, filters, generics, query, views
+from pools.platform.rest import fields, filters, generics, query
 from pools.platform.rest.serializers import Representation
 from pools.register import usage
 from pools.register.utilization import forecasts, samples as utilization_samples
@@ -147,7 +147,7 @@ class Utilization(generics.ListView):
         group_by = self.parameters.parse("by", query.choice(*_GROUPS))
         self.group_by = group_by or str(SampleSum.By.CATEGORY)
         if self.group_by in _TENANTS:
-            views.require(request, "pools.view_environment")
+            generics.require(request, "pools.view_environment")
         if self.group_by == BY_POOL:
             self.orderings = _POOL_ORDERINGS
         self.days = self.parameters.parse("days", query.integer(1, MOST_DAYS))

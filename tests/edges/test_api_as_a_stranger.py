@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from pools.api.allocations import AllocationRequestSerializer
+from pools.api.allocations import AllocationRequestSerializer, EnvironmentSerializer
 from pools.api.blocks import BlockSerializer
 from pools.api.clusters.clusters import ClusterSerializer
-from pools.api.environments import EnvironmentSerializer
 from pools.api.pools import PoolSerializer
 from pools.models import Cluster
 from pools.platform.history.representation import EventSerializer

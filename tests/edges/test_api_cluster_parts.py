@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from pools.api.clusters import drift, observed
+from pools.api.clusters import clusters, drift
 from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObject, SyncRun
 from tests import people
 from tests.edges import api as apis
@@ -147,9 +147,9 @@ def test_findings_and_differences(api: apis.Api) -> None:
 @pytest.mark.parametrize("part", ["runs", "objects", "findings", "drift"])
 def test_the_description_names_every_field(api: apis.Api, part: str) -> None:
     serializer: Any = {
-        "runs": observed.RunSerializer,
-        "objects": observed.ObservedObjectSerializer,
-        "findings": observed.FindingSerializer,
+        "runs": clusters.RunSerializer,
+        "objects": clusters.ObservedObjectSerializer,
+        "findings": clusters.FindingSerializer,
         "drift": drift.DriftSerializer,
     }[part]
     assert set(_found(api, f"{part}/")[0]) == set(serializer().fields)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pools.api.references import LARGEST
+from pools.api.leaks import LARGEST
 from pools.models import Leak, Reference, ReferenceFeed
 from tests.edges.api import fields, refused
 from tests.leaks.conftest import GRACE

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
 from claims.address_index import duplicates
-from claims.admin import bulk, duplicate_list, scoped, tables, time_bars
+from claims.admin import bulk, scoped, vm_display
 from claims.core import entries as core
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services, ippools
@@ -140,7 +140,7 @@ def check(request: HttpRequest) -> HttpResponse:
     entry_duplicates = (
         _entry_duplicates(request, ippool, spec, entry_id) if spec.mac or spec.ips else []
     )
-    warnings = duplicate_list.warnings(entry_duplicates, ippool.network)
+    warnings = vm_display.duplicate_lines(entry_duplicates, ippool.network)
     return HttpResponse(format_html_join("", '<p class="cad-error">{}</p>', lines) + warnings)
 
 
@@ -180,7 +180,7 @@ def warn_of_duplicates(request: HttpRequest, entries: list[Entry]) -> None:
     lines = dict.fromkeys(
         line
         for entry_duplicates in duplicates_by_entry.values()
-        for line in duplicate_list.warning_texts(entry_duplicates)
+        for line in vm_display.duplicate_texts(entry_duplicates)
     )
     for line in list(lines)[:10]:
         messages.warning(request, line)
@@ -253,7 +253,7 @@ def _mac(entry: Entry) -> SafeString:
 
 
 def _source(entry: Entry) -> SafeString:
-    label = tables.source_label(entry.source)
+    label = vm_display.source_label(entry.source)
     note = f": {entry.note}" if entry.note else ""
     return format_html('<span title="{}{}">{}</span>', label, note, label)
 
@@ -279,7 +279,7 @@ class EntryAdmin(scoped.Scoped[Entry], objects.ObjectAdmin[Entry]):
         Column(
             "vm",
             _("VM"),
-            lambda entry: tables.vm_link(entry.namespace, entry.vm, entry.vm),
+            lambda entry: vm_display.vm_link(entry.namespace, entry.vm, entry.vm),
             ordering="vm",
         ),
         "namespace",
@@ -293,7 +293,7 @@ class EntryAdmin(scoped.Scoped[Entry], objects.ObjectAdmin[Entry]):
         Column(
             "duplicates",
             _("duplicates"),
-            lambda entry: duplicate_list.chip(entry.shown_duplicates, entry.ippool.network),
+            lambda entry: vm_display.duplicate_chip(entry.shown_duplicates, entry.ippool.network),
         ),
     )
     found_columns = ("mac", "ips", "vm", "network", "source")
@@ -309,7 +309,7 @@ class EntryAdmin(scoped.Scoped[Entry], objects.ObjectAdmin[Entry]):
         scoped.cluster_filter("ippool__cluster_id"),
         scoped.network_filter("ippool__network_id"),
         related.by_names(_("namespace"), "namespace", _namespaces),
-        filters.by_value(_("source"), "source", tables.SOURCE_LABELS),
+        filters.by_value(_("source"), "source", vm_display.SOURCE_LABELS),
     )
     exported = (
         "id",
@@ -389,11 +389,11 @@ class EntryAdmin(scoped.Scoped[Entry], objects.ObjectAdmin[Entry]):
         return context | {
             "title": row.mac,
             "warnings": [pages.sentence(problem.message) for problem in core.warnings(row.ips)],
-            "duplicates": duplicate_list.badge(conflicts, network) if conflicts else "",
-            "bar": time_bars.of_entry(request, row),
-            "source": tables.source_label(row.source),
-            "vm_link": tables.vm_link(row.namespace, row.vm),
-            "vm": tables.manifest_text(
+            "duplicates": vm_display.duplicate_badge(conflicts, network) if conflicts else "",
+            "bar": vm_display.entry_bar(request, row),
+            "source": vm_display.source_label(row.source),
+            "vm_link": vm_display.vm_link(row.namespace, row.vm),
+            "vm": vm_display.manifest_text(
                 network,
                 vm=row.vm,
                 namespace=row.namespace,

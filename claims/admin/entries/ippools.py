@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, ngett
 
 from claims.access import namespaces
 from claims.address_index import duplicates
-from claims.admin import duplicate_list, scoped
+from claims.admin import scoped, vm_display
 from claims.admin.entries import entries as entry_admin, rows as entry_rows
 from claims.entries import ippools
 from claims.models import Entry, IndexEntry, IPPool
@@ -151,7 +151,7 @@ def _page(request: HttpRequest, ippool: IPPool) -> HttpResponse:
 
     def with_badges(entries: list[Entry]) -> list[tuple[Entry, SafeString]]:
         return [
-            (entry, duplicate_list.badge(duplicates_by_entry[entry.pk], ippool.network))
+            (entry, vm_display.duplicate_badge(duplicates_by_entry[entry.pk], ippool.network))
             for entry in entries
         ]
 

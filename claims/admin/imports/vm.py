@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from claims.access import namespaces
-from claims.admin import scoped, tables
+from claims.admin import scoped, vm_display
 from claims.admin.imports import mapping, page
 from claims.core.networks import static_vms
 from claims.entries import ippools
@@ -238,7 +238,7 @@ def _share_notes(lines: list[dict[str, Any]]) -> list[tuple[str, int]]:
         for reason in line["reasons"]
         if reason["note"] or reason["warning"]
     ]
-    shared, numbers = tables.shared_texts(note["message"] for note in notes)
+    shared, numbers = vm_display.shared_texts(note["message"] for note in notes)
     for note in notes:
         note["number"] = numbers.get(note["message"], 0)
     for line in lines:

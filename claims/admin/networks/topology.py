@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.db.models import Count, QuerySet, Window
+from django.contrib import admin
+from django.db.models import Count, Model, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from claims.admin import scoped
-from claims.admin.networks import page
 from claims.core.networks import udn
 from claims.models import Entry, IPAMClaim, Network, Workload
 from claims.models.workloads import WorkloadKind
@@ -57,10 +57,10 @@ def _users(request: HttpRequest, network: Network) -> Iterator[Branch]:
     rows: tuple[tuple[str, QuerySet[Any]], ...] = (
         ("entry", scoped.rows(request, Entry).filter(ippool__network=network)),
         ("claim", scoped.rows(request, IPAMClaim).filter(network=network)),
-        ("workload", page.running(request, network)),
+        ("workload", running_workloads(request, network)),
     )
     for (label, number, url), (name, queryset) in zip(
-        page.usage_counts(request, network), rows, strict=True
+        usage_counts(request, network), rows, strict=True
     ):
         start = lists.parse_id(request.GET.get(name, ""))
         few = list(queryset.filter(pk=start)) if start else []
@@ -102,3 +102,27 @@ def guests(
             url = reverse("admin:find", query={"q": row.node})
             on_node += topology.rest(row.number - len(on_node), url)
     return shapes
+
+
+def running_workloads(request: HttpRequest, network: Network) -> QuerySet[Any]:
+    rows = scoped.rows(request, Workload).filter(network=network)
+    return rows.exclude(kind=WorkloadKind.TEMPLATE)
+
+
+def usage_counts(request: HttpRequest, network: Network) -> Any:
+    """Yield (label, number, URL of the list) of the visible objects that use the network."""
+    tables: list[tuple[str, type[Model], QuerySet[Any]]] = [
+        (
+            gettext("MAC entries"),
+            Entry,
+            scoped.rows(request, Entry).filter(ippool__network=network),
+        ),
+        ("IPAMClaims", IPAMClaim, scoped.rows(request, IPAMClaim).filter(network=network)),
+        (gettext("Workloads"), Workload, running_workloads(request, network)),
+    ]
+    for label, model, rows in tables:
+        url = ""
+        if admin.site.is_registered(model):
+            name = f"admin:claims_{model._meta.model_name}_changelist"
+            url = reverse(name, query={"network": network.pk})
+        yield label, rows.count(), url

@@ -17,7 +17,7 @@ from pools.api import imports
 from pools.core import errors
 from pools.models import Import, RegisterImport
 from pools.platform.imports.lifecycle import Imports
-from pools.platform.rest import generics, token_scopes, views
+from pools.platform.rest import generics, token_scopes
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import drafts as register_drafts
 
@@ -108,13 +108,13 @@ def permitted(request: Request, verb: str) -> dict[str, ImportKind]:
 def require(request: Request, name: str, verb: str) -> None:
     """Raise NotAllowed or TokenScope unless the user may view, add or change imports of the kind."""
     if name not in permitted(request, verb):
-        views.require(request, KINDS[name].engine.permission(verb))
+        generics.require(request, KINDS[name].engine.permission(verb))
         raise errors.TokenScope(
             "This token is limited to one cluster, imports of this kind are not."
         )
 
 
-class HasKindPermission(views.HasPermission):
+class HasKindPermission(generics.HasPermission):
     """The user may do what the view's `needs` say with imports of some kind of its `only_kinds`."""
 
     def has_permission(self, request: Request, view: Any) -> bool:

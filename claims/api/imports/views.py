@@ -31,7 +31,7 @@ from pools.models import (
 )
 from pools.platform import idempotency
 from pools.platform.files import archives
-from pools.platform.rest import filters, generics, parsing, views
+from pools.platform.rest import filters, generics, parsing
 from pools.platform.rest.generics import Endpoint
 from pools.register.imports import drafts as register_drafts
 
@@ -137,7 +137,7 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
             row = kind.engine.create(uploads, new, author=self.author())
             return idempotency.StoredAnswer(201, self.represent(row, kind.answer))
 
-        return self._answer(views.run_once(request, create, body=_form_identity(request)))
+        return self._answer(generics.run_once(request, create, body=_form_identity(request)))
 
     def _read_import(self, request: Request) -> tuple[kinds.ImportKind, dict[str, Any]]:
         """Return the kind and the values of a new import. Raises InvalidInput, NotAllowed."""
@@ -192,7 +192,7 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
             status = 200 if committed.status == ImportStatus.COMMITTED else 202
             return idempotency.StoredAnswer(status, self.represent(committed))
 
-        return self._answer(views.run_once(request, commit))
+        return self._answer(generics.run_once(request, commit))
 
     @extend_schema(request=None, responses=_IMPORT)
     @_action(url_name="import-check")
@@ -262,11 +262,11 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
         only_kinds=(kinds.VM,),
         needs={"GET": ("view",)},
     )
-    def manifest(self, request: Request, import_id: int) -> views.Answer:
+    def manifest(self, request: Request, import_id: int) -> generics.Answer:
         """The IPPools or IPAMClaims that an import created, as YAML."""
         self.parameters.raise_problems()
         for permission in ("claims.view_entry", "claims.view_ipamclaim"):
-            views.require(request, permission)
+            generics.require(request, permission)
         vm_import = self.import_of_path
         text = manifests.render_yaml(vm_import, scoped.request_scope(request))
         headers = {"Content-Disposition": f'attachment; filename="import-{vm_import.pk}.yaml"'}

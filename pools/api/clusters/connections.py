@@ -11,13 +11,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api.clusters import clusters, observed
+from pools.api.clusters import clusters
 from pools.clusters import connection_test, connections, fleet
 from pools.clusters.reconcile import registry
 from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Connection, ManagedResource, Mode, SyncRun
-from pools.platform.rest import fields, generics, parsing, schema, token_scopes, views
+from pools.platform.rest import fields, generics, parsing, schema, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
 
 _LATEST = 10  # sync runs in a response
@@ -77,7 +77,7 @@ class ConnectionSerializer(Representation):
     due_at = fields.TimeField(source="connection.due_at")
     failures = fields.IntegerField(source="connection.failures")
     failed_objects = fields.IntegerField(source="connection.failed_objects")
-    error = observed.ObservedErrorSerializer(allow_null=True)
+    error = clusters.ObservedErrorSerializer(allow_null=True)
     objects = fields.IntegerField()
     problems = fields.IntegerField()
     findings = fields.IntegerField()
@@ -190,7 +190,7 @@ class ReconcileSerializer(Representation):
     """When the next sync run is due, and the last ones."""
 
     due_at = fields.TimeField()
-    runs = fields.ListField(child=observed.RunSerializer())
+    runs = fields.ListField(child=clusters.RunSerializer())
 
 
 class ConnectionView(generics.GenericView):
@@ -274,7 +274,7 @@ class ConnectionTest(generics.GenericView):
             connection = _get_connection(cluster)
             result = connection_test.test_connection(connection, registry.resources())
         else:
-            views.require(request, "pools.add_connection")
+            generics.require(request, "pools.add_connection")
             clusters.get(cluster)
             values = self.read(request, ConnectionSourceSerializer)
             terms = _terms(values, None)

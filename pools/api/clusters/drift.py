@@ -10,13 +10,13 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api.clusters import clusters, observed
+from pools.api.clusters import clusters
 from pools.cilium import pod_cidrs
 from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.models import Drift, ObservedObject
-from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
 
 ANY = {"nullable": True, "description": "Any JSON value; null if the field is absent."}
@@ -89,7 +89,7 @@ class DriftFilter(filters.FilterSet):
 _CHANGE = ("pools.change_drift",)
 
 
-class Drifts(observed.ClusterRows):
+class Drifts(clusters.ClusterRows):
     """Fields that differ between a cluster and the register."""
 
     queryset = Drift.objects.prefetch_related("ignored_by")
@@ -117,7 +117,7 @@ class Drifts(observed.ClusterRows):
         """
         cluster_object = _cluster_object(cluster, drift_id)
         for permission in drift.adopt_permissions(cluster_object.kind):
-            views.require(request, permission)
+            generics.require(request, permission)
         values = self.read(request, TakeoverSerializer)
         author = self.author(values["reason"])
         preview = drift.take_over(cluster_object, token=values["token"], author=author)
@@ -138,7 +138,7 @@ class Drifts(observed.ClusterRows):
             remaining = drift.apply(cluster_object, author=self.author())
         elif decision == "adopt":
             for permission in drift.adopt_permissions(cluster_object.kind):
-                views.require(request, permission)
+                generics.require(request, permission)
             adopted = drift.adopt(cluster_object, author=self.author())
             pool_id = adopted if cluster_object.kind == podippool.KIND else None
             remaining = drift.differences(cluster_object)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,19 +12,240 @@ from rest_framework.response import Response
 
 from pools.api import lookups, pools
 from pools.api.clusters import clusters
-from pools.api.clusters.guides_serializers import (
-    ExplanationSerializer,
-    NodeDemandSerializer,
-    NodeForecastSerializer,
-    OverlapListSerializer,
-    PodDescriptionSerializer,
-    PreflightSerializer,
-)
 from pools.cilium import configuration, pod_choice, pod_cidrs
-from pools.core import addresses
-from pools.core.cilium import pod_pool, podippool
-from pools.platform.rest import generics, query, schema, views
+from pools.core import addresses, errors, holders, object_reader
+from pools.core.cilium import multipool, pod_pool, podippool
+from pools.core.cilium.preflight import RuleResult
+from pools.platform.rest import fields, generics, parsing, query, schema
+from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import manifests as pool_manifests, overlaps
+
+MEMBERS = 100  # listed members of one overlap
+LONGEST_MAP = 4096  # characters of ipam.cilium.io/pre-allocation
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": multipool.MOST_PRE_ALLOCATED}
+_NUMBERS = {
+    "type": "object",
+    "additionalProperties": {
+        "oneOf": [
+            _NUMBER,
+            {"type": "object", "properties": {"ipv4": _NUMBER, "ipv6": _NUMBER}},
+        ]
+    },
+}
+
+
+class ObjectDescriptionSerializer(Serializer):
+    """A pod or a namespace; labels and annotations that are absent are read from the cluster."""
+
+    name = fields.NameField()
+    labels = fields.StringMapField(required=False, default=None)
+    annotations = fields.StringMapField(required=False, default=None)
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        return pod_pool.ObjectMetadata(**attrs)
+
+
+class PodDescriptionSerializer(Serializer):
+    """A pod and its namespace."""
+
+    pod = ObjectDescriptionSerializer()
+    namespace = ObjectDescriptionSerializer()
+
+
+class FamilyChoiceSerializer(Representation):
+    """The pool of one family; `unknown` lists what was not read and can change the result."""
+
+    family = fields.IntegerField(source="choice.family")
+    pool = fields.TextField(source="choice.pool")
+    pool_id = fields.IntegerField(source="pool.pk", allow_null=True)
+    free = fields.CountField(source="usage.free", allow_null=True)
+    reasons = fields.ListField(child=fields.TextField(), source="choice.reasons")
+    problem = fields.TextField(source="choice.problem")
+    unknown = fields.ListField(child=fields.TextField(), source="choice.unknown")
+
+
+class ExplanationSerializer(Representation):
+    """The pools that a pod gets its addresses from, with the reasons."""
+
+    cluster = fields.TextField()
+    default_pool = fields.TextField(source="default")
+    default_pool_assumed = fields.TextField(source="assumed")
+    pod_seen = fields.FlagField()
+    namespace_seen = fields.FlagField()
+    notes = fields.ListField(child=fields.TextField())
+    when = fields.TextField()
+    choices = fields.ListField(child=FamilyChoiceSerializer(), source="chosen")
+
+
+class PoolNumbersField(fields.ParsedField):
+    """Numbers of addresses by pool: one for both families, or an object of `ipv4` and `ipv6`."""
+
+    def to_internal_value(self, data: Any) -> dict[str, dict[int, int]]:
+        if not isinstance(data, dict):
+            raise errors.InvalidInput.for_field("", "wrong_type", "an object is expected", data)
+        report = object_reader.ProblemReport()
+        numbers = {}
+        for name, value in data.items():
+            with report.collect(name):
+                holders.parse_name(name, field="")
+                numbers[name] = _family_numbers(value)
+        report.raise_any()
+        return numbers
+
+
+def _family_numbers(value: object) -> dict[int, int]:
+    if not isinstance(value, dict):
+        return dict.fromkeys((4, 6), _count(value, ""))
+    report = object_reader.ProblemReport()
+    object_reader.Fields(value, "", report).allow_only("ipv4", "ipv6")
+    numbers = {}
+    for family in (4, 6):
+        with report.collect():
+            numbers[family] = _count(value.get(f"ipv{family}", 0), f"ipv{family}")
+    report.raise_any()
+    return numbers
+
+
+def _count(value: object, field: str) -> int:
+    return parsing.integer(value, field, least=0, most=multipool.MOST_PRE_ALLOCATED)
+
+
+def _pre_allocation(value: object, field: str) -> dict[str, int]:
+    if isinstance(value, str) and len(value) > LONGEST_MAP:
+        message = f"may have at most {LONGEST_MAP} characters"
+        raise errors.InvalidInput.for_field(field, "too_long", message, value)
+    return multipool.parse_pre_allocation(value, field=field)
+
+
+class NodeDemandSerializer(Serializer):
+    """The addresses that pods of a node use and wait for, by pool."""
+
+    node = fields.NameField(required=False)
+    in_use = PoolNumbersField(schema=_NUMBERS, required=False, default=dict)
+    pending = PoolNumbersField(schema=_NUMBERS, required=False, default=dict)
+    pre_allocation = fields.TextField(_pre_allocation, required=False)
+
+
+class PoolNeedSerializer(Representation):
+    """The addresses that a node needs of one pool and family, and the blocks that it gets for them."""
+
+    pool = fields.TextField()
+    family = fields.IntegerField()
+    in_use = fields.IntegerField()
+    pending = fields.IntegerField()
+    pre_allocated = fields.IntegerField()
+    needed = fields.IntegerField()
+    held = fields.IntegerField()
+    missing = fields.IntegerField()
+    blocks = fields.ListField(child=fields.CIDRField())
+    problem = fields.TextField()
+
+
+class NodeForecastSerializer(Representation):
+    """What a node will request; `known` if the cluster has the node."""
+
+    node = fields.TextField()
+    known = fields.FlagField(source="exists")
+    pre_allocation = fields.ParsedField(
+        schema={"type": "object", "additionalProperties": {"type": "integer"}}
+    )
+    pre_allocation_assumed = fields.TextField(source="assumed")
+    requests = fields.ListField(child=PoolNeedSerializer(), source="needs")
+    errors = fields.ListField(child=fields.TextField())
+
+
+class PreflightFindingSerializer(Representation):
+    """The result of one rule: what was found, and what to do."""
+
+    rule = fields.TextField()
+    result = fields.ChoiceField([result.value for result in RuleResult], source="result.value")
+    found = fields.TextField(source="observation")
+    advice = fields.TextField()
+
+
+class PreflightSerializer(Representation):
+    """Whether a cluster is ready for multi-pool mode; `config_unknown` is why cilium-config is not known."""
+
+    cluster = fields.TextField()
+    result = fields.TextField(source="preflight.result.value")
+    config_unknown = fields.TextField(source="preflight.why_not")
+    release = fields.TextField(source="preflight.release")
+    pools = fields.IntegerField(source="preflight.pools")
+    nodes = fields.IntegerField(source="preflight.nodes")
+    findings = fields.ListField(child=PreflightFindingSerializer(), source="preflight.findings")
+
+
+class OverlapMemberSerializer(Representation):
+    """A network, and the pool, the cluster or the object whose network it is.
+
+    `category` is that of the pool, `prefix`, or the role of an object, whose `kind` and `object` are set.
+    """
+
+    cidr = fields.CIDRField(source="network")
+    cluster = fields.TextField(source="owner.cluster")
+    space = fields.TextField(source="owner.space")
+    category = fields.TextField(source="owner.category")
+    pool = fields.TextField(source="owner.pool")
+    pool_id = fields.IntegerField(source="owner.pool_id", allow_null=True)
+    kind = fields.TextField(source="owner.kind")
+    object = fields.TextField(source="owner.object")
+
+
+def _members(owned: Sequence[overlaps.Owned]) -> list[dict[str, Any]]:
+    return [{"network": network, "owner": owner} for network, owner in owned]
+
+
+class FirstMembersField(fields.ListField):
+    """The first members of an overlap."""
+
+    def to_representation(self, data: Any) -> list[Any]:
+        return super().to_representation(_members(data[:MEMBERS]))
+
+
+class ClashesField(fields.ListField):
+    """The first pairs that disturb each other inside a cluster, the outer network first."""
+
+    def to_representation(self, data: Any) -> list[Any]:
+        return super().to_representation(list(map(_members, data[:MEMBERS])))
+
+
+class KindsField(fields.ListField):
+    """The kinds of an overlap, sorted."""
+
+    def to_representation(self, data: Any) -> list[Any]:
+        return sorted(kind.value for kind in data)
+
+
+class LengthField(fields.IntegerField):
+    """The number of items of what it shows."""
+
+    def to_representation(self, value: Any) -> int:
+        return len(value)
+
+
+class OverlapSerializer(Representation):
+    """Networks that overlap; `cidr` is the widest one. `clashes` are the pairs inside one cluster."""
+
+    cidr = fields.CIDRField()
+    kinds = KindsField(
+        child=fields.ChoiceField(sorted(kind.value for kind in overlaps.OverlapKind))
+    )
+    severity = fields.ChoiceField(
+        [severity.value for severity in overlaps.OverlapSeverity], source="severity.value"
+    )
+    clusters = LengthField()
+    members_in_all = LengthField(source="members")
+    members = FirstMembersField(child=OverlapMemberSerializer())
+    clashes = ClashesField(child=fields.ListField(child=OverlapMemberSerializer()))
+
+
+class OverlapListSerializer(Representation):
+    """A page of overlaps."""
+
+    count = fields.IntegerField()
+    next = fields.TextField(allow_null=True)
+    results = fields.ListField(child=OverlapSerializer())
+
 
 YAML = "application/yaml"
 _SEVERITIES = [severity.value for severity in overlaps.OverlapSeverity]
@@ -173,7 +395,7 @@ class PoolManifest(generics.GenericView):
     problem_statuses = (502,)
 
     @extend_schema(responses={(200, YAML): str}, parameters=_SHAPES)
-    def get(self, request: Request, pool_id: int) -> views.Answer:
+    def get(self, request: Request, pool_id: int) -> generics.Answer:
         """A pool as YAML."""
         pool = pools.get_pool(pool_id)
         return _yaml_answer(self.parameters, [pool_manifests.pool_manifest(pool)])
@@ -184,13 +406,13 @@ class ClusterManifest(generics.GenericView):
     problem_statuses = (502,)
 
     @extend_schema(responses={(200, YAML): str}, parameters=_SHAPES)
-    def get(self, request: Request, cluster: str) -> views.Answer:
+    def get(self, request: Request, cluster: str) -> generics.Answer:
         """All pod pools of a cluster as YAML."""
         cluster_row = clusters.get(cluster)
         return _yaml_answer(self.parameters, configuration.pod_pools(cluster_row))
 
 
-def _yaml_answer(parameters: query.Query, manifests: list[podippool.PodIPPool]) -> views.Answer:
+def _yaml_answer(parameters: query.Query, manifests: list[podippool.PodIPPool]) -> generics.Answer:
     shape = parameters.parse("shape", query.choice(*pool_manifests.SHAPES))
     cluster = parameters.parse("cluster", lookups.cluster)
     if shape and cluster:

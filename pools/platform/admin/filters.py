@@ -69,6 +69,16 @@ class ValuesFilter(ChoiceFilter):
         return f"{self.title}: {', '.join(map(str, labels))}" if labels else ""
 
 
+def subclass(base: type[Any], title: StrOrPromise, parameter: str, **attributes: Any) -> type[Any]:
+    """Return a class of a filter with these attributes, functions as static methods."""
+    names = {
+        name: staticmethod(value) if callable(value) else value
+        for name, value in attributes.items()
+    }
+    names |= {"title": title, "parameter_name": parameter}
+    return type(f"{parameter.title()}Filter", (base,), names)
+
+
 def custom(
     title: StrOrPromise,
     parameter: str,
@@ -78,14 +88,8 @@ def custom(
     has_default: bool = False,
 ) -> type[ChoiceFilter]:
     """Filter with a function of the request, the rows and the chosen value."""
-    attributes = {
-        "title": title,
-        "parameter_name": parameter,
-        "offered": staticmethod(_offered(choices)),
-        "apply": staticmethod(apply),
-        "has_default": has_default,
-    }
-    return type(f"{parameter.title()}Filter", (ChoiceFilter,), attributes)
+    options = {"offered": _offered(choices), "apply": apply, "has_default": has_default}
+    return subclass(ChoiceFilter, title, parameter, **options)
 
 
 def by_value(
@@ -99,14 +103,8 @@ def by_value(
 
     `select` returns the rows with one of the values, if it is not that column alone.
     """
-    attributes = {
-        "title": title,
-        "parameter_name": parameter,
-        "offered": staticmethod(_offered(choices)),
-        "lookup": lookup or parameter,
-        "select": staticmethod(select) if select else None,
-    }
-    return type(f"{parameter.title()}Filter", (ValuesFilter,), attributes)
+    options = {"offered": _offered(choices), "lookup": lookup or parameter, "select": select}
+    return subclass(ValuesFilter, title, parameter, **options)
 
 
 def by_id(title: StrOrPromise, parameter: str, choices: Offered, lookup: str) -> type[ChoiceFilter]:

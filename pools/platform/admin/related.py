@@ -163,13 +163,7 @@ def by_row(
     title: StrOrPromise, parameter: str, related: RelatedRows, apply: filters.Apply
 ) -> type[RelatedFilter]:
     """Filter with a function of the request, the rows and the id of the chosen related row."""
-    attributes = {
-        "title": title,
-        "parameter_name": parameter,
-        "related": related,
-        "apply": staticmethod(apply),
-    }
-    return type(f"{parameter.title()}Filter", (RelatedFilter,), attributes)
+    return filters.subclass(RelatedFilter, title, parameter, related=related, apply=apply)
 
 
 def by_key(
@@ -183,13 +177,7 @@ def by_names(
     title: StrOrPromise, parameter: str, names: Callable[[HttpRequest, int], list[str]]
 ) -> type[NamesFilter]:
     """Filter by the values of a column; `names` returns the first of them, up to a number."""
-    attributes = {
-        "title": title,
-        "parameter_name": parameter,
-        "names": staticmethod(names),
-        "lookup": parameter,
-    }
-    return type(f"{parameter.title()}Filter", (NamesFilter,), attributes)
+    return filters.subclass(NamesFilter, title, parameter, names=names, lookup=parameter)
 
 
 def names_view(request: HttpRequest, list_name: str, parameter: str) -> HttpResponse:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar, TypeVar, cast
 
-from django.urls import URLPattern, URLResolver
-from rest_framework import decorators, generics, metadata, mixins, routers, serializers, viewsets
+from django.db import transaction
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, URLResolver, path
+from rest_framework import (
+    decorators,
+    generics,
+    metadata,
+    mixins,
+    negotiation,
+    permissions,
+    routers,
+    serializers,
+    viewsets,
+)
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from pools.core import errors
-from pools.platform import events, idempotency
-from pools.platform.rest import filters, keyset, parsing, query, views
+from pools.platform import database, documents, events, idempotency
+from pools.platform.rest import authentication, filters, keyset, parsing, query, token_scopes
 
 # RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. What
 # repeats is possessive: a text that is none costs time in proportion to its length.
@@ -23,6 +36,43 @@ _TAG = re.compile(_ENTITY_TAG)
 _TAGS = re.compile(rf"[ \t,]*+{_ENTITY_TAG}(?:[ \t]*+,[ \t]*+(?:{_ENTITY_TAG})?)*+[ \t]*")
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 _VERBS = {"GET": "view", "POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
+
+
+class HasPermission(permissions.BasePermission):
+    """The user has the permissions that `needs` of the view lists for the method.
+
+    A method that is not listed needs only a login (405 follows, or OPTIONS answers).
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user = request.user
+        if not user or not user.is_authenticated:
+            return False
+        needed = view.needs.get("GET" if request.method == "HEAD" else request.method, ())
+        missing = [name for name in needed if not user.has_perm(name)]
+        if missing:
+            token_scopes.explain_missing(request.auth, missing)
+        return not missing
+
+
+JSON = parsing.JSON
+REQUEST_ID = "ipam.request_id"  # key in request.META; the site's middleware puts it there
+
+Answer = HttpResponseBase
+Needs = Mapping[str, tuple[str, ...]]
+
+
+class OnlyJSON(negotiation.BaseContentNegotiation):
+    """Always responds with JSON, whatever Accept says (RFC 9110 12.4.1 allows that)."""
+
+    def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
+        return next(iter(parsers))
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[Any], format_suffix: str | None = None
+    ) -> tuple[Any, str]:
+        first = next(iter(renderers))
+        return first, first.media_type
 
 
 class Metadata(metadata.SimpleMetadata):
@@ -36,7 +86,57 @@ class ModelPermissions(dict[str, tuple[str, ...]]):
     """What the methods of a view need: to view, add, change or delete rows of its model."""
 
 
-class GenericView(views.View, generics.GenericAPIView[Any]):
+def _is_storable(value: int | str) -> bool:
+    """Return True if PostgreSQL could store such an id or name at all."""
+    return value < 1 << 63 if isinstance(value, int) else "\0" not in value
+
+
+def require(request: Request, permission: str) -> None:
+    """Raise NotAllowed without a permission that only some bodies of a method need."""
+    if not request.user.has_perm(permission):
+        token_scopes.explain_missing(request.auth, [permission])
+        raise errors.NotAllowed(f"This needs the permission {permission}.")
+
+
+def key(request: Request, body: bytes | None = None) -> idempotency.Key | None:
+    """Return the request's Idempotency-Key, which is bound to the user, method, URL and body.
+
+    `body` replaces the body of the request where clients may write the same content in several ways.
+    """
+    header = request.META.get("HTTP_IDEMPOTENCY_KEY")
+    if header is None:
+        return None
+    return idempotency.parse_key(
+        header,
+        user_id=request.user.pk or 0,
+        method=request.method or "",
+        path=request.get_full_path(),
+        body=parsing.body(request) if body is None else body,
+    )
+
+
+def run_once(
+    request: Request, work: Callable[[], idempotency.StoredAnswer], *, body: bytes | None = None
+) -> idempotency.StoredAnswer:
+    """Do the work, or return the answer that is stored under the same Idempotency-Key.
+
+    The key is stored in the transaction of the work; an error in `work` rolls both back.
+    """
+    idempotency_key = key(request, body)
+    if idempotency_key is None:
+        return work()
+    return database.with_retries(partial(_run_in_transaction, idempotency_key, work))
+
+
+def _run_in_transaction(
+    idempotency_key: idempotency.Key, work: Callable[[], idempotency.StoredAnswer]
+) -> idempotency.StoredAnswer:
+    with transaction.atomic():
+        answer = idempotency.run_once(idempotency_key, work)
+    return answer  # noqa: RET504  # mypy: a context manager may swallow
+
+
+class GenericView(generics.GenericAPIView[Any]):
     """An endpoint of one kind of object: `queryset`, `serializer_class`, `filterset_class`.
 
     `lookup_url_kwarg` names the parameter of the path that is the id. Unless a view states its `needs`, they
@@ -44,6 +144,24 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
     """
 
     metadata_class = Metadata
+    authentication_classes = (
+        authentication.TokenAuthentication,
+        authentication.SessionAuthentication,
+    )
+    permission_classes = (HasPermission,)
+    content_negotiation_class = OnlyJSON
+    parser_classes = (parsing.JSONParser,)
+    needs: Needs = {}
+    # What a limited token may do here (token_scopes.py).
+    absent = "There is no such object."  # the answer for an object out of its cluster or pool
+    posts_a_question = False  # POST changes nothing
+    limited_by: tuple[str, ...] = ()  # filters of a list: cluster, pool
+    limited_by_body = False  # POST is about the cluster that the body names
+    idempotent: tuple[str, ...] = ()  # methods that heed an Idempotency-Key
+    problem_statuses: tuple[
+        int, ...
+    ] = ()  # for the OpenAPI document, beside those of all endpoints
+    largest_body = documents.LARGEST  # bytes
     pagination_class: type[keyset.KeysetPagination] | None = keyset.KeysetPagination
     filter_backends = (filters.FilterBackend,)
     filterset_class: type[filters.FilterSet] | None = None
@@ -63,6 +181,17 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
                 for method, verb in _VERBS.items()
                 if issubclass(cls, ViewSet) or hasattr(cls, method.lower())
             )
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Authenticate and check permissions; there are no versions, formats or throttles."""
+        self.format_kwarg = None
+        request.version, request.versioning_scheme = None, None
+        request.accepted_renderer, request.accepted_media_type = self.get_renderers()[0], JSON
+        self.perform_authentication(request)
+        self.check_permissions(request)
+        token_scopes.enforce(request, self)
+        if not all(map(_is_storable, kwargs.values())):
+            raise errors.NotFound("There is no such object.")
 
     @cached_property
     def parameters(self) -> query.Query:
@@ -119,7 +248,7 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
         return events.Author(
             actor=self.request.user.get_username(),
             source="api",
-            request_id=self.request.META.get(views.REQUEST_ID, ""),
+            request_id=self.request.META.get(REQUEST_ID, ""),
             reason=reason,
         )
 
@@ -153,7 +282,7 @@ class GenericView(views.View, generics.GenericAPIView[Any]):
 
     def once(self, request: Request, work: Callable[[], Any], *, status: int = 200) -> Response:
         """Answer with what `work` returns, or once more with what was answered under the same Idempotency-Key."""
-        stored = views.run_once(request, lambda: idempotency.StoredAnswer(status, work()))
+        stored = run_once(request, lambda: idempotency.StoredAnswer(status, work()))
         return Response(stored.answer, status=stored.status)
 
 
@@ -279,6 +408,11 @@ def routes(*objects: tuple[str, type[ViewSet], str, str]) -> list[URLPattern | U
         router.register(prefix, viewset, name)
         patterns += router.urls
     return patterns
+
+
+def endpoints(prefix: str, *routes: tuple[str, type[APIView], str]) -> list[URLPattern]:
+    """Return the URL patterns of views below a prefix: the rest of the route, the view, the name of the URL."""
+    return [path(f"{prefix}{route}", view.as_view(), name=name) for route, view, name in routes]
 
 
 class ListView(mixins.ListModelMixin, GenericView):

@@ -1,4 +1,4 @@
-"""Parsing of request bodies, so strict that a body has only one meaning.
+"""Request bodies, parsed so strictly that each has only one meaning, and answers as JSON.
 
 No compression, no charset but UTF-8, no duplicate or unknown keys, nothing above 2 MiB. The details are
 in pools/platform/documents.py and pools/core/object_reader.py.
@@ -11,8 +11,9 @@ from email.message import Message
 from functools import lru_cache
 from typing import Any
 
+import orjson
 from django.http import HttpRequest
-from rest_framework import exceptions, parsers
+from rest_framework import exceptions, parsers, renderers
 from rest_framework.request import Request
 
 from pools.core import errors, holders
@@ -40,6 +41,19 @@ class JSONParser(parsers.BaseParser):
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         return documents.load_json(stream.read())
+
+
+class JSONRenderer(renderers.BaseRenderer):
+    """Answers by orjson: DRF's own renderer takes four times as long for a page of rows."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None
+    ) -> bytes:
+        return b"" if data is None else orjson.dumps(data)
 
 
 def body(request: Request, *, limit: int = documents.LARGEST) -> bytes:

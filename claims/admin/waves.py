@@ -1,26 +1,43 @@
-"""The page of a wave: its VMs, and which of them are ready to migrate."""
+"""Migration waves, VMs that are migrated together: list, form, and the page with their readiness."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from django.contrib import messages
+from django import forms
+from django.contrib import admin, messages
 from django.core.exceptions import BadRequest
+from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import lazy
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
-from claims.admin import tables
+from claims.access import namespaces
+from claims.admin import scoped, vm_display
 from claims.admin.imports import vm as import_page
 from claims.imports import drafts
-from claims.models import VMImport, Wave
+from claims.models import Network, VMImport, Wave
 from claims.waves import readiness, waves
 from claims.waves.readiness import NOT_READY, READY, WARNING, WaveMachine, WaveReadiness
 from pools.core import errors
+from pools.models import Cluster
 from pools.models.imports import ImportStatus as Status
-from pools.platform.admin import display as admin_display, lists, pages
+from pools.platform.admin import (
+    columns,
+    display,
+    forms as fields,
+    lists,
+    objects,
+    pages,
+    related,
+    row_forms,
+)
+from pools.platform.admin.lists import Page
+from pools.platform.events import Author
 
 MOST_VMS = 200  # VMs on the page; the print view lists all
 _MOST_IMPORTS = 50
@@ -42,10 +59,10 @@ _READINESS_BADGES = {
 
 
 def readiness_badge(status: str) -> SafeString:
-    return admin_display.badge(*_READINESS_BADGES[status])
+    return display.badge(*_READINESS_BADGES[status])
 
 
-def view(request: HttpRequest, wave: Wave) -> HttpResponse:
+def wave_page(request: HttpRequest, wave: Wave) -> HttpResponse:
     """Show a wave and perform its buttons; `?print` lists all VMs, without buttons."""
     submitted_lines = ""
     if request.method == "POST":
@@ -65,7 +82,7 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
         if not chosen_status or machine.status == chosen_status
     ]
     shown = machines if on_paper else machines[:MOST_VMS]
-    shared, numbers = tables.shared_texts(
+    shared, numbers = vm_display.shared_texts(
         message for machine in shown for _code, message in machine.reasons
     )
     return pages.page(
@@ -83,9 +100,9 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
         networks=[
             {
                 "fit": fit,
-                "badge": admin_display.badge("refused", "✕", gettext("no"))
+                "badge": display.badge("refused", "✕", gettext("no"))
                 if fit.reasons
-                else admin_display.badge("ok", "●", gettext("yes")),
+                else display.badge("ok", "●", gettext("yes")),
                 "free": [(f"IPv{family}", free) for family, free in fit.free.items()],
             }
             for fit in report.networks
@@ -100,22 +117,22 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponse:
 def _headline(report: WaveReadiness) -> tuple[SafeString, str]:
     total, missing = len(report.machines), report.counts[NOT_READY]
     if not total:
-        return admin_display.badge("unknown", "○", gettext("empty")), gettext("no VMs yet")
+        return display.badge("unknown", "○", gettext("empty")), gettext("no VMs yet")
     if missing:
         return readiness_badge(NOT_READY), (
             gettext("%(missing)s of %(total)s VMs")
-            % {"missing": admin_display.digits(missing), "total": admin_display.digits(total)}
+            % {"missing": display.digits(missing), "total": display.digits(total)}
         )
     vms_text = (
         gettext("its only VM")
         if total == 1
-        else (gettext("all %(total)s VMs") % {"total": admin_display.digits(total)})
+        else (gettext("all %(total)s VMs") % {"total": display.digits(total)})
     )
     return readiness_badge(WARNING if report.counts[WARNING] else READY), vms_text
 
 
 def _chips(report: WaveReadiness, wave: Wave, chosen_status: str) -> Iterator[dict[str, Any]]:
-    here = admin_display.url_of(wave)
+    here = display.url_of(wave)
     yield {
         "name": gettext("All"),
         "count": len(report.machines),
@@ -217,7 +234,7 @@ def _report_added(request: HttpRequest, added: int) -> None:
         text = ngettext(
             "%(count)s VM was added to the wave.", "%(count)s VMs were added to the wave.", added
         )
-        messages.success(request, text % {"count": admin_display.digits(added)})
+        messages.success(request, text % {"count": display.digits(added)})
     else:
         messages.success(request, gettext("All of these VMs were in the wave already."))
 
@@ -236,7 +253,7 @@ def _ask_before_removal(request: HttpRequest, wave: Wave) -> HttpResponse | None
     return pages.confirmation(
         request,
         wave,
-        title=text % {"count": admin_display.digits(len(names)), "wave": wave.name},
+        title=text % {"count": display.digits(len(names)), "wave": wave.name},
         effects=[*names[:MOST_VMS], gettext("Their entries and claims are unchanged.")],
         button=gettext("Remove"),
     )
@@ -250,7 +267,100 @@ def _remove_vms(request: HttpRequest, wave: Wave) -> None:
         "%(count)s VMs were removed from the wave; their entries and claims are unchanged.",
         removed,
     )
-    messages.success(request, text % {"count": admin_display.digits(removed)})
+    messages.success(request, text % {"count": display.digits(removed)})
 
 
 _ACTIONS = {"add": _add_vms, "add_import": _add_import, "remove": _remove_vms}
+
+
+# --- the list and its form ---
+
+
+def _datetime_input() -> forms.Widget:
+    attrs = {"class": "cad-input cad-input-short", "placeholder": "2026-12-05 22:00"}
+    return forms.DateTimeInput(attrs=attrs, format="%Y-%m-%d %H:%M")  # no text: a format
+
+
+def _zone_help() -> str:
+    return gettext("In the time zone %(zone)s.") % {"zone": timezone.get_current_timezone_name()}
+
+
+class WaveForm(row_forms.ObjectForm):
+    cluster = related.RelatedField(scoped.OFFERED_CLUSTERS, Cluster.objects.order_by("name"))
+    name = forms.CharField(max_length=63, widget=fields.text(placeholder="Saturday 1"))
+    planned_at = forms.DateTimeField(
+        label=_("Planned for"),
+        required=False,
+        widget=_datetime_input(),
+        help_text=lazy(_zone_help, str)(),
+    )
+    note = forms.CharField(required=False, max_length=500, widget=fields.text())
+
+    class Meta:
+        model = Wave
+        fields = ("cluster", "name", "planned_at", "note")
+
+
+@admin.register(Wave)
+class WaveAdmin(scoped.Scoped[Wave], objects.ObjectAdmin[Wave]):
+    """Only for users who see all namespaces: a wave lists VMs of several."""
+
+    form = WaveForm
+    default_field = "name"
+    fixed_fields = ("cluster",)
+    form_template = "wave_form.html"
+    add_title = _("Add a wave")
+    more_permissions = (namespaces.EVERY_NAMESPACE,)
+    list_display = (
+        columns.link("name", _("wave"), ordering="name"),
+        columns.timestamp("planned_at", _("planned"), ordering="planned_at"),
+        columns.number("counted", _("VMs"), ordering="counted"),
+        columns.related("cluster", _("cluster"), ordering="cluster__name"),
+        columns.text("note", _("note")),
+    )
+    list_per_page = 50
+    list_filter = (scoped.cluster_filter(),)
+    exported = ("id", "cluster.name", "name", "planned_at", "counted", "note", "created_at")
+    search_help_text = _("Name or note")
+    ordering = (F("planned_at").desc(nulls_last=True), "-pk")
+    list_select_related = ("cluster",)
+    list_before_template = "cadastre/waves_intro.html"
+    row_pages = (Page("change", wave_page, "claims.view_wave", namespaces.EVERY_NAMESPACE),)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Wave]:
+        return super().get_queryset(request).annotate(counted=Count("vms"))
+
+    def has_view_permission(self, request: HttpRequest, obj: Wave | None = None) -> bool:
+        every = request.user.has_perm(namespaces.EVERY_NAMESPACE)
+        return every and super().has_view_permission(request, obj)
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {
+            "nothing_yet": not scoped.rows(request, Wave).exists(),
+            "networks_exist": scoped.rows(request, Network).exists(),
+        }
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        clusters = scoped.rows(request, Cluster)[:2]
+        only_cluster = {"cluster": clusters[0].pk} if len(clusters) == 1 else {}
+        return {**only_cluster, **super().get_changeform_initial_data(request)}
+
+    def form_context(self, request: HttpRequest, row: Wave | None) -> dict[str, Any]:
+        return {"clusters_exist": row is not None or scoped.rows(request, Cluster).exists()}
+
+    def save_row(self, row: Wave | None, form: Any, author: Author) -> Wave:
+        if row is None:
+            return waves.create(**form.cleaned_data, author=author)
+        return waves.change(row.pk, form.cleaned_data, author=author, version=form.check_version)
+
+    def delete_model(self, request: HttpRequest, obj: Wave) -> None:
+        waves.delete(obj.pk, author=pages.author(request))
+
+    def deletion_effects(self, row: Wave) -> list[str]:
+        count = row.vms.count()
+        text = ngettext(
+            "The list of %(number)s VM is deleted. Entries, claims and addresses of the VM are kept.",
+            "The list of %(number)s VMs is deleted. Entries, claims and addresses of the VMs are kept.",
+            count,
+        )
+        return [text % {"number": display.digits(count)}]
