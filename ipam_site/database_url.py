@@ -44,8 +44,8 @@ def entry(url: str, *, role: str, pooler: bool) -> dict[str, Any]:
         "keepalives_idle": "10",
         "keepalives_interval": "5",
         "keepalives_count": "2",
-        # PgBouncer keeps track of prepared statements from version 1.22.1 on, if it is told to.
-        "prepare_threshold": 5 if env.boolean("DB_PREPARED_STATEMENTS", not pooler) else None,
+        # A pooler may lose prepared statements.
+        "prepare_threshold": None if pooler else 5,
     }
     if not pooler:
         defaults["options"] = f"{limit_options} {MARK} {options.pop('options', '')}".strip()

@@ -16,8 +16,6 @@ REFUSES = "unsupported startup parameter"
 HINTS = {
     "pooler": "DATABASE_URL leads to a pooler that takes no settings of a session: set DB_POOLER=1",
     "no limits": "the pooler's connections have no statement_timeout or no lock_timeout: give it or the role both",
-    "lost statements": "the pooler does not keep prepared statements: set DB_PREPARED_STATEMENTS=0, or"
-    " max_prepared_statements of PgBouncer 1.22.1 or newer",
 }
 
 _usable = False  # in this process
@@ -53,38 +51,10 @@ def _fault(probe: psycopg.Connection[Any]) -> str:
     if not settings.DB_POOLER:
         row = probe.execute("SELECT current_setting('ipam.settings', true)").fetchone()
         return "" if row == ("sent",) else "pooler"
-    if settings.IPAM_ROLE != "command" and not has_limits(probe):
-        return "no limits"
-    return "" if keeps_statements(probe) else "lost statements"
+    return "" if settings.IPAM_ROLE == "command" or has_limits(probe) else "no limits"
 
 
 def has_limits(probe: psycopg.Connection[Any]) -> bool:
     """Return True if statements and waits for locks are limited on this connection."""
     limits = "SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"
     return "0" not in (probe.execute(limits).fetchone() or ("0",))
-
-
-def keeps_statements(probe: psycopg.Connection[Any]) -> bool:
-    """Return True unless statements are prepared here and belong to the server's connection alone.
-
-    A pooler that keeps a client's statements gives them names of its own. PgBouncer 1.21 does, but forgets
-    that they are gone after the DEALLOCATE ALL that psycopg sends at a rollback.
-    """
-    if probe.prepare_threshold is None:
-        return True
-    cursor = psycopg.Cursor(probe)  # Django's own prepares nothing
-    try:
-        with probe.transaction():  # on one connection of the server
-            if cursor.execute("SELECT pg_backend_pid()").fetchone() == (probe.info.backend_pid,):
-                return True  # no pooler
-            if cursor.execute(_RENAMED, prepare=True).fetchone() != (True,):
-                cursor.execute("DEALLOCATE ALL")
-                return False
-            cursor.execute("DEALLOCATE ALL")
-            cursor.execute(_RENAMED, prepare=True)
-    except (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement):
-        return False
-    return True
-
-
-_RENAMED = r"SELECT NOT EXISTS (SELECT FROM pg_prepared_statements WHERE name LIKE '\_pg3\_%')"

@@ -103,7 +103,7 @@ def _await_result(answer: concurrent.futures.Future[str], until: float) -> str:
         return "no answer"
 
 
-_all_applied, _statements_kept = threading.Event(), threading.Event()
+_all_applied = threading.Event()
 
 
 def _ask_database() -> str:
@@ -116,8 +116,6 @@ def _ask_database() -> str:
         with psycopg.connect(**parameters, autocommit=True) as probe:
             if not _has_limits(probe):
                 return "no limits" if settings.DB_POOLER else "pooler"
-            if not _keeps_statements(probe):
-                return "lost statements"
             if probe.execute("SHOW transaction_read_only").fetchone() != ("off",):
                 return "read-only"
             return "ok" if _is_migrated(probe) else "migrations missing"
@@ -136,15 +134,6 @@ def _has_limits(probe: psycopg.Connection) -> bool:
     if settings.DB_POOLER:
         return pooler.has_limits(probe)
     return probe.execute("SHOW statement_timeout").fetchone() == (f"{_CONNECT_SECONDS}s",)
-
-
-def _keeps_statements(probe: psycopg.Connection) -> bool:
-    """Return True if the pooler, if there is one, keeps prepared statements; a positive result is cached."""
-    if not _statements_kept.is_set():
-        if not pooler.keeps_statements(probe):
-            return False
-        _statements_kept.set()
-    return True
 
 
 def _is_migrated(probe: psycopg.Connection) -> bool:

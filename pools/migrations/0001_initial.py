@@ -1097,8 +1097,6 @@ class Migration(migrations.Migration):
                         ('accepted_at', models.DateTimeField(editable=False, null=True)),
                         ('switched_off_at', models.DateTimeField(editable=False, null=True)),
                         ('wait_until', models.DateTimeField(editable=False, null=True)),
-                        ('leased_until', models.DateTimeField(editable=False, null=True)),
-                        ('fence', models.BigIntegerField(default=0, editable=False)),
                     ],
                     options={
                         'verbose_name': 'webhook target',

@@ -133,13 +133,11 @@ class WebhookTarget(models.Model):
     created_at = models.DateTimeField()
     secret_made_at = models.DateTimeField()
 
-    # The result of the last attempts, and the lease of the worker that sends now.
+    # The result of the last attempts.
     failures = models.PositiveIntegerField(default=0, editable=False)  # in a row
     accepted_at = models.DateTimeField(null=True, editable=False)  # the last message
     switched_off_at = models.DateTimeField(null=True, editable=False)  # after too many of them
     wait_until = models.DateTimeField(null=True, editable=False)  # nothing is sent before this time
-    leased_until = models.DateTimeField(null=True, editable=False)
-    fence = models.BigIntegerField(default=0, editable=False)
 
     class Meta:
         verbose_name = _("webhook target")

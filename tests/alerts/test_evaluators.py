@@ -104,8 +104,8 @@ def test_a_worker_that_is_killed_in_the_middle_loses_no_message(
     released.set()
     row = Delivery.objects.get()
     assert (row.state, row.attempts) == ("pending", 0)
-    assert dispatch.due_targets() == []  # its lease still runs
-    WebhookTarget.objects.update(leased_until=Now())
+    assert dispatch.due_targets() == []  # its claim still runs
+    Delivery.objects.update(next_try_at=Now())
     receiver.answer = lambda _handler, _received: 204
     assert dispatch.due_targets() == [condition.pk]
     assert dispatch.send_pending(condition.pk) == 1

@@ -59,7 +59,7 @@ def expect(since: int, *types: str) -> list[int]:
 def retry(target: WebhookTarget) -> None:
     """As if all pauses were over."""
     Delivery.objects.filter(target=target).update(next_try_at=Now())
-    WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None, leased_until=None)
+    WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None)
 
 
 def test_each_event_arrives_signed_as_a_message_with_its_number(receiver: Receiver) -> None:

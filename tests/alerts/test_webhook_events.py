@@ -66,7 +66,7 @@ def test_so_are_a_new_secret_and_the_end(target: WebhookTarget, later: None) -> 
 def test_what_deliveries_write_and_a_new_key_are_no_change(
     target: WebhookTarget, settings: Any
 ) -> None:
-    WebhookTarget.objects.update(failures=3, wait_until=Now(), leased_until=Now(), fence=7)
+    WebhookTarget.objects.update(failures=3, wait_until=Now())
     settings.IPAM_KEY_RING = [random.token_urlsafe(32), *settings.IPAM_KEY_RING]
     assert targets.reseal().resealed == 1
     assert types() == ["webhook.created"]

@@ -29,7 +29,7 @@ def fill() -> None:
 def due(target: WebhookTarget) -> None:
     """As if its waits were over."""
     Delivery.objects.filter(target=target).update(next_try_at=Now())
-    WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None, leased_until=None)
+    WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None)
 
 
 def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(

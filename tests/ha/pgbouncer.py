@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import urllib.parse
 from collections.abc import Iterator
 
@@ -25,13 +24,6 @@ def _programs() -> list[str]:
     """Debian's, which it keeps where only root's PATH leads, and that of TEST_PGBOUNCER_BIN."""
     result = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
     return [path for path in (result, os.environ.get("TEST_PGBOUNCER_BIN")) if path]
-
-
-def version(program: str) -> tuple[int, ...]:
-    output = subprocess.run(
-        [program, "--version"], capture_output=True, text=True, check=True
-    ).stdout
-    return tuple(map(int, output.split()[1].split(".")))
 
 
 PROGRAMS = _programs()

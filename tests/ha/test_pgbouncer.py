@@ -1,6 +1,6 @@
 """Behind PgBouncer in transaction mode: everything works with DB_POOLER, and without it the start says so.
 
-Debian's version loses prepared statements; TEST_PGBOUNCER_BIN names one of 1.22.1 or newer, which keeps them.
+Debian's version; TEST_PGBOUNCER_BIN names another one.
 """
 
 from __future__ import annotations
@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not pgbouncer.PROGRAMS, reason="no pgbouncer")
-
-_KEEPS = (
-    1,
-    22,
-    1,
-)  # the first version that keeps prepared statements, whatever psycopg and COPY do
-_NEW = [path for path in pgbouncer.PROGRAMS if pgbouncer.version(path) >= _KEEPS]
-_LOSES = "max_prepared_statements = 0"
-# Ten are fewer than a process prepares: PgBouncer drops some all the time.
-_WAYS = [(path, (_LOSES,) if path in _NEW else (), "0") for path in pgbouncer.PROGRAMS] + [
-    (path, (f"max_prepared_statements = {number}",), "1") for path in _NEW for number in (10, 200)
-]
 
 
 @pytest.fixture(params=pgbouncer.PROGRAMS)
@@ -123,22 +111,6 @@ def test_workers_and_a_start_refuse_to_work_without_limits(
     assert "no statement_timeout" in done.stderr
 
 
-def test_a_pooler_that_loses_prepared_statements_is_named(program: str, url: str) -> None:
-    lossy = (_LOSES,) if program in _NEW else ()
-    prepared = {"DB_POOLER": "1", "DB_PREPARED_STATEMENTS": "1"}
-    with pgbouncer.running(program, url, *lossy) as pooled:
-        done = _run("manage.py", "migrate", DATABASE_URL=pooled, **prepared)
-        assert done.returncode != 0
-        assert "set DB_PREPARED_STATEMENTS=0" in done.stderr
-        assert _readiness(pooled, **prepared)["database"] == "lost statements"
-
-
-def test_prepared_statements_need_no_pooler(url: str) -> None:
-    prepared = {"DB_POOLER": "1", "DB_PREPARED_STATEMENTS": "1"}
-    done = _run("manage.py", "migrate", "--plan", DATABASE_URL=url, **prepared)
-    assert done.returncode == 0, done.stderr
-
-
 _STATEMENTS = """
 import django; django.setup()
 from django.db import transaction
@@ -154,13 +126,9 @@ for number in range(300):
 """
 
 
-@pytest.mark.parametrize(("program", "settings", "prepared"), _WAYS)
-def test_statements_outlive_rollbacks(
-    program: str, settings: tuple[str, ...], prepared: str, url: str
-) -> None:
-    with pgbouncer.running(program, url, *settings) as pooled:
-        env = {"DATABASE_URL": pooled, "DB_POOLER": "1", "DB_PREPARED_STATEMENTS": prepared}
-        done = _run("-c", _STATEMENTS, **env)
+def test_statements_outlive_rollbacks(program: str, url: str) -> None:
+    with pgbouncer.running(program, url) as pooled:
+        done = _run("-c", _STATEMENTS, DATABASE_URL=pooled, DB_POOLER="1")
     assert done.returncode == 0, done.stderr
 
 
@@ -171,15 +139,12 @@ def test_backup_and_restore_refuse_a_pooler(program: str, url: str) -> None:
     assert "through_a_pooler" in done.stderr
 
 
-@pytest.mark.parametrize(("program", "settings", "prepared"), _WAYS)
 def test_everything_works(
-    program: str, settings: tuple[str, ...], prepared: str,
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    program: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Clients that are killed lose nothing; the demo fleet is made, pages and exports answer."""
     monkeypatch.setenv("DB_POOLER", "1")  # of the site and of its commands
-    monkeypatch.setenv("DB_PREPARED_STATEMENTS", prepared)
-    with pgbouncer.running(program, url, *settings) as pooled, running_site.folder() as data:
+    with pgbouncer.running(program, url) as pooled, running_site.folder() as data:
         site = running_site.Site(data, "--no-demo", env={"DATABASE_URL": pooled})
         try:
             site.wait_until_ready()

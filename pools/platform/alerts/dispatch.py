@@ -1,7 +1,7 @@
-"""Sending of webhooks: one worker sends to a target at a time, messages that were tried least first.
+"""Sending of webhooks, messages that were tried least first.
 
-If a worker is killed, its lease expires and its messages are still pending: they are sent again with the
-same id. So a message arrives at least once. The dispatcher is a thread of each watcher, which needs neither Redis nor a
+A worker claims each message for a while. If it is killed, the message is still pending, and due again then: it is
+sent again with the same id. So a message arrives at least once. The dispatcher is a thread of each watcher, which needs neither Redis nor a
 Celery worker.
 """
 
@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import logging
 import random
-import re
 import threading
 import time
 from concurrent import futures
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email import utils
+from datetime import timedelta
 from typing import Any
 
+import urllib3
 from django.conf import settings
 from django.db import (
     InterfaceError,
@@ -30,13 +29,12 @@ from django.db.models import F, Min, Q
 
 from pools.core import errors
 from pools.models import Clock, Delivery, DeliveryState, Now, TargetKind, WebhookTarget
-from pools.platform import database, events, leases
+from pools.platform import database, events
 from pools.platform.alerts import notifications, outbox, targets
 from pools.platform.outbound import credentials, faults, webhook_post
 
 TRIES = 16  # about eight hours
 OFF_AFTER = 48  # about a day and a half
-MOST_REFUSED = 10  # messages that one run sends after another, although each is refused
 TIME_LIMIT = 30  # seconds for one target, before other targets get their turn
 INTERVAL = 2  # seconds between two looks for messages
 # That one dispatcher sends to at the same time, each with a connection to the database.
@@ -50,8 +48,7 @@ _UNAVAILABLE = {408, _GONE, 425, 429}  # statuses of 4xx that are not about the 
 _BUSY = {429, 503}
 _REASONS = {_GONE: "the receiver says that it is gone for good"}
 _NO_PAUSE = Q(wait_until=None) | Q(wait_until__lte=Clock())
-# Longer than any step of a worker between two renewals of its lease.
-LEASES = leases.Leases(WebhookTarget, condition=Q(enabled=True), seconds=90)
+CLAIM = timedelta(seconds=90)  # longer than any try takes
 
 log = logging.getLogger(__name__)
 
@@ -75,53 +72,48 @@ class Answer:
         return 400 <= status < 500 and status not in _UNAVAILABLE
 
 
-def answer(status: int, retry_after: str, now: datetime) -> Answer:
+def answer(status: int, retry_after: str) -> Answer:
     """Return the answer that a status and a header Retry-After of a response mean."""
     if 200 <= status < 300:
         return Answer(status, "")
     redirect = "a redirect, which is not followed" if 300 <= status < 400 else "not accepted"
     error = f"HTTP {status}: {_REASONS.get(status, redirect)}"
-    wait = parse_retry_after(retry_after, now) if status in _BUSY else 0
+    wait = parse_retry_after(retry_after) if status in _BUSY else 0
     return Answer(status, error, LONGEST_PAUSE if status == _GONE else wait)
 
 
-def parse_retry_after(text: str, now: datetime) -> float:
+def parse_retry_after(text: str) -> float:
     """Return the seconds of a header Retry-After (RFC 9110): a number or a date; 0 if it is neither."""
-    text = text.strip()
-    if re.fullmatch("[0-9]+", text):
-        return LONGEST_PAUSE if len(text) > 9 else min(int(text), LONGEST_PAUSE)
     try:
-        date = utils.parsedate_to_datetime(text)
-        seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)) - now
-    except (ValueError, TypeError, OverflowError):
+        return min(urllib3.Retry().parse_retry_after(text), LONGEST_PAUSE)
+    except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
         return 0
-    return min(max(seconds.total_seconds(), 0), LONGEST_PAUSE)
 
 
 def due_targets() -> list[int]:
-    """Return the targets with due messages that no worker sends to, longest due first."""
+    """Return the targets with due messages, longest due first."""
     due = Q(deliveries__state=DeliveryState.PENDING, deliveries__next_try_at__lte=Clock())
-    rows = WebhookTarget.objects.filter(leases.FREE, _NO_PAUSE, due, enabled=True)
+    rows = WebhookTarget.objects.filter(_NO_PAUSE, due, enabled=True)
     rows = rows.annotate(since=Min("deliveries__next_try_at")).order_by("since", "pk")
     return list(rows.values_list("pk", flat=True))
 
 
-def take(target_id: int) -> leases.Lease | None:
-    """Lease a target; None while another worker sends to it, while it pauses, or if it is disabled."""
-    return LEASES.take(target_id, _NO_PAUSE)
-
-
-def next_delivery(lease: leases.Lease) -> Delivery | None:
-    """Renew the lease and return the next message; None if the lease is lost or no message is due.
+@transaction.atomic
+def claim(target_id: int) -> Delivery | None:
+    """Return the next due message of a target, which nobody else sends then; None while it pauses or is disabled.
 
     Messages that were tried less come first, so that those which a receiver refuses hold up no new one; those of
     alerts come before events, of which many may wait.
     """
-    if not LEASES.renew(lease):
+    targets = WebhookTarget.objects.select_for_update().filter(_NO_PAUSE, enabled=True)
+    if not targets.filter(pk=target_id).first():
         return None
-    rows = Delivery.objects.filter(target_id=lease.row_id, state=DeliveryState.PENDING)
-    ready = rows.filter(next_try_at__lte=Now()).select_related("target")
-    return ready.order_by("attempts", F("log_event").asc(nulls_first=True), "pk").first()
+    rows = Delivery.objects.filter(target=target_id, state=DeliveryState.PENDING)
+    due = rows.filter(next_try_at__lte=Clock()).select_related("target")
+    delivery = due.order_by("attempts", F("log_event").asc(nulls_first=True), "pk").first()
+    if delivery is not None:
+        rows.filter(pk=delivery.pk).update(next_try_at=Clock() + CLAIM)
+    return delivery
 
 
 def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> int:
@@ -129,23 +121,12 @@ def send_pending(target_id: int, *, stopped: threading.Event | None = None) -> i
 
     It ends when the receiver is unavailable, after `TIME_LIMIT`, and when `stopped` is set.
     """
-    lease = take(target_id)
-    if lease is None:
-        return 0
-    sent, refused, deadline = 0, 0, time.monotonic() + TIME_LIMIT
-    try:
-        while time.monotonic() < deadline and not (stopped and stopped.is_set()):
-            delivery = next_delivery(lease)
-            if delivery is None:
-                break
-            answer = send(delivery)
-            sent += answer.accepted
-            refused += answer.refused
-            # Another message may be accepted: none waits for messages that are refused.
-            if not (answer.accepted or answer.refused) or refused == MOST_REFUSED:
-                break
-    finally:
-        LEASES.end(lease)
+    sent, deadline = 0, time.monotonic() + TIME_LIMIT
+    while time.monotonic() < deadline and not (stopped and stopped.is_set()):
+        delivery = claim(target_id)
+        if delivery is None:
+            break
+        sent += send(delivery).accepted
     return sent
 
 
@@ -180,8 +161,8 @@ def _deliver(delivery: Delivery) -> Answer:
 
 def _post(delivery: Delivery, secret: str, query: str) -> Answer:
     """Post a message, and return what the receiver answers. Raises ClusterFault."""
-    now, target, body = database.now(), delivery.target, delivery.body.encode()
-    timestamp = int(now.timestamp())
+    target, body = delivery.target, delivery.body.encode()
+    timestamp = int(database.now().timestamp())
     headers = {
         "Content-Type": _CONTENT_TYPE,
         "User-Agent": settings.IPAM_USER_AGENT,
@@ -196,7 +177,7 @@ def _post(delivery: Delivery, secret: str, query: str) -> Answer:
         query=query,
         allow_loopback=settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS,
     )
-    return answer(status, retry_after, now)
+    return answer(status, retry_after)
 
 
 def record_success(delivery: Delivery, status: int | None) -> None:
@@ -234,7 +215,8 @@ def record_failure(delivery: Delivery, answer: Answer) -> None:
             next_try_at=Clock() + _pause(attempts, answer),
         )
         changes: dict[str, Any] = {"failures": failures}
-        changes["wait_until"] = Clock() + _pause(1 if answer.refused else failures, answer)
+        if not answer.refused:  # another message may be accepted
+            changes["wait_until"] = Clock() + _pause(failures, answer)
         if not accepted and max(attempts, failures) >= OFF_AFTER and target.enabled:
             changes |= {"enabled": False, "switched_off_at": Clock()}
         WebhookTarget.objects.filter(pk=target.pk).update(**changes)
@@ -283,7 +265,7 @@ class Dispatcher:
     def stop(self, seconds: float) -> None:
         """Stop after the messages that are on their way, but wait for them no longer than `seconds`.
 
-        A message that is cut off is sent again, with the same id, when the lease of its target has expired.
+        A message that is cut off is sent again, with the same id, when its claim is over.
         """
         self._stopped.set()
         futures.wait(list(self._sending.values()), seconds)
