@@ -1,8 +1,8 @@
 """Sending of webhooks, messages that were tried least first.
 
 A worker claims each message for a while. If it is killed, the message is still pending, and due again then: it is
-sent again with the same id. So a message arrives at least once. The dispatcher is a thread of each watcher, which needs neither Redis nor a
-Celery worker.
+sent again with the same id. So a message arrives at least once. The dispatcher is a thread of each watcher, which
+needs neither Redis nor a Celery worker.
 """
 
 from __future__ import annotations
