@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import connection
 
 from pools.core import addresses
+from pools.core.block_fields import BlockAnswer
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Block, Cluster, Pool, PoolCIDR
 from pools.models.history import SEQUENCE
-from pools.platform import events
+from pools.platform import events, idempotency
 from pools.register import clusters as cluster_services, pools as pool_services
 from pools.register.allocator import allocation, requests
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pools.core.block_fields import BlockAnswer
-    from pools.platform import idempotency
 
 BY = events.Author(actor="tester", source="command", request_id="r-1")
 WITH_REASON = dataclasses.replace(BY, reason="the node burnt down")

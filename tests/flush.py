@@ -7,12 +7,9 @@ wrote comes back with its ids.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from django.db import connection, transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Flush:

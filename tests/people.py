@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _numbers = itertools.count(1)
 _TABLES = (

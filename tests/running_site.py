@@ -18,16 +18,14 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterator
+from typing import IO
 
 import psycopg
 
 from ipam_site import data_folder
 from ipam_site.supervisor import processes
 from tests import eventually, servers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PASSWORD = "password"
 _MINE = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "IPAM_HTTPS", "IPAM_DATA", "IPAM_ROLE", "DATA")

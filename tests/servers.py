@@ -13,16 +13,14 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from ipam_site import data_folder
 from ipam_site.supervisor import embedded, processes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Nothing here outlives the run, so nothing needs to reach a disk.
 _FAST = {

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import collections
 import resource
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PROCESSOR = "processor seconds"
 

@@ -5,15 +5,13 @@ So it is for a new cluster in a register of many: autovacuum looks at a table wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from django.db import connection
 
 from pools.models import Now, ObservedObject
 from tests import factories
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OLD = 2000
 

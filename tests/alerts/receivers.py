@@ -7,17 +7,14 @@ import http.server
 import json
 import ssl
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pools.models import WebhookTarget
 from pools.platform.alerts import targets
 from tests import factories
 from tests.kube import certificates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pools.models import WebhookTarget
 
 AUTHORITY = certificates.Authority()
 ACCEPTED = 204

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,6 @@ from pools.models import Alert, Connection, Finding, Leak, Recovery
 from pools.platform import database
 from pools.platform.conditions import evaluation
 from tests import factories
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import http.server
 import os
 import signal
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
@@ -19,12 +20,8 @@ from pools.platform.conditions import evaluation, registry
 from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import pools
 from tests import factories
+from tests.alerts.receivers import Received, Receiver
 from tests.concurrent import threads
-
-if TYPE_CHECKING:
-    import http.server
-
-    from tests.alerts.receivers import Received, Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

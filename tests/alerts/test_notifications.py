@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import socket
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -20,12 +22,7 @@ from pools.platform.alerts import dispatch, notifications, outbox, targets
 from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.alerts import receivers
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Iterator
-
-    from tests.alerts.receivers import Receiver
+from tests.alerts.receivers import Receiver
 
 pytestmark = pytest.mark.django_db
 KEY = "3ccdd113474722377935511fc85d3dd4"

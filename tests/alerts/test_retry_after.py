@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import http.server
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pools.models import Delivery, WebhookTarget
 from pools.platform.alerts import dispatch, outbox
 from tests import clock, factories
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.alerts.receivers import Received, Receiver
+from tests.alerts.receivers import Received, Receiver
 
 NOW = datetime(2026, 5, 5, 14, 2, 0, tzinfo=UTC)
 

@@ -7,7 +7,8 @@ import secrets as randomness
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -18,11 +19,7 @@ from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.credentials import Access
 from tests import factories
 from tests.alerts import receivers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.alerts.receivers import Receiver
+from tests.alerts.receivers import Receiver
 
 NAME = "kubernetes.default.svc"  # is in the certificates of the tests
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import collections
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import connection
 
 from pools.platform import checks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture

@@ -6,17 +6,14 @@ the way are dropped first, which the check of constraints sees too: it is left o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pools.models import Block
 from tests import factories
 from tests.checks.conftest import check_rows, texts, wrong
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db
 DROP = "ALTER TABLE pools_block DROP CONSTRAINT "

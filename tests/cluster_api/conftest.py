@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.cluster_api.world import World
+from tests.kube.api import Cluster
 from tests.kube.api_servers import (
     erased,
     loopback_allowed,
@@ -14,10 +16,6 @@ from tests.kube.api_servers import (
     real_cluster,
     server,
 )
-
-if TYPE_CHECKING:
-    from tests.cluster_api.world import World
-    from tests.kube.api import Cluster
 
 POOLS = pathlib.Path(__file__).parents[2] / "deploy/crds/ipam.cadastre.dev.yaml"
 CLUSTERS = "cluster.x-k8s.io_clusters"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from django.urls import reverse
 
-from pools.models import Block, BlockEvent
+from pools.models import Block, BlockEvent, Cluster
 from tests import people
 from tests.cluster_api.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pools.models import Cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

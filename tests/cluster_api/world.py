@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db.models import F
 
@@ -12,16 +12,14 @@ from pools.cluster_api.pools import CadastrePools
 from pools.clusters.client import api_client, kubeconfig
 from pools.clusters.reconcile import storage
 from pools.core.cluster_api import contract
+from pools.core.kubernetes.resources import Resource
 from pools.models import Block, Connection, Finding, ManagedResource, ObservedObject, Pool, SyncRun
 from pools.models.fields import Now
 from pools.platform.outbound import faults
 from tests import factories
 from tests.kube import gateways
+from tests.kube.api import Cluster
 from tests.reconcile import small
-
-if TYPE_CHECKING:
-    from pools.core.kubernetes.resources import Resource
-    from tests.kube.api import Cluster
 
 Manifest = dict[str, Any]
 BLUE, GREEN = "blue", "green"

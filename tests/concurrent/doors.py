@@ -12,12 +12,10 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from pools.platform import idempotency
 from tests.concurrent import journal
-
-if TYPE_CHECKING:
-    from pools.platform import idempotency
 
 KIND = "vm"
 ERROR = "error"

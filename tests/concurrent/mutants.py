@@ -8,12 +8,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pools.platform import idempotency
 from tests.concurrent import doors
-
-if TYPE_CHECKING:
-    from pools.platform import idempotency
 
 
 class ReadThenInsert(doors.Service):

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pools.core import errors
-from pools.models import Block, IdempotencyKey
+from pools.models import Block, IdempotencyKey, Pool
 from pools.platform import idempotency
 from pools.register.allocator import allocation
 from tests import factories
 from tests.concurrent import threads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pools.models import Pool
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_deadlock")]
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.concurrent import chaos
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_every_promise_is_kept(tmp_path: Path) -> None:

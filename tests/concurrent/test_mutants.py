@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.concurrent import crowd as crowds, doors, mutants
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.concurrent.scratch import Scratch
+from tests.concurrent.scratch import Scratch
 
 SECONDS = 4.0  # of one round
 ROUNDS = 10  # on a busy machine one round may prove too little

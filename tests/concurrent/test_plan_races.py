@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from ipaddress import IPv6Network, ip_network
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,6 @@ from pools.register import clusters, pools
 from pools.register.plan import containers, next_prefix
 from tests import factories
 from tests.concurrent import threads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_deadlock")]
 BY = factories.BY

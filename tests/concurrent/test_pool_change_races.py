@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
 
 import pytest
 from django.db import transaction
@@ -16,9 +16,6 @@ from pools.register import pools, usage
 from pools.register.allocator import requests, window
 from tests import factories
 from tests.concurrent import threads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_deadlock")]
 SECONDS = 1.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from ipaddress import IPv6Network
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +13,6 @@ from pools.models import Cluster, PoolCIDR
 from pools.register import clusters, pools
 from tests import factories
 from tests.concurrent import threads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_deadlock")]
 PREFIX = IPv6Network("2001:db8:10::/48")

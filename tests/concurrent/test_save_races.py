@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,6 @@ from tests import factories, people
 from tests.claims import worlds
 from tests.concurrent import threads
 from tests.edges.test_lost_updates import read
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_deadlock")]
 SAVERS = 4

@@ -13,14 +13,12 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.deploy import shipped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SCRIPT = shipped.DEPLOY / "container" / "advisories.py"
 LOCKS = (SCRIPT.parent / "requirements.lock", SCRIPT.parents[2] / "requirements-dev.lock")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pathlib
 
 import pytest
 
 from tests.e2e import tutorial
-
-if TYPE_CHECKING:
-    import pathlib
 
 PAGE = """\
 Please save it as `vms.csv`:

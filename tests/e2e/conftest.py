@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.e2e import strict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PASSWORD = "a password of the tests"
 CHROMIUM = pathlib.Path("/usr/bin/chromium")

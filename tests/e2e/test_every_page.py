@@ -8,7 +8,8 @@ crawls look closer at one page of each pattern: at its widths, at what it is wit
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -23,11 +24,7 @@ from claims.operations import demo as claims_demo
 from pools.register.demo import demo
 from tests import demo_rows
 from tests.e2e import fleet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.e2e.strict import Watched
+from tests.e2e.strict import Watched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,15 +7,13 @@ sentence explains fails: so the page cannot say what the test does not do.
 
 from __future__ import annotations
 
+import pathlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from playwright.sync_api import expect
-
-if TYPE_CHECKING:
-    import pathlib
 
 _STEP = re.compile(r"^(\d+)\. (.+(?:\n {3,}.+)*)", re.MULTILINE)
 _FILE = re.compile(r"save it as `([^`]+)`:\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
@@ -13,9 +14,6 @@ from tests import commands
 from tests.claims.access import answers
 from tests.edges.api import resolve
 from tests.security import everything, requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.django_db
 REFUSED = {"unknown_field", "wrong_type", "required", "conflicting_fields"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core import management
@@ -12,9 +13,6 @@ from django.test import Client
 from pools.models import Cluster, Pool, TokenScope
 from pools.platform.rest import token_scopes
 from tests.edges import api as apis
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db
 

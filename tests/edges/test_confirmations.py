@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -12,9 +13,6 @@ from django.urls import reverse
 from tests import people
 from tests.claims.access import answers
 from tests.security import everything, requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.django_db
 # The last part of the address of a page that ends something.

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from claims.models import Entry, VMImport
 from pools.models import Connection
 from tests import people
 from tests.claims.access import answers
 from tests.security import everything, requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 # The pages of forms that change a row, and for each the fields that the first and the second tab change.

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import signal
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from ipam_site import data_folder
 from ipam_site.supervisor import processes
 from tests import eventually, running_site
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")

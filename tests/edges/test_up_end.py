@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import pathlib
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from ipam_site import data_folder
 from ipam_site.supervisor import embedded, run
 from tests import eventually, running_site
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Iterator
 
 _PROGRAMS = (
     "gunicorn",

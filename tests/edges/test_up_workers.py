@@ -8,7 +8,8 @@ import http.client
 import json
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,9 +18,6 @@ import redis
 from ipam_site import data_folder
 from tests import eventually, running_site
 from tests.edges import api as apis
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 class Register:

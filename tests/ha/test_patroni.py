@@ -12,19 +12,14 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests import running_site
-from tests.concurrent import chaos, journal
+from tests.concurrent import chaos, crowd as crowds, journal
 from tests.ha import patroni
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.concurrent import crowd as crowds
 
 pytestmark = pytest.mark.skipif(bool(patroni.missing()), reason=f"no Patroni: {patroni.missing()}")
 

@@ -12,7 +12,8 @@ import sys
 import urllib.parse
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -21,9 +22,6 @@ from ipam_site import data_folder
 from tests import running_site, servers
 from tests.concurrent import chaos, crowd as crowds
 from tests.ha import pgbouncer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not pgbouncer.PROGRAMS, reason="no pgbouncer")
 

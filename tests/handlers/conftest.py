@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.handlers.fleet import Fleet
+from tests.handlers.node_world import World
+from tests.kube.api import Cluster
 from tests.kube.api_servers import (
     erased,
     pytest_generate_tests,
@@ -14,11 +16,6 @@ from tests.kube.api_servers import (
     server,
 )
 from tests.kube.fake import FakeCluster
-
-if TYPE_CHECKING:
-    from tests.handlers.fleet import Fleet
-    from tests.handlers.node_world import World
-    from tests.kube.api import Cluster
 
 SHIPPED = "cilium.io_ciliumpodippools.v2"
 PROPOSAL = "cilium.io_ciliumpodippools.v2-proposal"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pools.cilium.ciliumnodes import CiliumNodes
-from pools.models import Block, Mode, ObservedObject, SyncRun, Trigger
+from pools.models import Block, Mode, ObservedObject, Pool, SyncRun, Trigger
 from tests import factories
+from tests.kube.fake import FakeCluster
 from tests.reconcile.registered import RegisteredCluster
-
-if TYPE_CHECKING:
-    from pools.models import Pool
-    from tests.kube.fake import FakeCluster
 
 MANAGED_RESOURCES = ["pod-cidrs"]
 

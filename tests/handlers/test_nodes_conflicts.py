@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pytest
 
@@ -11,9 +11,7 @@ from pools.register import pools
 from pools.register.allocator import allocation
 from tests import factories
 from tests.handlers.node_world import World
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
+from tests.kube.fake import FakeCluster
 
 NODES = "ciliumnodes"
 ONE = r"ciliumnodes/n1\?"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pools.cilium import pod_cidrs
 from tests.handlers.node_world import World, manifest
+from tests.kube.fake import FakeCluster
 from tests.kube.fake.cluster import CRDS, definitions
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
 
 NODES = "ciliumnodes"
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.cilium.ciliumnodes import CiliumNodes
 from pools.clusters.reconcile import leases, watch_events, watchers
 from pools.models import Connection, Mode, Now, ObservedObject
 from tests.handlers.node_world import MANAGED_RESOURCES, World
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
+from tests.kube.fake import FakeCluster
 
 
 @pytest.fixture

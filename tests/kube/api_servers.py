@@ -9,15 +9,13 @@ import contextlib
 import functools
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.kube.api import Cluster
 from tests.kube.fake import FakeCluster
-
-if TYPE_CHECKING:
-    from tests.kube.api import Cluster
-    from tests.kube.real import RealCluster
+from tests.kube.real import RealCluster
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

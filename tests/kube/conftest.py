@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from pools.clusters.client.api_client import ClusterClient
+from tests.kube.api import Api, Cluster
 from tests.kube.fake import FakeCluster
-
-if TYPE_CHECKING:
-    from pools.clusters.client.api_client import ClusterClient
-    from tests.kube.api import Api, Cluster
 
 _numbers = itertools.count(1)
 

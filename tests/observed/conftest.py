@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.core.management import call_command
 
 from tests import commands
 from tests.edges import api as apis
+from tests.kube.api import Cluster
 from tests.kube.api_servers import (
     definitions,
     loopback_allowed,
@@ -18,9 +19,6 @@ from tests.kube.api_servers import (
     real_cluster,
     server,
 )
-
-if TYPE_CHECKING:
-    from tests.kube.api import Cluster
 
 Manifest = dict[str, Any]
 

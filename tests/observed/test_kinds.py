@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.db.models import F
 
 from pools.models import Connection, Finding, ObservedCIDR, ObservedObject
+from tests.edges.api import Api
 from tests.kube.fake import FakeCluster
 from tests.kube.real import SERVICE_CIDR
 from tests.observed import objects
-
-if TYPE_CHECKING:
-    from tests.edges.api import Api
 
 pytestmark = pytest.mark.django_db
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pools.models import Finding, ObservedCIDR, ObservedObject
+from tests.edges.api import Api
 from tests.observed import objects
-
-if TYPE_CHECKING:
-    from tests.edges.api import Api
 
 pytestmark = pytest.mark.django_db
 KIND = "IPPool.whereabouts.cni.cncf.io"

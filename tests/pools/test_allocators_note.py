@@ -3,17 +3,14 @@ and without it blocks are handed out all the same."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+import pytest
 
 from pools.models import Cluster, Pool, Window
 from pools.register import pools
 from pools.register.allocator import window
 from tests import factories
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
 
 
 def _noted(pool: Pool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from django.db import connection
@@ -12,9 +12,6 @@ from pools.models import Block, FreeSpan, Pool, PoolCIDR
 from pools.register import clusters, pools
 from pools.register.allocator import allocation, requests
 from tests import factories
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def _remove_cidr(pool: Pool) -> None:

@@ -6,19 +6,15 @@ so often that PostgreSQL may settle on a plan that fits no particular values.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 
 import pytest
 
+from pools.models import Pool
 from pools.register.allocator import requests
 from pools.register.history import addresses
 from tests import factories, stale
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pools.models import Pool
 
 HELD = 20_000
 ROWS = 1_000  # that one act may read; a window has 512

@@ -6,21 +6,18 @@ All of this folder runs with `--real` only (`make test-cluster`).
 from __future__ import annotations
 
 import json
+import pathlib
 import subprocess
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 # Here and not in the files of its tests: each would start a browser, and Playwright runs once in a process.
 from tests.e2e.conftest import browser, chromium, visit
 from tests.kube.api_servers import loopback_allowed
+from tests.kube.real import RealCluster
 from tests.real.owned_pools import OWNERS
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from tests.kube.real import RealCluster
 
 
 @pytest.fixture(scope="package")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pools.models import Drift, PoolCIDR
 from tests.handlers.fleet import Fleet, manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KIND = "ciliumpodippools.cilium.io"
 A, B, C = "10.0.0.0/16", "10.1.0.0/16", "10.2.0.0/16"

@@ -6,22 +6,18 @@ import contextlib
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from django.utils import timezone
 
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import connecting, registry
-from pools.models import Connection
+from pools.models import Connection, SyncRun
 from pools.platform.outbound import secrets
 from tests.kube import gateways
+from tests.kube.real import RealCluster
 from tests.reconcile import processes, small
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pools.models import SyncRun
-    from tests.kube.real import RealCluster
 
 OVN = (
     "k8s.ovn.org_clusteruserdefinednetworks",

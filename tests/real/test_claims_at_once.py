@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,10 +13,8 @@ from pools.models import ManagedResource, SyncRun, Trigger, Watcher
 from pools.platform import events
 from tests import eventually
 from tests.claims.networks import ovn
+from tests.kube.real import RealCluster
 from tests.real import sites
-
-if TYPE_CHECKING:
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BY = events.Author(actor="tester", source="command")

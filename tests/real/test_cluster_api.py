@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -12,12 +12,8 @@ from pools.models import Block, Watcher
 from tests import eventually
 from tests.cluster_api.conftest import BOTH
 from tests.cluster_api.world import World
+from tests.kube.real import RealCluster
 from tests.real import sites
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PROMISED = 10  # seconds

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import os
+import pathlib
 import re
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -14,14 +15,9 @@ from django.urls import reverse
 from pools.clusters.reconcile import connecting, registry
 from pools.models import Connection, ObservedObject, Pool
 from tests import factories, people
-from tests.kube.real import assets
+from tests.kube.real import RealCluster, assets
 from tests.real import sites
 from tests.reconcile import small
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 POOL: dict[str, Any] = {

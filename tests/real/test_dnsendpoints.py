@@ -6,15 +6,12 @@ import json
 import pathlib
 import re
 import shlex
+from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pools.core import dns_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.real import RealCluster
+from tests.kube.real import RealCluster
 
 PAGE = pathlib.Path("docs/reference/dns-names.md")
 WEB = dns_names.Record("web.example.org", ip_address("10.0.0.1"))

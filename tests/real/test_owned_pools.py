@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,12 +11,8 @@ from pools.models import Drift, ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.handlers.fleet import manifest, reserved
+from tests.kube.real import RealCluster
 from tests.real.owned_pools import A, B, C, Owned
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 LABELS = {"team": "network"}

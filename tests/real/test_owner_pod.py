@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,10 +12,8 @@ from tests import eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn
 from tests.claims.workloads import kubevirt
+from tests.kube.real import RealCluster
 from tests.real import sites
-
-if TYPE_CHECKING:
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMESPACE = kubevirt.NAMESPACE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -15,12 +15,8 @@ from pools.models import CIDRMigration, ManagedResource, PoolCIDR
 from pools.register import pools, usage
 from tests import factories
 from tests.edges import api as apis
+from tests.kube.real import RealCluster
 from tests.real.owned_pools import A, B, C, Owned
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 

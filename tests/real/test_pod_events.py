@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from claims.ipamclaims import status_writer
 from claims.models import IPPool, Network
+from pools.models import Connection
 from pools.models.clusters import ManagedResource
 from tests.claims import worlds
 from tests.claims.ipamclaims import world
@@ -15,12 +16,9 @@ from tests.claims.networks import ovn
 from tests.claims.webhooks import doors
 from tests.claims.workloads import kubevirt
 from tests.kube import gateways
+from tests.kube.real import RealCluster
 from tests.real import sites
 from tests.reconcile import small
-
-if TYPE_CHECKING:
-    from pools.models import Connection
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 NAMESPACE = kubevirt.NAMESPACE

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pools.models import Connection
 from tests.edges import api as apis
 from tests.kube import gateways
+from tests.kube.real import RealCluster
 from tests.real import sites
-
-if TYPE_CHECKING:
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 POOL = "ipam.cilium.io/ip-pool"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.edges import api as apis
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.real import RealCluster
+from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 CONFIG = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -14,11 +15,7 @@ from pools.models import ObservedObject
 from tests import people
 from tests.claims.networks.ovn import cudn
 from tests.edges import api as apis
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.real import RealCluster
+from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 DEFINITIONS = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -11,9 +12,6 @@ from django.core.management import call_command
 from tests.edges import api as apis
 from tests.kube.real import RealCluster
 from tests.observed import objects
-
-if TYPE_CHECKING:
-    import pathlib
 
 pytestmark = pytest.mark.django_db
 BUILT_IN_SINCE = 33

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -13,13 +14,9 @@ from pools.register import pools
 from tests import factories, people
 from tests.edges import api as apis
 from tests.handlers.fleet import manifest
+from tests.kube.real import RealCluster
 from tests.real import sites
 from tests.real.owned_pools import OWNERS, A, B, Owned
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 WHY = "the network team owns the pools from today"

@@ -7,7 +7,7 @@ A second full pass writes nothing, neither to the cluster nor to the register.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -17,10 +17,8 @@ from tests import commands, people
 from tests.claims.networks.ovn import cudn
 from tests.edges import api as apis
 from tests.kube import gateways
+from tests.kube.real import RealCluster
 from tests.real import sites
-
-if TYPE_CHECKING:
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 CILIUM = {

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pools.models import Connection, Finding, ManagedResource
 from tests import commands
 from tests.handlers.fleet import manifest
+from tests.kube.real import RealCluster
 from tests.real import sites
 from tests.real.owned_pools import KIND, OWNERS, A, B
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import copy
 import json
+import pathlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -15,20 +16,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
 from claims.models import Decision, IndexEntry, IPAMClaim, Network
 from claims.webhooks import hooks
-from pools.models import Block, ManagedResource, ObservedObject
+from pools.models import Block, Connection, ManagedResource, ObservedObject
 from tests import eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn
 from tests.core.vm_world import pod as launcher, vm_manifest
 from tests.edges import api as apis
 from tests.kube import own_site
+from tests.kube.real import RealCluster
 from tests.real import sites
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from pools.models import Connection
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Manifest = dict[str, Any]

@@ -16,11 +16,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-if TYPE_CHECKING:
-    from pools.clusters.reconcile import watcher as reconcile_watcher
+from pools.clusters.reconcile import watcher as reconcile_watcher
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pools.clusters.client.api_client import ClusterClient
 from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObject, SyncRun, Trigger
 from pools.models.clusters import ManagedResource, Mode
 from tests import factories
 from tests.kube import gateways
+from tests.kube.api import Cluster as Server
 from tests.reconcile import small
-
-if TYPE_CHECKING:
-    from tests.kube.api import Cluster as Server
 
 Open = Callable[[Connection], ClusterClient]
 

@@ -7,10 +7,7 @@ import http.client
 import statistics
 import threading
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator
 
 ATTACKERS = 8
 ANSWERS = 15  # of the ninth client, of which the median counts

@@ -13,9 +13,10 @@ import pathlib
 import re
 import ssl
 import urllib.parse
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 from django.contrib.auth.models import Group, User
@@ -29,9 +30,6 @@ from pools.platform import events
 from pools.register import clusters
 from tests import running_site
 from tests.kube.certificates import Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PASSWORD = "correct horse battery 7"  # of the people below
 _MAKER = "administrator"

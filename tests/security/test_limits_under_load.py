@@ -10,18 +10,16 @@ import http.client
 import io
 import json
 import re
+import threading
 import urllib.parse
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests import running_site
 from tests.security import crowd
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Iterator
 
 JSON = {"Content-Type": "application/json"}
 MIB = 1024 * 1024

@@ -12,13 +12,11 @@ import pathlib
 import pkgutil
 import re
 import time
+from collections.abc import Iterator
 from re import _constants, _parser  # type: ignore[attr-defined]
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGES = ("ipam_site", "pools", "claims")
 SHORT, LONG = 2_000, 16_000  # characters

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import pathlib
 import socket
 import ssl
+import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,11 +17,6 @@ from ipam_site import asgi
 from tests import running_site
 from tests.kube.certificates import Authority
 from tests.security import crowd
-
-if TYPE_CHECKING:
-    import pathlib
-    import threading
-    from collections.abc import Iterator
 
 CONNECTIONS = 10  # of each attacker
 

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.claims.networks.ovn import Ovn
+from tests.claims.networks.ovn import Ovn
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.claims.networks import ovn
-
-if TYPE_CHECKING:
-    from tests.claims.workloads.kubevirt import KubeVirt
+from tests.claims.workloads.kubevirt import KubeVirt
 
 
 @pytest.fixture

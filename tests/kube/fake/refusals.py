@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tests.kube.fake.kinds import Kind
+from tests.kube.fake.kinds import Kind
 
 REASONS = {
     400: "BadRequest",

@@ -9,15 +9,13 @@ import ssl
 import urllib.parse
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pools.core.kubernetes import label_selector
 from tests.kube.fake import patches, refusals
 from tests.kube.fake.access import User
-
-if TYPE_CHECKING:
-    from tests.kube.fake.cluster import FakeCluster
-    from tests.kube.fake.writes import Item, Write
+from tests.kube.fake.cluster import FakeCluster
+from tests.kube.fake.writes import Item, Write
 
 _DEFAULT_SECONDS = 10
 
