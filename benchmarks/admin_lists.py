@@ -1,7 +1,5 @@
 """Every page of the admin site, and each list of REST, over a register with as many rows in each large table as asked for."""
 
-from __future__ import annotations
-
 import contextlib
 import statistics
 import time

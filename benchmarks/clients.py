@@ -1,7 +1,5 @@
 """Many processes that repeat one thing for some seconds."""
 
-from __future__ import annotations
-
 import multiprocessing
 import statistics
 import time

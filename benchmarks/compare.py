@@ -6,8 +6,6 @@ Both run as `manage.py up` on databases of their own. Each result has the rates 
 median of the rounds) and the latencies; `clients` are keep-alive connections with a token.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """One IPPool with a hundred thousand entries: what an edit and a full check for duplicates cost."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Iterator

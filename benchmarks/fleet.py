@@ -4,8 +4,6 @@ The clusters are fakes in a process of their own; the workers are processes that
 task does. The one that hangs accepts connections and never says a word.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -3,8 +3,6 @@
 The floor's table has the columns, indexes and constraints of `pools_block`, no triggers.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

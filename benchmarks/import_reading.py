@@ -1,7 +1,5 @@
 """Reading files alone: what the drafting of an import leaves to the register's work."""
 
-from __future__ import annotations
-
 import csv
 import io
 import time

@@ -1,7 +1,5 @@
 """A file of fifty thousand VMs, thirty columns wide: drafted beside the bare reading of it, written, undone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import resource

@@ -1,7 +1,5 @@
 """A scrape of /metrics over a large register, against one plain count of its blocks by pool and state."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from ipaddress import ip_network

@@ -3,8 +3,6 @@
 The cluster is a fake in a process of its own. Each measurement stands between two of the floor.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import http.client

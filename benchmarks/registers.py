@@ -1,7 +1,5 @@
 """Registers of a given shape, made fast; only the allocator under test is measured."""
 
-from __future__ import annotations
-
 import itertools
 from ipaddress import ip_address, ip_network
 

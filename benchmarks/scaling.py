@@ -6,8 +6,6 @@ watcher's events against given costs, and tells how old the picture of a cluster
 processes are. The costs are what `python -m benchmarks reconcile` measures on your machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import heapq
 import json

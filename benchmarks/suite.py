@@ -1,7 +1,5 @@
 """The benchmarks. A result is a dict: name, rate, floor, ratio, and `goal` and `met` if it has one."""
 
-from __future__ import annotations
-
 import itertools
 import socket
 import statistics

@@ -1,7 +1,5 @@
 """The extension of VM networks to the register (pools/extension.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from django.utils.translation import gettext_lazy as _

@@ -1,7 +1,5 @@
 """Celery tasks of VM networks; each calls one service."""
 
-from __future__ import annotations
-
 from celery import shared_task
 from django.conf import settings
 

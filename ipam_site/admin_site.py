@@ -1,7 +1,5 @@
 """Appearance and menu of the admin site (settings of django-unfold)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

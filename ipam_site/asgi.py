@@ -5,8 +5,6 @@ them. Here the event loop reads requests into memory or a temporary file, and se
 behind a buffering proxy. Django's own ASGI handler would open a connection to the database for each request.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http

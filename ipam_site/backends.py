@@ -1,7 +1,5 @@
 """Sign-in with a password of this site, and permissions in addition to those of users and their groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from allauth.mfa.models import Authenticator

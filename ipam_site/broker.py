@@ -5,8 +5,6 @@ A group has a URL that names its sentinels:
 The password and the number of the database are those of the group's servers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from urllib import parse

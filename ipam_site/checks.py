@@ -1,7 +1,5 @@
 """Checks of Cadastre's own settings for `manage.py check`."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ servers/           PostgreSQL's and Redis' own folders
 logs/              one file per process
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

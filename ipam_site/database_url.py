@@ -4,8 +4,6 @@
 Errors never contain a part of the URL, because it has the password.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

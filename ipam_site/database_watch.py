@@ -8,8 +8,6 @@ refused at once until the server answers again, so that threads are left for /he
 waits for this thread.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """Typed readers of environment variables; an invalid value raises an error with the name."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 

@@ -1,7 +1,5 @@
 """gunicorn's settings, for `manage.py up` and for `gunicorn -c ipam_site/gunicorn_conf.py`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pathlib

@@ -3,8 +3,6 @@
 The connection to the broker is in settings.py.
 """
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

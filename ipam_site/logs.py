@@ -4,8 +4,6 @@ The formatter redacts secrets, and not a filter: only the formatter has the mess
 the traceback as one text.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import time

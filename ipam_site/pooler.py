@@ -3,8 +3,6 @@
 Each process looks at its first connection, /readyz at each of its own (docs/how-to/high-availability.md).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

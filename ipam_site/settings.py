@@ -4,8 +4,6 @@ The defaults are for production: DEBUG off, HTTPS on. `manage.py up` (`make run`
 its child processes, because it listens on 127.0.0.1 without TLS.
 """
 
-from __future__ import annotations
-
 from urllib import parse
 
 import django_stubs_ext

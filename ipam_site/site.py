@@ -1,7 +1,5 @@
 """The admin site: django-unfold's site with the pages that belong to no model."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, cast
 

@@ -4,8 +4,6 @@ Other programs renew certificates in place. A changed file is read at the next h
 certificate and key do not match, because only one is written, the previous pair stays in use.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import os

@@ -5,8 +5,6 @@ makes progress (pools/platform/heartbeat.py). An idle worker is stuck only if me
 queue. Services that it depends on do not count: a restart would not bring them back.
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 import time

@@ -3,8 +3,6 @@
 The database has the pending work; a message only makes it start sooner.
 """
 
-from __future__ import annotations
-
 import logging
 
 from celery import shared_task

@@ -4,8 +4,6 @@
 before what is measured.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from pools.platform import database

@@ -1,7 +1,5 @@
 """Management commands, run in the process of the test."""
 
-from __future__ import annotations
-
 import io
 
 from django.core.management import call_command

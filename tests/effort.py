@@ -3,8 +3,6 @@
 The processor's time of this thread counts, not the wall's: a busy or slow machine fails no test.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Waiting for what happens in other processes and threads."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Test data by small functions with defaults; names are unique within a run."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Sequence

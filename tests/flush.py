@@ -5,8 +5,6 @@ of processor time for each such test. Here only tables with rows are truncated, 
 wrote comes back with its ids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django.db import connection, transaction

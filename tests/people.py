@@ -1,7 +1,5 @@
 """Users for the tests of the admin, with the permissions of their role, and their browsers."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Which tests are exhaustive, and which process of a run takes which files, and when (`--dist loadfile`)."""
 
-from __future__ import annotations
-
 import collections
 import functools
 import pathlib

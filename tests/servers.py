@@ -1,7 +1,5 @@
 """Throw-away servers for the tests, from the same programs as `manage.py up` uses."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os

@@ -4,8 +4,6 @@ The seconds are those of the tests of a file with their fixtures, once by the cl
 test's process and of the processes that it started and waited for, without the database server and sites that run on.
 """
 
-from __future__ import annotations
-
 import collections
 import resource
 from collections.abc import Iterator

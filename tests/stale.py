@@ -3,8 +3,6 @@
 So it is for a new cluster in a register of many: autovacuum looks at a table when a tenth of it changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """tests/flush.py: no test finds what another one left, or misses what the migrations wrote."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission, User

@@ -12,8 +12,6 @@ all observed objects: a binding that is missing in one complete list grants noth
 Cadastre may not read the objects, the rows stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@ The directory alone decides on the rights of its accounts: each sign-in sets rol
 what the groups of the person grant. An account whose groups grant nothing loses its tokens too.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ itself, so that they apply to later members too. VM owners from clusters are not
 (claims/access/cluster_owners.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

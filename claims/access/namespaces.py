@@ -5,8 +5,6 @@ for that user: every list, count, search, choice and export is filtered here, an
 foreign object is answered like one for an absent object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ network>`, so that nobody draws it there; an owner on the network itself takes s
 shared by claims/networks/pools.py, duplicates by conflicts.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address

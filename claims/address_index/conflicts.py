@@ -19,8 +19,6 @@ Localnet networks on one physical network and VLAN are one segment: the index en
 `recheck_network` those of a whole network.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address

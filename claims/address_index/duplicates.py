@@ -4,8 +4,6 @@ claims/address_index/conflicts.py defines when two occurrences conflict. This mo
 stored rows, and for an entry that a user is typing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address

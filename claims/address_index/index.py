@@ -5,8 +5,6 @@ them calls `remove` first. Both check the changed MACs and addresses for conflic
 of the networks' pools (claims/address_index/{conflicts,block_sync}.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

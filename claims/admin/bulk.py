@@ -1,7 +1,5 @@
 """Changes of several networks or MAC entries at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims of VMs: list, form and page, the release of leaked addresses, and all findings by their codes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """VM owners: the users and groups that have access to the VMs of some namespaces, by hand or by RoleBindings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

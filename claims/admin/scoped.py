@@ -5,8 +5,6 @@ choices of its forms. A row of another namespace is a 404, like a row that does 
 here offer visible objects only. Custom views use `rows` and `request_scope`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 

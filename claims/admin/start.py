@@ -1,7 +1,5 @@
 """Start page of VM owners: their VMs, what these VMs wait for, their problems, and what to do next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

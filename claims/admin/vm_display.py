@@ -1,7 +1,5 @@
 """What pages of several kinds of objects show of VMs: links, duplicates, manifests, bars of time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Migration waves, VMs that are migrated together: list, form, and the page with their readiness."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

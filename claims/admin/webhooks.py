@@ -1,7 +1,5 @@
 """Decisions of the webhooks, and the address delivery settings of each cluster."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Registered and running workloads, compared network by network; adoption of running ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Endpoints of an IPPool's entries: one, many or the whole set, each with its duplicates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any

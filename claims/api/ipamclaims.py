@@ -1,7 +1,5 @@
 """Endpoints of claims: the address of each VM on a network, or why it has none; VM manifests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -3,8 +3,6 @@
 A VM owner sees that an IPPool exists, but not the fields about all namespaces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

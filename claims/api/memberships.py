@@ -3,8 +3,6 @@
 Memberships that a cluster's RoleBindings make are listed too; they are changed in the cluster.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth import get_user_model

@@ -1,7 +1,5 @@
 """Endpoints of logical networks: whether they can hold static VMs, and their manifests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import transaction

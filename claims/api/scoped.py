@@ -1,7 +1,5 @@
 """What endpoints of VM networks share: the limit to objects that the user may see, and responses with a manifest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

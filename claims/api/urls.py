@@ -1,7 +1,5 @@
 """URLs of VM networks below /api/v1/; each module has its own list."""
 
-from __future__ import annotations
-
 from django.urls import URLPattern, URLResolver
 
 from claims.api import ipamclaims, ippools, memberships, networks, waves, webhooks, workloads

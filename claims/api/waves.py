@@ -1,7 +1,5 @@
 """Endpoints of migration waves: VMs that are migrated together, and their readiness."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Count, QuerySet

@@ -1,7 +1,5 @@
 """Endpoints of the address delivery settings of clusters, and of webhook decisions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema

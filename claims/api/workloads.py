@@ -1,7 +1,5 @@
 """Endpoints of workloads: registered and running addresses compared; adoption of running ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import QuerySet

@@ -5,8 +5,6 @@ object from groups to roles, and a regular expression whose named groups are the
 names it in its groups, the cluster.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -6,8 +6,6 @@ Several addresses of one family, as in that example, are refused, because OVN-Ku
 each family. An object of a cluster that has them is taken in, with a warning (rule `entry-addresses-are-a-list`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

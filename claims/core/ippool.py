@@ -5,8 +5,6 @@ hold equal keys, so duplicates in an object are MAC addresses in different spell
 repeats a key is recognised when it is parsed (pools/platform/documents.py, entries.pairs).
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The parser of MAC addresses, for all entry points (rule `mac-has-one-form`)."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from ipaddress import IPv4Address

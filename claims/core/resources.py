@@ -1,7 +1,5 @@
 """Kubernetes resources of VM networks."""
 
-from __future__ import annotations
-
 from pools.core.kubernetes.resources import Resource
 
 CLUSTER_UDN = Resource(

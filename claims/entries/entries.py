@@ -5,8 +5,6 @@ take seconds. The address index, the conflict flags and the blocks of the networ
 the same transaction (claims/address_index/index.py).
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Iterable, Sequence

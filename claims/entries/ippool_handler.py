@@ -11,8 +11,6 @@ IPPool whose object is deleted stays with its entries, so that their addresses a
 others, and has the finding `ippool_gone` until it is deleted here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 

@@ -3,8 +3,6 @@
 Written are the spec of IPPools that the register decides, and the status of all.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -5,8 +5,6 @@ resource `ippool-status` the register decides from the first change here on; in 
 object decides, and changes here are refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

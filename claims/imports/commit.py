@@ -13,8 +13,6 @@ names the address gets it, and an import that writes it ends its range, as the u
 imports reserve nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_interface

@@ -4,8 +4,6 @@ pools/platform/imports/lifecycle.py has what all imports share. A correction cha
 addresses of its network.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_interface

@@ -5,8 +5,6 @@ a code: when it is opened, or while its rows are read if a workbook or an archiv
 then. Errors of single rows are in their problems.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -6,8 +6,6 @@ claim was deleted. As in claims/sql/workload_comparison.sql, unknown values of a
 statements use indexes only, so that the cost of a page does not grow with the register.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

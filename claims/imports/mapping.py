@@ -4,8 +4,6 @@ Beside it: choice of the network for an import without one: the only network who
 addresses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address, ip_network
 from itertools import islice

@@ -5,8 +5,6 @@ rules of all entry points (claims/core/entries.py). Blanks are trimmed, and a mi
 network's subnet, with a remark.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping

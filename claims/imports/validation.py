@@ -8,8 +8,6 @@ network itself or another row has its MAC or an address. Invalid: the row cannot
 write it, or its addresses would keep the VM from starting (claims/core/vm_import).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

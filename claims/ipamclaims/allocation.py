@@ -6,8 +6,6 @@ order of their creation, then those that accept any address. A claim that cannot
 condition, and every call tries it again (rule `refused-claim-is-tried-again`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

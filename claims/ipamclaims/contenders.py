@@ -3,8 +3,6 @@
 Everything is read once for all claims, under the lock of the network's pool; new grants are added.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

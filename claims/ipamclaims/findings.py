@@ -1,7 +1,5 @@
 """Findings about the IPAMClaims of a cluster, each with a safe remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ its own field manager, never with force. Claims that could not be granted are re
 after each change of a related object. The handler creates and changes objects, and never deletes them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

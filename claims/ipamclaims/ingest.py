@@ -5,8 +5,6 @@ resource `claims`), its grants stay, even while the object does not show them ye
 never overwritten, and belong to the uid of its VM.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

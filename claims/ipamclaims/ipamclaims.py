@@ -5,8 +5,6 @@ Otherwise the claim is only recorded, and its manifest can be downloaded. An obj
 cluster has to be deleted there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """States of IPAMClaims: a code for lists, a description, and the next step for users."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 

@@ -5,8 +5,6 @@ A pod has no uid while it is admitted, so the event is written after the pod was
 is only logged.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -1,7 +1,5 @@
 """VM owners: memberships, those that RoleBindings of clusters make, and the list of all of them."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models

@@ -3,8 +3,6 @@
 They are built like those of pools/models/history.py and share their sequence of event numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

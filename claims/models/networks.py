@@ -1,7 +1,5 @@
 """Logical networks, their NADs and IPPools with entries, settings and decisions of webhooks, and field types."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.contenttypes.fields import GenericRelation

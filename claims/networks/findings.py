@@ -1,7 +1,5 @@
 """Findings about the networks of a cluster."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_network

@@ -9,8 +9,6 @@ Namespaces use networks through NADs. Of NADs of plugins other than OVN-Kubernet
 recorded. A network with NADs and without a (Cluster)UserDefinedNetwork is defined by its first NAD.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,8 +7,6 @@ The row of an observed network mirrors its object. A network that is created her
 created in the cluster by other means, or (`applied`) is written to a managed cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any

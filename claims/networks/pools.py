@@ -5,8 +5,6 @@ overlap those of another network or the pod CIDRs of the cluster. What OVN-Kuber
 reserved ranges; their reasons distinguish them from ranges that users reserve.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address, ip_network
 

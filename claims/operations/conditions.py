@@ -1,7 +1,5 @@
 """Conditions, metrics and checks of VM networks (pools/platform/conditions, pools/platform/checks.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import islice

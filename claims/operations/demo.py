@@ -1,7 +1,5 @@
 """VM networks of the demo fleet: a working one with typical problems, and two unusable ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """History of VM networks: events of an address, MAC or VM, and registered addresses at a point in time."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 from datetime import datetime

@@ -5,8 +5,6 @@ The owner of an address is the VM, by its uid, not its pods: during a live migra
 the VM that owned it is known to be deleted; other owners are unknown, and the claim refers to them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from psycopg import sql

@@ -1,7 +1,5 @@
 """What a search looks for in the tables of VM networks (`pools.platform.search`)."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

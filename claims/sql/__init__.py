@@ -1,7 +1,5 @@
 """SQL objects of the VM networks, installed as those of pools/sql."""
 
-from __future__ import annotations
-
 from pools import sql
 
 _NAMES = (

@@ -4,8 +4,6 @@ Source of the settings: kubev2v/forklift (pkg/controller/plan, pkg/settings/feat
 primary user defined networks, and the settings of the controller.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

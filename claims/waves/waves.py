@@ -1,7 +1,5 @@
 """Migration waves: VMs that are migrated together; they need not exist in the cluster yet."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any

@@ -8,8 +8,6 @@ API servers call mutating webhooks in the order of their configurations' names. 
 Cadastre completes the annotation that ipam-extensions wrote.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import time

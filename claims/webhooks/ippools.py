@@ -5,8 +5,6 @@ register accepts them too. Only what a request changes is validated, so that an 
 invalid can still be labelled, repaired and deleted.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A plan shows the changes first; `adopt` computes the plan again and applies it i
 that match their entry are left alone, so that adopting twice changes nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ annotation is recorded as a problem of its object; the rest of the object is use
 others of the network use, too, are findings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

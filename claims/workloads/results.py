@@ -4,8 +4,6 @@ The comparison is a view in the database (claims/sql/workload_sql). For users wi
 of other namespaces do not exist: each namespace is compared by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

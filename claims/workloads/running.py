@@ -6,8 +6,6 @@ further addresses that the guest reports count if they are in the network's subn
 address have rows as well, so that a stopped VM with the MAC of another one is found.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What is known of a starting VM: settings, registrations (five indexed statements), its manifest, the log of decisions."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import logging

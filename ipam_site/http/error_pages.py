@@ -1,7 +1,5 @@
 """Error pages: for signed-in users with the frame of the admin site, else without it."""
 
-from __future__ import annotations
-
 import http
 
 from django.contrib import admin

@@ -5,8 +5,6 @@ redirected to HTTPS. A process is ready if the database accepts writes and has a
 `manage.py drain` was not run. Without Redis it is degraded and ready: allocation does not need Redis.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import logging
 import threading

@@ -5,8 +5,6 @@ cluster uses a pod's address as host and plain HTTP, and must be neither refused
 that. Requests with a session of the admin site reach the same page by its URL.
 """
 
-from __future__ import annotations
-
 import gzip
 import hmac
 import math

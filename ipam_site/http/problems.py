@@ -4,8 +4,6 @@ Errors of the register have a code; errors of Django, DRF and the database get o
 lists the codes.
 """
 
-from __future__ import annotations
-
 import http
 import logging
 import math

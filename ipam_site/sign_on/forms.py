@@ -4,8 +4,6 @@ Failed attempts count for account and address in the database, for all processes
 exact origin of this site, with a counter that grows.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import struct

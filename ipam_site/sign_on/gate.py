@@ -4,8 +4,6 @@ How long a passkey has to sign what the session remembers: once, for five minute
 whom it signs in, how, and how secrets are stored (ACCOUNT_ADAPTER, MFA_ADAPTER).
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Needs the packages of requirements-ldap.txt. The connection is always encrypted, and the certificate verified.
 """
 
-from __future__ import annotations
-
 import logging
 import uuid
 from datetime import datetime

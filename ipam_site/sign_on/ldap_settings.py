@@ -1,7 +1,5 @@
 """What the site knows of LDAP without the packages of requirements-ldap.txt."""
 
-from __future__ import annotations
-
 import importlib.util
 
 BACKEND = "ipam_site.sign_on.ldap_backend.Directory"

@@ -5,8 +5,6 @@ The code flow with PKCE, state and nonce; an ID token is accepted with a signatu
 which turns groups into roles and namespaces; allauth's own table of accounts stays empty.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import secrets

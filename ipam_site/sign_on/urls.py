@@ -1,7 +1,5 @@
 """The pages of django-allauth that this site has, below /admin/: without sign-up, e-mail and reset of passwords."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from allauth.account import views as account

@@ -9,8 +9,6 @@ server starts in it before they have ended. The application's role owns only its
 superuser's password.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.metadata
 import importlib.util

@@ -4,8 +4,6 @@ Children end with the supervisor even if it is killed. A stop signal is only rec
 with `pause`, which raises Stopped. So no signal interrupts the start of a process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import dataclasses

@@ -1,7 +1,5 @@
 """What users may do, in words: their role, what they own beside it, what they see and change; their own page (profile)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

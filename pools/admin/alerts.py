@@ -1,7 +1,5 @@
 """Alerts, open conditions and past ones, and the silences that acknowledge them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """API tokens. The text of a token is shown once, when it is created."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page that compares two moments of a pool, a cluster or the fleet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Custom fields: list, and forms to add, edit and delete their definitions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

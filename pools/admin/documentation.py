@@ -1,7 +1,5 @@
 """The documentation in the product: chapters and runbooks, as they are shipped with it."""
 
-from __future__ import annotations
-
 import itertools
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """The search page: who has an address, and the rows of every list that a text is found in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network

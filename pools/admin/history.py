@@ -1,7 +1,5 @@
 """The history: events of a search, allocations at a time and now, and a pool at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The journal on the pages of objects, and the page with all notes about an object."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

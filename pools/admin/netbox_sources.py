@@ -1,7 +1,5 @@
 """NetBox sources: list, forms, page with the last runs, and the buttons that start a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -1,7 +1,5 @@
 """The command palette (unfold: COMMAND): pages of the menu, actions, and objects of every list."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

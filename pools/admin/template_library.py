@@ -1,7 +1,5 @@
 """Template filters and tags of the admin pages (library `cadastre`), and the banner of recovery mode."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

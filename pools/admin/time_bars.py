@@ -4,8 +4,6 @@ Each row of a bar is an SVG as wide as the page. A segment has the name of its h
 mark stands where something changed. Positions are percentages, so that texts are never stretched.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """URLs of the admin pages that belong to no model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.urls import URLPattern, path

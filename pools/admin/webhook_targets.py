@@ -1,7 +1,5 @@
 """Receivers of alerts and events: webhooks, e-mail, services of Apprise. A webhook's secret is shown once, in the response that creates it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote

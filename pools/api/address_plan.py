@@ -1,7 +1,5 @@
 """address-plan/ and containers/: the tree of CIDRs, network containers, and the next free prefix of one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import transaction

@@ -1,7 +1,5 @@
 """addresses/{ip}/, instances/{id}/network/ and dns/: holders of an address, network of an instance, names as zone files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """alerts/, silences/ and webhook-targets/: alerts, which nobody is told of for a time, and who receives them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import QuerySet

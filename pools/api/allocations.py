@@ -1,7 +1,5 @@
 """pools/{id}/allocations/, requests/ that wait for blocks, and environments/: which of them lack addresses since when."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """custom-fields/ and journal/: the definitions of custom fields, and notes about objects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.contenttypes.models import ContentType

@@ -1,7 +1,5 @@
 """blocks/: list blocks, release a block, end a cooldown."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """events/, history/, holders/…/history/ and pools/{id}/at/: the event log, searches of it, past states, and two moments compared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Imports in REST: what those of all kinds have, and those of other registers; claims/api/imports has their endpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar

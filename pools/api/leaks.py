@@ -1,7 +1,5 @@
 """leaks/ and references/: leaked blocks and their reclaim, and the reports of tooling on who still uses blocks."""
 
-from __future__ import annotations
-
 from typing import Any, TypeGuard
 
 from django.db.models import QuerySet

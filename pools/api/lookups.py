@@ -1,7 +1,5 @@
 """Parsers of query parameters: a cluster, a pool, a time in the past."""
 
-from __future__ import annotations
-
 from pools.core import errors, holders
 from pools.models import Cluster, Pool
 from pools.register.history import addresses as history_addresses

@@ -1,7 +1,5 @@
 """pools/{}/migrations/: migrate the blocks of a CIDR to another one, step by step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.helpers import forced_singular_serializer

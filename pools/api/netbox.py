@@ -1,7 +1,5 @@
 """netbox-sources/: NetBox over its REST API, imports of it and mirrors; netbox-export/: CSV for NetBox's own import."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpResponse

@@ -1,7 +1,5 @@
 """The CIDRs and reserved ranges of a pool, as fields of the pool and as resources, and what calls say of overlaps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from ipaddress import ip_network
 from typing import Any

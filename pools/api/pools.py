@@ -1,7 +1,5 @@
 """pools/: pools with their CIDRs and reserved ranges, ETag and If-Match; pools/import/: many at once, from manifests."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """utilization/ and pools/{}/forecast/: utilization over time and its forecast."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from datetime import date, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The migration of the demo fleet: a CIDR is reserved and drains, its replacement serves new nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ The change of the pool is applied and rolled back (pools.register.previews). The
 operator would assign to nodes are computed by a model of the operator.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ that a step that was done elsewhere, manually or in a manifest, counts as done. 
 use. The pool's lock is taken before the row of a migration, as in the removal of a CIDR.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

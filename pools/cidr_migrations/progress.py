@@ -1,7 +1,5 @@
 """The progress of a CIDR migration, derived from the pool, its ranges and its blocks."""
 
-from __future__ import annotations
-
 import enum
 from collections import Counter
 from collections.abc import Iterator, Sequence

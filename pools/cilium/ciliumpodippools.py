@@ -19,8 +19,6 @@ resource `conversion`, v2alpha1 is listed too, and an object that v2 does not ha
 a store of its own, as in CFP-42466) is created in v2. Objects of v2alpha1 are never written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Pools are those of the register. Nodes are the observed CiliumNodes, or, without
 hold blocks in the register. The configuration is read if the cluster permits it; it is optional.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Allocation of blocks to nodes in the order of Cilium's operator, with the register's rules."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Findings about PodCIDRs of a cluster, and nodes whose blocks in the register differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

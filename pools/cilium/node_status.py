@@ -5,8 +5,6 @@ This module only reads; pools/cilium/node_blocks.py updates the register. The ho
 a block was allocated here and is not published in the cluster yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network

@@ -1,7 +1,5 @@
 """The pool from which a pod gets its addresses, for a pod of a cluster or a described one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from pools.cilium import configuration as cilium_configuration

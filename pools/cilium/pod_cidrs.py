@@ -1,7 +1,5 @@
 """PodCIDRs for pages and REST: requests and CIDRs of nodes, the holders of blocks of a CIDR, and the forecast for a node."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -6,8 +6,6 @@ objects, where no reader can decode them, and hides objects from a version with 
 tests/real/test_unreadable_pools.py). The manager that applied the object has to write it again.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Import of CiliumPodIPPools into the register, for pools that follow their cluster, and decisions on their drift."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Writes of pools to a cluster: pools of the register, and v2 objects for v2alpha1 objects."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

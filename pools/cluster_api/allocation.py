@@ -8,8 +8,6 @@ found again by the claim's uid, and an address that an IPAddress has already is 
 clusterctl moved, a restored cluster), so that neither a crash nor a move gives a machine a second address.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from ipaddress import ip_network
 

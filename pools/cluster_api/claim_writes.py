@@ -1,7 +1,5 @@
 """The writes for one claim: its IPAddress, its finalizer and status, and what its deletion takes back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -9,8 +9,6 @@ of this handler. A paused claim, pool or Cluster stops everything, the release t
 claim that cannot be served has a condition, and each call tries it again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence

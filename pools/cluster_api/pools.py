@@ -1,7 +1,5 @@
 """The handler of CadastrePools: says in their status what the register has, and protects them while in use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial

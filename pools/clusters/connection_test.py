@@ -3,8 +3,6 @@
 Beside it: the commands by which an administrator of a cluster lets Cadastre read or write it (deploy/kubernetes).
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ A cluster is contacted before anything is stored, and never inside of a transact
 server may be slow.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

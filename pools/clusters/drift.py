@@ -7,8 +7,6 @@ changed since, nothing is written. The fields are written by a forced server-sid
 without any other field of other managers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

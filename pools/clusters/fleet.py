@@ -4,8 +4,6 @@ Beside it: one line on the kinds that a cluster serves, and the data that is sho
 orphans, findings and leaks, clusters without any have the value 0.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ or without the right to read it, objects tell what the controller has written (r
 nothing is concluded from what cannot be read).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ the blocks that clusters use. Recovery mode ends after one successful sync of ev
 connected cluster, or with an unreachable one, an administrator ends it.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.db import DatabaseError, connection, transaction

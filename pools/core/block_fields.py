@@ -1,7 +1,5 @@
 """The public representation of a block, for REST, idempotent answers and YAML."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache

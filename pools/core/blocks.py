@@ -7,8 +7,6 @@ that an IPv6 /16 costs no more than an IPv4 /30. Every function is O(n log n) in
 or ranges; only `cidr_strings` and `blocks` create one value for each block of the requested span.
 """
 
-from __future__ import annotations
-
 import socket
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ A free part is what no other CIDR in it covers, as aligned prefixes. Gaps are ra
 ends included. Every function on gaps is O(1) for each gap or prefix.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

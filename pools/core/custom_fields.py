@@ -4,8 +4,6 @@ A value is stored as one text in canonical form, whatever its type, so that equa
 index and no number passes through a float.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ line or change the direction of a page. So control, invisible and bidirectional 
 not removed. All other text is stored unchanged and escaped where it is displayed.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re

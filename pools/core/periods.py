@@ -1,7 +1,5 @@
 """Points in time and periods as people write them: `2026-11-19 14:02`, `19.11.2026`, `2026-11`, `yesterday`, `last week`, `7 d`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta

@@ -4,8 +4,6 @@ Everything that is logged passes through `redact`, and so does every text of ano
 or shown. Repetitions in the patterns are bounded, so that no text makes matching slow.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import re

@@ -1,7 +1,5 @@
 """Cells of spreadsheets: their types, and escaping of strings in them."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Sequence

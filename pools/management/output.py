@@ -1,7 +1,5 @@
 """Output of commands as a table, JSON or CSV, and their exit statuses."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import itertools

@@ -4,8 +4,6 @@ Sessions, accounts of a directory of the organization, owners of second factors,
 API token and how it is limited; time zones, and columns and filters of lists, that users chose for the admin site.
 """
 
-from __future__ import annotations
-
 import zoneinfo
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Alerts about conditions, silences, and the webhook targets that receive alerts."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """What people add to objects: tags, an owner, custom fields with their definitions, and a journal."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.contrib.contenttypes.fields import GenericForeignKey
 from django.contrib.contenttypes.models import ContentType

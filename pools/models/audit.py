@@ -1,7 +1,5 @@
 """The audit chain: events in the order of their numbers, chained by digests (docs/reference/history-and-audit.md)."""
 
-from __future__ import annotations
-
 import pgtrigger
 from django.db import models
 

@@ -1,7 +1,5 @@
 """Blocks, their DNS names, free spans and the allocator cache."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _

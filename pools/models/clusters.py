@@ -1,7 +1,5 @@
 """Clusters, their address spaces and connections, the processes that watch them, and recovery mode."""
 
-from __future__ import annotations
-
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q

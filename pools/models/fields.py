@@ -1,7 +1,5 @@
 """Field types and SQL expressions that the tables share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.postgres.constraints import ExclusionConstraint

@@ -4,8 +4,6 @@ Rows are append-only. `Event` reads all event tables as one log. One sequence nu
 event tables, so that the ids order all events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Observed objects of clusters and what they use, sync runs, findings, drift. None of it decides who holds a block."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """Pools, their CIDRs and reserved ranges, migrations from one CIDR to another, and containers of the plan."""
 
-from __future__ import annotations
-
 from django.contrib.contenttypes.fields import GenericRelation
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import ArrayField

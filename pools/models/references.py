@@ -1,7 +1,5 @@
 """Holders that tooling reports as existing, and leaks: blocks whose holders were missed."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _

@@ -3,8 +3,6 @@
 The latter are summed in rows, because a scrape reaches only one process.
 """
 
-from __future__ import annotations
-
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _

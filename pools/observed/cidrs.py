@@ -3,8 +3,6 @@
 The handlers are one class, and for each kind how it is read and parsed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ waits for a POOL lock. The other locks are taken one at a time, at the beginning
 repeat the numbers: tests/pools/test_advisory_locks.py compares them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pools.platform import database

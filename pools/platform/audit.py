@@ -5,8 +5,6 @@ digest of an event covers its table and the JSON of its columns as PostgreSQL wr
 change of any column changes the digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -5,8 +5,6 @@ that yields them where SQL cannot do the arithmetic of blocks. `manage.py check_
 every night. Each check reads one snapshot, so that a register in use gives no false alarm.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import re

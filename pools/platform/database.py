@@ -1,7 +1,5 @@
 """Access to PostgreSQL: statements with bound values, errors by name, retries, versions of rows, new tables."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

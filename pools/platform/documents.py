@@ -6,8 +6,6 @@ scalars of YAML 1.2 (decimal numbers, true, false, null), and JSON through the h
 put a flaw in the place of a bad value, and then report all flaws with their paths.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import math

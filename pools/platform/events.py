@@ -4,8 +4,6 @@ Database triggers write the events (pools/models/history.py); this module passes
 same transaction, through django-pghistory's context variable.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

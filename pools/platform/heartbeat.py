@@ -5,8 +5,6 @@ Each process touches a file of its own when it makes progress; `manage.py worker
 A file and not a row: a process that waits for an unavailable database is healthy.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 

@@ -4,8 +4,6 @@ After draft-ietf-httpapi-idempotency-key-header-07. A key belongs to one user, m
 expires after 24 hours. Refusals are not stored: the same request may succeed later.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A lease expires by itself; the next lease has the next fence. A worker that slep
 fence at its next write, and stops.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

@@ -5,8 +5,6 @@ exceed the limit and an attempt above the limit costs no password hash. Attempts
 count too, so that the limit does not reveal which accounts exist.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import logging
 import math

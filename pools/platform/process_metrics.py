@@ -6,8 +6,6 @@ written. A process that is killed loses the sums since its last write. A write w
 end, so that its success is unknown, is repeated.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import logging

@@ -4,8 +4,6 @@ Each app declares what is searched of its tables; its extension adds it to COLUM
 quick up to some 100,000 rows: no index serves parts of texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce

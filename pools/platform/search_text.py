@@ -1,7 +1,5 @@
 """Parse the text of a search box: an address, a CIDR, a range, or a name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ django-allauth enrols and verifies it: authenticator app, passkeys and recovery 
 Authenticator. The accounts of a directory have theirs at the directory.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from allauth.mfa.models import Authenticator

@@ -1,7 +1,5 @@
 """Sessions of the browsers: Django's, in a table that names their users (SESSION_ENGINE)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth import SESSION_KEY

@@ -1,7 +1,5 @@
 """List blocks in use with their holders, read page by page so that memory use stays constant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network

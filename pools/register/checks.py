@@ -1,7 +1,5 @@
 """Checks of the register that need the arithmetic of blocks, or the columns of each model (pools/platform/checks.py)."""
 
-from __future__ import annotations
-
 import heapq
 import json
 import socket

@@ -1,7 +1,5 @@
 """Create, change and remove clusters, and divide a cluster's IPv6 prefix into node and instance pools."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from ipaddress import IPv6Network
 

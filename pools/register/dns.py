@@ -1,7 +1,5 @@
 """The DNS names of held blocks, and their records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 

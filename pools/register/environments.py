@@ -3,8 +3,6 @@
 An environment that nobody declared appears with its first allocation (pools/sql/allocate.sql).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ The view reads both through other tables for the events of some large tables. As
 done for each event; here it is done once, for the rows that the events refer to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any

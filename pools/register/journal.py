@@ -4,8 +4,6 @@ Whoever may see an object reads its journal; whoever may change it writes there.
 author, or with the permission `pools.delete_journalentry`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Manifests of pools, read and written: CiliumPodIPPool in all its shapes, and Helm's autoCreateCiliumPodIPPools."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

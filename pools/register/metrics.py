@@ -1,7 +1,5 @@
 """Metrics of the register: utilization of pools in addresses, open alerts and their thresholds, operation."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 

@@ -12,8 +12,6 @@ removed in the register while the object has it stays as a pending removal, and 
 addition until the object has it. An object whose CIDRs cannot be read changes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ and it can be intended as long as nothing routes between the networks. What obje
 (`pools.core.observed.uses`).
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 from collections import defaultdict

@@ -3,8 +3,6 @@
 pools/register/pools.py takes the lock and calls the steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime

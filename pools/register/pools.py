@@ -5,8 +5,6 @@ blocks in use: a reserved range only stops new allocations, and a CIDR with held
 cannot be removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

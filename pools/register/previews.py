@@ -1,7 +1,5 @@
 """Preview a change of a pool: apply it in a transaction and roll it back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 

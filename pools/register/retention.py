@@ -1,7 +1,5 @@
 """Delete old events, segment by segment of the audit chain; nothing else deletes events."""
 
-from __future__ import annotations
-
 import logging
 import time
 from datetime import UTC, timedelta

@@ -1,7 +1,5 @@
 """What a search looks for in the tables of the address space (`pools.platform.search`)."""
 
-from __future__ import annotations
-
 from django.contrib.auth.models import Group, User
 from django.db.models import Model
 from knox.models import AuthToken

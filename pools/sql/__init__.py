@@ -1,7 +1,5 @@
 """SQL objects (functions, triggers, views, storage settings): one file for each, which the migrations install."""
 
-from __future__ import annotations
-
 from importlib import resources
 
 # Types, sequences and functions that columns name.

@@ -3,8 +3,6 @@
 Each app registers its webhooks in `ready()`.
 """
 
-from __future__ import annotations
-
 import base64
 import ssl
 import urllib.parse

@@ -7,8 +7,6 @@ blocks of overlapping pools twice. Only the changes of a request are validated, 
 that is already invalid can be labelled, repaired and deleted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Read-only queries of admission reviews: few statements, each of bounded cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

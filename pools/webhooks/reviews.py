@@ -1,7 +1,5 @@
 """AdmissionReview v1: parse the request of an API server, build the response."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Collection, Iterable

@@ -4,8 +4,6 @@ The key in a path is a secret, which ipam_site/logs.py redacts; the register sto
 verifies certificates (`up --tls-client-ca`). IPAM_WEBHOOK_CLIENTS tells which certificate is valid for which cluster.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

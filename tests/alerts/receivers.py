@@ -1,7 +1,5 @@
 """Receivers of webhooks: real HTTPS servers on this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json

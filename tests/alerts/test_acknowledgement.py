@@ -1,7 +1,5 @@
 """An acknowledged alert is neither counted nor sent again, until it ends, becomes more severe, or its time comes."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Conditions of clusters and of the register: each is found with its subject, and goes again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

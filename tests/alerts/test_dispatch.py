@@ -1,7 +1,5 @@
 """The dispatcher: all receivers get their turn, and a stop ends after the messages that are on their way."""
 
-from __future__ import annotations
-
 import threading
 from concurrent import futures
 from typing import Any

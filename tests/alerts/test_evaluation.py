@@ -1,7 +1,5 @@
 """Conditions open, change and end alerts; each is told once, whoever evaluates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Several who evaluate or send at once: one alert, one message, and a worker that dies loses none."""
 
-from __future__ import annotations
-
 import http.server
 import os
 import signal

@@ -1,7 +1,5 @@
 """Events arrive at the targets that subscribe to them: one a message, at least once, none missing, none foreign."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

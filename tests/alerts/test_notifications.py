@@ -1,7 +1,5 @@
 """Alerts reach people: by e-mail through a real mail server, and by Apprise at a real Mattermost-like receiver."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import socket

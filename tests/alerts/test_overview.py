@@ -1,7 +1,5 @@
 """The overview lists open alerts: one row for each cause, the most severe first, with its runbook."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages of alerts and webhooks: who sees them, the secret that is shown once, the buttons."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A message that its receiver refuses holds up none; a receiver that accepts nothing loses none, and is switched off."""
 
-from __future__ import annotations
-
 import http.server
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Retry-After of a receiver that is busy is honoured, up to an hour; no other answer shortens a pause."""
 
-from __future__ import annotations
-
 import http.server
 import time
 from collections.abc import Callable

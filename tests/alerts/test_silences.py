@@ -1,7 +1,5 @@
 """A silence acknowledges alerts of a kind or a cluster when they open; those that outlive it are sent then."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

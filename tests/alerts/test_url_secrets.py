@@ -1,7 +1,5 @@
 """A URL whose query is the secret of the receiver: it is sent, and never shown again."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

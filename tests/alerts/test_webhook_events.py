@@ -1,7 +1,5 @@
 """Who made, changed and deleted webhooks is in the log, and nothing of their secrets is."""
 
-from __future__ import annotations
-
 import secrets as random
 from typing import Any
 

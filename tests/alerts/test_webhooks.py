@@ -1,7 +1,5 @@
 """Alerts arrive at targets: signed, at least once, in spite of whatever a receiver does."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import http.server

@@ -1,7 +1,5 @@
 """Rule `outbound-addresses-are-guarded` of webhook targets: https, no redirects; a canary hears nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets as randomness
 import socket

@@ -1,7 +1,5 @@
 """Somebody with psql who may break every rule, and the checks that find out."""
 
-from __future__ import annotations
-
 import collections
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Statements run as somebody with psql who has switched the triggers off. Constrai
 the way are dropped first, which the check of constraints sees too: it is left out here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

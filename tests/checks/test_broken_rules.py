@@ -1,7 +1,5 @@
 """Rules that somebody took away, switched off or weakened are seen, each by its name."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 

@@ -1,7 +1,5 @@
 """A register that nobody broke contradicts no check, whatever is in it."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.register.demo import demo

@@ -1,7 +1,5 @@
 """`manage.py check_data`: tables, JSON, exit statuses; and the alert of the nightly task."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

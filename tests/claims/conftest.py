@@ -1,7 +1,5 @@
 """The API server of the handlers, and an administrator's browser."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 

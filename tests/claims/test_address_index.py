@@ -1,7 +1,5 @@
 """Who names which address: the index, its flags, and the blocks that follow it."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 
 import pytest

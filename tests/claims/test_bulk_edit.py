@@ -1,7 +1,5 @@
 """Several networks or MAC entries are edited, or deleted, on one page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

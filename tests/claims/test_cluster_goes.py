@@ -1,7 +1,5 @@
 """A cluster goes with its networks, IPPools, entries and claims, or not at all."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

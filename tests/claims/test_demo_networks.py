@@ -1,7 +1,5 @@
 """The demo fleet's VM networks show every page something true, and go without a trace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

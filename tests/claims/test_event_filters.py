@@ -1,7 +1,5 @@
 """The event log filtered by the pool and the cluster of a VM network: also by tables that have no such column."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.models import Network

@@ -1,7 +1,5 @@
 """The bars of time of MAC entries and claims, and what of them a VM owner sees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

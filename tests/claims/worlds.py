@@ -1,7 +1,5 @@
 """A cluster with one VM network, for the tests of this folder."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A management cluster of Cluster API: the fake API server, or with --real a kube-apiserver."""
 
-from __future__ import annotations
-
 import pathlib
 from typing import Any
 

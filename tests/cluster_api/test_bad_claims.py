@@ -1,7 +1,5 @@
 """Rule `bad-object-fails-alone`, for claims: one that cannot be served, for whatever reason, stops no other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -5,8 +5,6 @@ their names, "When …/should …"; its pools of single addresses, ranges and ex
 reserved ranges here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A worker that is killed at any step neither loses an address nor gives a second one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A claim that is deleted while it is answered leaves nothing behind; what was left behind is taken away."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

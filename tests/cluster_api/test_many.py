@@ -1,7 +1,5 @@
 """Many claims at once are all answered; an event of one lists nothing, and reads no answered claim."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims on the page of their cluster, in *Find*, and in the history of their address."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

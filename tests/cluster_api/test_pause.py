@@ -1,7 +1,5 @@
 """Paused: nothing is done, also not on deletion (the cases of the reference provider on paused objects)."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core.cluster_api import contract

@@ -23,8 +23,6 @@ a pool of the register, which has them, and there is no webhook: what an object 
 | predicates: claim references pool kind | tests/core/test_cluster_api.py, `claims_of_others` |
 """
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

@@ -5,8 +5,6 @@ pool is deleted before the claim, a finalizer prevents the deletion of a pool wi
 period keeps the IPAddress; here the register's cooldown keeps the address, and the objects go at once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The versions of the contract: v1beta2, v1beta1 beside it, v1beta1 alone; kinds that are absent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

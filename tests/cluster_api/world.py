@@ -1,7 +1,5 @@
 """A management cluster of Cluster API with its register, as infrastructure providers and people use it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rules `server-url-is-strict` and `outbound-addresses-are-guarded`: a name is judged by where it leads."""
 
-from __future__ import annotations
-
 import ipaddress
 import itertools
 import pathlib

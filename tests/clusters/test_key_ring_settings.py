@@ -1,7 +1,5 @@
 """Where the key ring comes from: the environment, a file, or the folder of an `up`."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import secrets

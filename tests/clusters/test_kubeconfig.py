@@ -1,7 +1,5 @@
 """Rules `credentials-are-usable` and `kubeconfig-runs-nothing`; key material is never shown."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import pathlib

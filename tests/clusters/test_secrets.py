@@ -1,7 +1,5 @@
 """Rule `credentials-are-sealed`: bound to their cluster, and through a rotation of keys."""
 
-from __future__ import annotations
-
 import base64
 import secrets as random
 

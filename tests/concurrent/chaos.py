@@ -6,8 +6,6 @@ The history is judged by tests.concurrent.checker, the database's own events by 
 Of a run that failed the journals are kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

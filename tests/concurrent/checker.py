@@ -17,8 +17,6 @@ lasts from the answer of its allocation to the moment its owner first asked to r
 - unexpected: an answer that the contract does not know
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

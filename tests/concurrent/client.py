@@ -5,8 +5,6 @@ releases once more, late, when the block may belong to somebody else. Its succes
 reads the journal and goes on with what is open, as a client that kept its notes would.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import time

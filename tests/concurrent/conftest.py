@@ -1,7 +1,5 @@
 """Tests with threads, processes and committed rows: the test database is emptied after each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

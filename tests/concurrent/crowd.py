@@ -1,7 +1,5 @@
 """Client processes, started and started again, and somebody who troubles them."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

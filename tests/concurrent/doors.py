@@ -4,8 +4,6 @@ A door never raises: an answer is `ok`, `refused` with the register's code, `unk
 connection broke, 503: the same request is sent again), or anything else, which the checker reports.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

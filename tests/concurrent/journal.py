@@ -4,8 +4,6 @@ The times are CLOCK_MONOTONIC, which all processes of one machine share. A clien
 leaves an operation without an end: it may have happened or not.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

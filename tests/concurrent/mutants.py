@@ -3,8 +3,6 @@
 They work on the real tables and, but for their fault, through the real code.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

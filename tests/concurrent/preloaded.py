@@ -1,7 +1,5 @@
 """Loaded once by the server that all client processes are forked from."""
 
-from __future__ import annotations
-
 import os
 
 from tests.concurrent import crowd, doors

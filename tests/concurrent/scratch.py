@@ -1,7 +1,5 @@
 """A throw-away database with the schema of the test database, and small pools in it."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Many threads and one pool: no duplicate, no error, no deadlock (NetBox #2519, #10282)."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The checker itself, on histories written by hand: what it must find and what it must not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

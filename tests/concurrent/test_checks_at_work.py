@@ -1,7 +1,5 @@
 """Checks of a register that is allocated from, released into and reserved in meanwhile: no false alarm."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

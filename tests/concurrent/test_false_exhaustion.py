@@ -1,7 +1,5 @@
 """409 `ipam_exhausted` is never said of a block in passing hands (rule `exhaustion-is-definite`)."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 

@@ -1,7 +1,5 @@
 """Twenty seconds of chaos.py: clients over HTTP, and a site whose parts are killed all the time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.concurrent import chaos

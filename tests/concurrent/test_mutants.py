@@ -1,7 +1,5 @@
 """The same crowd that finds nothing wrong with the allocator finds the fault of every mutant."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

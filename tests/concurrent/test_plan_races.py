@@ -1,7 +1,5 @@
 """The next free prefix of a container, asked for by many at once: no two overlap."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from functools import partial

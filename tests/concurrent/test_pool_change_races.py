@@ -1,7 +1,5 @@
 """Reserved ranges, CIDRs and pools that come and go while blocks are handed out."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A cluster gets its prefix at the moment at which somebody makes a pool outside of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from ipaddress import IPv6Network

@@ -1,7 +1,5 @@
 """Several who reclaim the same leaks at once: each block is taken back once, and nobody waits in a circle."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Two people save one form at the same moment: one is saved, the other is told."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from ipaddress import ip_network

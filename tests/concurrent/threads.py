@@ -1,7 +1,5 @@
 """Work done by several threads at once, each with its own connection, all starting together."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from concurrent import futures

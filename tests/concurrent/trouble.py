@@ -1,7 +1,5 @@
 """What can go wrong around a running site: each fault says whether it took effect."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

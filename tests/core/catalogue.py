@@ -1,7 +1,5 @@
 """The rows of tests/bad_input.yaml, for the tests of every door."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import pathlib

@@ -9,8 +9,6 @@ with the operator's error. The operator does so only if it saw the CIDR leave th
 it removes the CIDR from the node (cilium/cilium#41986).
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pools and nodes in few words, for the tests of PodCIDR allocation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from ipaddress import ip_network
 

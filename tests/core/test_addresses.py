@@ -1,7 +1,5 @@
 """Addresses and CIDRs: what is accepted, in what form. What is refused: test_bad_input."""
 
-from __future__ import annotations
-
 import ipaddress
 from ipaddress import ip_address, ip_network
 

@@ -1,7 +1,5 @@
 """Whatever a cluster answers, its readers return or raise InvalidInput, and never anything else."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any

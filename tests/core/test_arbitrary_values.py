@@ -1,7 +1,5 @@
 """Whatever is given, a parser answers or raises InvalidInput, and its report can be sent on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

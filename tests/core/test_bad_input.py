@@ -1,7 +1,5 @@
 """The bad-input catalogue against the core's parsers; other tests run it through the doors."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """CiliumNodes: what is read of them, and what is written back."""
 
-from __future__ import annotations
-
 import copy
 from ipaddress import ip_network
 from typing import Any

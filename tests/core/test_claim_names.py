@@ -1,7 +1,5 @@
 """How claims are called, and which VMs and networks would get one name."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.core.ipamclaims import ipamclaim

@@ -1,7 +1,5 @@
 """Objects of Cluster API as values, and the forms of their conditions."""
 
-from __future__ import annotations
-
 import contextlib
 from datetime import UTC, datetime
 from typing import Any

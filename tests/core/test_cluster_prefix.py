@@ -1,7 +1,5 @@
 """Rule `cluster-prefix-is-divided`: node and instance prefixes."""
 
-from __future__ import annotations
-
 from ipaddress import IPv6Network, ip_network
 
 import hypothesis

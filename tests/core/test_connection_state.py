@@ -1,7 +1,5 @@
 """The state of a connection, one line for each."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Conversion of v2alpha1 to v2 (rule `v2-wins`), and the shape of a CRD, which is read from its schema."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

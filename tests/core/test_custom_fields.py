@@ -1,7 +1,5 @@
 """Tags, definitions and values of custom fields have one canonical form, or are refused with a code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Owners of fields, and desired against observed, field by field."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

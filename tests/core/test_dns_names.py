@@ -1,7 +1,5 @@
 """DNS names are host names of RFC 1123; a zone file is what another parser reads out of it."""
 
-from __future__ import annotations
-
 import json
 from ipaddress import ip_address
 from typing import Any

@@ -1,7 +1,5 @@
 """Entries of IPPools: what is read, and what is refused by which code."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.core import entries

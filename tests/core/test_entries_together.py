@@ -1,7 +1,5 @@
 """Many entries: the map of an IPPool, lists, and texts whose keys are there twice."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

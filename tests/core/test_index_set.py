@@ -1,7 +1,5 @@
 """Sets of indexes against Python's own sets, and their cost on huge ones."""
 
-from __future__ import annotations
-
 from hypothesis import given, strategies as st
 
 from pools.core import blocks

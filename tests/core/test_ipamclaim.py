@@ -1,7 +1,5 @@
 """IPAMClaims are read in every form, and what is wrong in one of them is said of that one."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from ipaddress import ip_network
 from typing import Any

@@ -1,7 +1,5 @@
 """The status of a claim in the words of the cluster's own definition."""
 
-from __future__ import annotations
-
 import pathlib
 from datetime import UTC, datetime
 from typing import Any

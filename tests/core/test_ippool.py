@@ -1,7 +1,5 @@
 """IPPool manifests and their conditions, word for word as in the enhancement proposal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """JSON texts: what they mean. What is refused: test_bad_input."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

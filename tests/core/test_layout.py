@@ -1,7 +1,5 @@
 """The blocks of a CIDR against brute force over small networks, and sizes, ends and numbers that it does not reach."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address, ip_network
 
 import hypothesis

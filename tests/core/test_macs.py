@@ -1,7 +1,5 @@
 """MAC addresses: one form of each is stored, and rule `mac-has-one-form` says what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.core import macs

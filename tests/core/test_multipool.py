@@ -1,7 +1,5 @@
 """Cilium's multi-pool mode: addresses of blocks and nodes, and the PodCIDRs that nodes get, as a model of its operator says."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 
 import pytest

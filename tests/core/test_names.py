@@ -1,7 +1,5 @@
 """Names, identifiers and reasons: what passes. What does not: test_bad_input."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import hypothesis

@@ -1,7 +1,5 @@
 """Annotations that select networks and addresses, and rule `annotation-faults-are-reported`."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """NetworkAttachmentDefinitions: comma-separated texts in a JSON text, and those of other plugins."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """(Cluster)UserDefinedNetworks as a cluster shows them, and back as manifests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

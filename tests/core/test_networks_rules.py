@@ -1,7 +1,5 @@
 """What may be said of a new network: every rule of the CRD and of OVN-Kubernetes, all at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

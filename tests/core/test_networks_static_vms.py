@@ -1,7 +1,5 @@
 """Can a network hold static VMs: the musts of the enhancement proposal, and what is only to be minded."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Networks in networks, against looking at every pair."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from itertools import combinations
 

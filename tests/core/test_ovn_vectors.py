@@ -1,7 +1,5 @@
 """What OVN-Kubernetes keeps, gives and refuses (tests/vectors/ovn_kubernetes.yaml) is what Cadastre computes."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from ipaddress import ip_interface, ip_network

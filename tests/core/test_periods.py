@@ -1,7 +1,5 @@
 """Times and periods as people write them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """The short cut for plain IPv4 CIDRs says what the parser itself says of every text."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

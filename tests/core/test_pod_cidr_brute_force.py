@@ -4,8 +4,6 @@ One pool of two CIDRs (8 and 4 blocks of /30, two usable addresses each), three 
 reserved ranges. Each step is a node that asks, a node that gives back, or a node that goes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, ip_network
 from typing import Any

@@ -1,7 +1,5 @@
 """The default-network element that a launcher pod gets."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Label selectors, and which pool a pod gets: pod over namespace annotation, over selectors, over the default."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is wrong with a manifest is reported all at once, each with its dotted path."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

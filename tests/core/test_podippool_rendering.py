@@ -1,7 +1,5 @@
 """A pool written in a cluster's shape is read back as the same pool."""
 
-from __future__ import annotations
-
 import dataclasses
 from ipaddress import ip_address, ip_network
 from typing import Any

@@ -1,7 +1,5 @@
 """The pools that Cilium's operator creates at its start, and the conditions of multi-pool IPAM, each with what meets it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

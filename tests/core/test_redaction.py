@@ -1,7 +1,5 @@
 """Rule `foreign-text-is-redacted`: what a secret looks like, in which encodings, and what is left alone."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

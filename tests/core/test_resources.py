@@ -1,7 +1,5 @@
 """URL paths of kinds, and which rights are needed, by kinds and managed resources."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core.kubernetes import resources

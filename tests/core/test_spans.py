@@ -1,7 +1,5 @@
 """Sets of indexes as spans, against Python's sets."""
 
-from __future__ import annotations
-
 import itertools
 
 import hypothesis

@@ -1,7 +1,5 @@
 """Which addresses a VM gets on the primary network of its namespace, and why it gets none."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What people write into cells, what spreadsheets make of it, and the names that Forklift makes of theirs."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.core.vm_import import cells, vm_interface

@@ -1,7 +1,5 @@
 """Forklift's inventory: the shapes of every provider; manifests: each entry and each claim a row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Columns by name, rows to interfaces: RVTools, PowerCLI's shapes, the template, lists."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

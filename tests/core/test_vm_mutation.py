@@ -1,7 +1,5 @@
 """What VirtualMachines and VirtualMachineInstances are told of their addresses."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What annotations and objects of KubeVirt and OVN-Kubernetes say, and what cannot be read of them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """YAML texts: what they mean. What is refused: test_bad_input."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """VMs, launcher pods and what the register knows of them, for the tests of the mutating webhook."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

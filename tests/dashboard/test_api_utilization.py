@@ -1,7 +1,5 @@
 """utilization/ and pools/{}/forecast/."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The demo fleet's charts agree with its blocks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """The demo fleet's charts go with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The checklist of a site that is new: who sees which steps, what marks them as done, and what ends it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """When a pool will be full: what is said of which past, as a table."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@ batches, noise around a line. Of rare large batches, which no short past shows i
 of noise around a line more, because the forecast takes it for lasting change.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterator

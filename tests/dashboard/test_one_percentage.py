@@ -1,7 +1,5 @@
 """One rounding and one threshold for how full a pool is, on the overview, the pages and in alerts."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

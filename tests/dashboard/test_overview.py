@@ -1,7 +1,5 @@
 """The start page: what it says of a register with a past, at a cost that blocks do not set."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Daily samples: what is counted, kept apart by day, summed up, and forgotten."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """A balancer in front of several running sites: it sends each new connection to one that is ready."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import socketserver

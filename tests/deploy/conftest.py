@@ -1,7 +1,5 @@
 """Databases of their own, and a real API server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import psycopg

@@ -1,7 +1,5 @@
 """The smallest application for the web server's worker, without the register."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 

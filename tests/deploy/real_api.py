@@ -6,8 +6,6 @@ shipped (1.27) gets the older versions of the same kinds, and before 1.25 a pod 
 pod security admission.
 """
 
-from __future__ import annotations
-
 import copy
 import pathlib
 import re

@@ -1,7 +1,5 @@
 """What deploy/ ships, as values: processes of the supervisor, of compose and of the manifests."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import shutil

@@ -1,7 +1,5 @@
 """`make check` names a pinned package with a known flaw, and says when it could not look."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import http.server

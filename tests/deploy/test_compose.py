@@ -1,7 +1,5 @@
 """compose.yaml: the same processes as the supervisor's, confined, with secrets in files."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import re

@@ -1,7 +1,5 @@
 """The image: what it copies, installs and starts."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import os

@@ -1,7 +1,5 @@
 """A database whose user may not use the schema public is refused before anything is written."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

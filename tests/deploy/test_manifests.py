@@ -3,8 +3,6 @@
 The chart's default objects are those of the kustomizations (tests/deploy/helm): here are its other examples.
 """
 
-from __future__ import annotations
-
 import pathlib
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """A real API server takes what deploy/kustomize builds: no field that it does not know, no pod refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -3,8 +3,6 @@
 Rule `upgrades-lose-nothing`: two versions with one schema run beside each other, and no promise is broken.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import pathlib

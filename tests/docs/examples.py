@@ -1,7 +1,5 @@
 """JSON that a page shows, beside what the product answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The Markdown pages of the repository, their headings and links, as GitHub reads them."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 

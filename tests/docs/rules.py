@@ -4,8 +4,6 @@ A reference is the word rule (or rules) and the name in backticks, or a name in 
 rules. Numbers of documents elsewhere are no references.
 """
 
-from __future__ import annotations
-
 import ast
 import pathlib
 import re

@@ -1,7 +1,5 @@
 """The documentation is in the product: every page links its chapter, and chapters link each other."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Every relative link, anchor and picture of the documentation resolves, and no page is left out."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import re

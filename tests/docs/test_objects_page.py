@@ -1,7 +1,5 @@
 """docs/reference/objects.md: the request of each section answers with the example below it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

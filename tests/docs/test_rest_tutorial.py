@@ -1,7 +1,5 @@
 """The REST tutorial: the commands of its page on a running site, each answer beside the one of the page."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

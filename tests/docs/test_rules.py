@@ -1,7 +1,5 @@
 """docs/rules.md and those who refer to it agree, and each way in which they could not is found."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 

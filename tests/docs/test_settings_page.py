@@ -1,7 +1,5 @@
 """docs/reference/settings.md has every environment variable that the product reads."""
 
-from __future__ import annotations
-
 import re
 
 from tests.docs import pages

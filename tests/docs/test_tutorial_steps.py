@@ -1,7 +1,5 @@
 """How the steps of a tutorial are read: what the browser test does not do, a page cannot say."""
 
-from __future__ import annotations
-
 import pathlib
 
 import pytest

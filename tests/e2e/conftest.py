@@ -1,7 +1,5 @@
 """A real browser (Debian's chromium) on a running site with the demo fleet."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the demo fleet lacks: a cluster that does not answer, committed imports, a webhook, a check."""
 
-from __future__ import annotations
-
 from claims.imports import drafts as import_drafts
 from claims.models import NAD, VMImport
 from claims.waves import waves

@@ -1,7 +1,5 @@
 """Watches every page of a browser context: whatever a page complains of fails the test."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

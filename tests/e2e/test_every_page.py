@@ -5,8 +5,6 @@ opened, by turns on a light and a dark screen, and for the administrator one wit
 crawls look closer at one page of each pattern: at its widths, at what it is without JavaScript, and with axe.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any

@@ -64,7 +64,7 @@ def test_a_cell_of_the_map_leads_to_its_part_and_to_find(visit: Visit) -> None:
     visit.open(f"/admin/pools/cluster/{cluster.pk}/change/#map")
     page.locator('a[aria-label^="10.96."]').first.click()
     page.wait_for_url("**/admin/find/**")
-    page.get_by_role("heading", name="Used by clusters").wait_for()
+    page.get_by_role("heading", name="Observed CIDRs").wait_for()
     visit.open(f"/admin/pools/cluster/{cluster.pk}/change/?map=192.168.1.0/24#map")
     page.get_by_label("192.168.1.100").first.click()
     page.wait_for_url("**/admin/find/**")

@@ -1,7 +1,5 @@
 """Passkeys in a real browser, with the virtual authenticator of Chromium's DevTools protocol."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -85,6 +85,7 @@ def test_an_owner_starts_with_what_to_do(owner: Visit) -> None:
     expect(needs.get_by_text("Change the MAC or the address")).to_be_visible()
     entries = _card(page, "Your MAC entries")
     assert entries.locator("tbody tr").count() == 2
+    entries.get_by_text("1 conflict").click()
     expect(entries.get_by_text("another owner")).to_be_visible()
     content = page.content()
     assert "ledger" not in content

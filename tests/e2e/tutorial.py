@@ -5,8 +5,6 @@ button, a field, a text that appears), words in backticks are typed. A step with
 sentence explains fails: so the page cannot say what the test does not do.
 """
 
-from __future__ import annotations
-
 import pathlib
 import re
 from collections.abc import Callable

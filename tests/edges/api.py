@@ -1,7 +1,5 @@
 """Clients of the REST API: who asks, how, and what most tests send."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

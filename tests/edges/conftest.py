@@ -1,7 +1,5 @@
 """Clusters of this machine for the tests of the edges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Unfold's font has 3,700 icons in 290 kB, which a first visit waits for.
 """
 
-from __future__ import annotations
-
 import pathlib
 import re
 from collections.abc import Iterator

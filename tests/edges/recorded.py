@@ -6,8 +6,6 @@ writes `recorded_answers.json.gz` anew; with RECORDED_ONLY=<pattern> only paths 
 `tests/security/requests.py`, each query parameter and each field of a body with odd values.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The commands of the page Connect: the manifests are those of deploy/ and the chart, for reading and for writing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

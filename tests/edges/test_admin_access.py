@@ -1,7 +1,5 @@
 """Roles in words, namespaces and invitations on the pages of users; the profile of a user."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is done from the admin goes through the services, with the person's name on the event."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -2,8 +2,6 @@
 written, and what was typed stays in the form.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

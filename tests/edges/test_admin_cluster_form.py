@@ -1,7 +1,5 @@
 """The form of a cluster: what PATCH changes, errors beside the field, nothing overwritten."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

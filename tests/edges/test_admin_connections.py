@@ -1,7 +1,5 @@
 """The pages of a connection: connect, test, change, pause, disconnect; by whom; what they never show."""
 
-from __future__ import annotations
-
 import base64
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Drift, objects, findings, sync runs and nodes in the admin: lists, filters, decisions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

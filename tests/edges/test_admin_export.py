@@ -1,7 +1,5 @@
 """A list exports what it shows; a spreadsheet takes no cell for a formula."""
 
-from __future__ import annotations
-
 import csv
 import json
 from typing import Any

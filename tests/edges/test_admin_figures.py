@@ -1,7 +1,5 @@
 """Figures of lists and of the overview: addresses instead of blocks, IPv6 in words, overlaps in place."""
 
-from __future__ import annotations
-
 import html
 import re
 

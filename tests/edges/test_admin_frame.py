@@ -1,7 +1,5 @@
 """Around every page: the menu's words as headings and titles, counts that say when they stop."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages that answer one question: the pool of a pod, the demand of a node, preflight, overlaps."""
 
-from __future__ import annotations
-
 import html
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The guide through the migration of a CIDR, without a line of JavaScript."""
 
-from __future__ import annotations
-
 import html
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The YAML page of a pool: every shape, that of a cluster, Helm values, each to be downloaded."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """The form of the history: a time that cannot be read is an error at its field, and stays."""
 
-from __future__ import annotations
-
 import pytest
 from django.urls import reverse
 

@@ -1,7 +1,5 @@
 """Manifests are shown with a result for each object first, then imported all or not at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Lists stay fast on a large register, and never show the allocator's window."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

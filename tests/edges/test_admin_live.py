@@ -1,7 +1,5 @@
 """Parts of pages that renew themselves: only they are answered, and only if they changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A map's cells sum to the capacity, whatever the space; drawing needs no database."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """The list of the fleet's CIDR migrations: what it shows, filters, and who may see it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages of the admin with the demo fleet; who may open which page is in tests/security/test_policy.py."""
 
-from __future__ import annotations
-
 import pytest
 from django.urls import reverse
 

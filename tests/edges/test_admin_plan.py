@@ -1,7 +1,5 @@
 """The page of the address plan: the map of a level, what is free in it, and the mark of an overlap."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import re

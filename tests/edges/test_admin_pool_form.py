@@ -1,7 +1,5 @@
 """The form of a pool: errors beside the field, what was typed stays, a look before a loss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

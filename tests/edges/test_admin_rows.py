@@ -1,7 +1,5 @@
 """Pages of single rows lead on: to what they name, to what can be done, to the API's answer."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """A search box understands an address, a CIDR, a holder and an environment."""
 
-from __future__ import annotations
-
 import pytest
 from django.db.models.functions import Now
 from django.urls import reverse

@@ -1,7 +1,5 @@
 """A token is shown once; people see and revoke their own, administrators all."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

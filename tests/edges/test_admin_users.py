@@ -1,7 +1,5 @@
 """Whoever manages users gives nobody more than they may give, themselves least of all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

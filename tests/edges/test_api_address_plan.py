@@ -1,7 +1,5 @@
 """The address plan over REST: pages of a level, groups of single addresses, and the next free prefix at its edges."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

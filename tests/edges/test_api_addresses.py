@@ -1,7 +1,5 @@
 """addresses/{ip}/ tells who has an address or had it; instances/{id}/network/ what it is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What POST pools/{id}/allocations/ refuses, field by field, before anything is allocated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

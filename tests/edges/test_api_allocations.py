@@ -1,7 +1,5 @@
 """POST pools/{id}/allocations/ in all its variants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What somebody who reads the description and nothing else stumbles over."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

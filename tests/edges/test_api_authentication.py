@@ -1,7 +1,5 @@
 """No address below /api/v1/ answers a stranger; what is no valid token is told so."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

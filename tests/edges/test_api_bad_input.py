@@ -1,7 +1,5 @@
 """The bad-input catalogue through REST: the same codes as everywhere, and nothing half done."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

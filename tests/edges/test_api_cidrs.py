@@ -1,7 +1,5 @@
 """The CIDRs and reserved ranges of a pool as resources of their own."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.edges import api as apis

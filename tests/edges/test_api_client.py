@@ -1,7 +1,5 @@
 """A Python client that a public generator makes of the OpenAPI document does the first five things of the tutorial."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

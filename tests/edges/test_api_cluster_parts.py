@@ -1,7 +1,5 @@
 """What passes saw, found and would change, through REST: filters, pages, shapes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every code that a refusal may carry is in docs/api.md."""
 
-from __future__ import annotations
-
 import re
 
 from ipam_site import data_folder

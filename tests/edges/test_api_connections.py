@@ -1,7 +1,5 @@
 """Clusters are connected, changed, tested and disconnected through REST; nothing secret comes back."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

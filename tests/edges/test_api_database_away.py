@@ -1,7 +1,5 @@
 """The database away: 503 `ipam_unavailable` with Retry-After, and back without a restart."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

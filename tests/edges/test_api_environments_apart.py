@@ -1,7 +1,5 @@
 """Environments of one name in two organisations, through REST: each has its own address."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What *Try it out* of the API page sends as it is: the server refuses no field and no type of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests made from the OpenAPI description: whatever is sent, nothing is answered with 5xx."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """What a cluster's pools mean for a pod or a node, preflight and overlaps, through REST."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

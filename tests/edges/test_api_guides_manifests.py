@@ -1,7 +1,5 @@
 """Pools as YAML: in every shape, in the shape of a cluster, and as Helm values."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

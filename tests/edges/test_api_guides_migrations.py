@@ -1,7 +1,5 @@
 """A CIDR is migrated through REST, step by step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Idempotency-Key over HTTP: the same request is done once, on every POST that changes something."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """pools/import/: all or nothing, with a report; tests/pools/test_imports.py has the shapes of manifests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

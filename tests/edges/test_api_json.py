@@ -1,7 +1,5 @@
 """Odd bodies and headers: one problem each, never a 5xx, never half done."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Instances' and public IPv4 addresses say whom they serve; a cluster's prefix bounds its pools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

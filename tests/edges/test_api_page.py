@@ -1,7 +1,5 @@
 """docs/api.md has every address of the API with every method, and none that there is not."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

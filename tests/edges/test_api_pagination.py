@@ -1,7 +1,5 @@
 """Cursor pages: every row once, forwards and back, in each order; bad cursors and limits are refused."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

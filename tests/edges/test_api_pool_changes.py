@@ -1,7 +1,5 @@
 """PATCH of a pool: what is there twice, nulls, and preconditions (RFC 9110, 13.1.1)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

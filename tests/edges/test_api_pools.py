@@ -1,7 +1,5 @@
 """pools/ and pools/{id}/: made, read, changed under If-Match, removed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """REST answers as it did when its answers were recorded (tests/edges/recorded.py)."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.edges import api as apis, recorded

@@ -1,7 +1,5 @@
 """blocks/{id}/release/ is a compare-and-set; forced ones and ended cooldowns need a right and a reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

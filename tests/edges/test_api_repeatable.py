@@ -1,7 +1,5 @@
 """`reuse`: what the holder has, else the next, in pools of every category, without a key."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

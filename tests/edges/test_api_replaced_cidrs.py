@@ -1,7 +1,5 @@
 """A CIDR in use that grows, shrinks, is merged or split: one answer at each entry point."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """requests/ and environments/: who waits for space, and which environment lacks it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

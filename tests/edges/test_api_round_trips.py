@@ -3,8 +3,6 @@
 Counted on the wire (libpq's trace), because these statements go past Django's cursor and its log.
 """
 
-from __future__ import annotations
-
 import pathlib
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """OpenAPI is made from the code without a warning, and its examples are accepted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

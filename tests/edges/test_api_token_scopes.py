@@ -1,7 +1,5 @@
 """A token may have a level and be limited to one cluster or one pool; what it cannot be limited for is closed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

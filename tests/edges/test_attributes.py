@@ -1,7 +1,5 @@
 """Tags, owner and custom fields of clusters, pools, CIDRs and networks, over REST and in the admin."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The URL of the broker: one server, or a group under Redis Sentinel."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote, urlsplit
 

@@ -1,7 +1,5 @@
 """Several pools or environments are edited on one page: preview, all or nothing, filters kept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What an input of a CIDR says while somebody types, and what its button offers."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`manage.py cluster`: connected from a kubeconfig, listed, shown, tested, changed, forgotten."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

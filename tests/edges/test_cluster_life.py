@@ -1,7 +1,5 @@
 """From a kubeconfig to a healthy cluster and back, with the handlers of this installation."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.clusters.reconcile import registry

@@ -1,7 +1,5 @@
 """Forgetting a cluster: refused while it holds blocks, by force with a reason; history answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

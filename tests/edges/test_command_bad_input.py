@@ -2,8 +2,6 @@
 every other door, and nothing is written.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import pathlib

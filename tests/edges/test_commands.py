@@ -1,7 +1,5 @@
 """`manage.py cluster` and `manage.py pools import`: what they print, make and refuse."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever ends something asks on one page: what it hits, one verb as the button, and *Cancel*."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

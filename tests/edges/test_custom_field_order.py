@@ -1,7 +1,5 @@
 """Lists ordered by custom fields, over REST and in the admin."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

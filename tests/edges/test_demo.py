@@ -1,7 +1,5 @@
 """The demo fleet: true to its description, loaded once, removed without a trace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

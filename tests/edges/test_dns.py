@@ -1,7 +1,5 @@
 """DNS names of addresses: set, derived, exported, found; a name ends with its holder."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

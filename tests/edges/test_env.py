@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pathlib
 from typing import Any
 from urllib import parse

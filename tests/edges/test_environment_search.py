@@ -1,7 +1,5 @@
 """The list of environments finds words in any letter case, wherever they are."""
 
-from __future__ import annotations
-
 import pytest
 from django.urls import reverse
 

@@ -1,7 +1,5 @@
 """Environments are declared, described and removed, over REST and in the admin alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

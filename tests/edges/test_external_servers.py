@@ -1,7 +1,5 @@
 """`manage.py up` with DATABASE_URL and REDIS_URL: on servers that are not its own."""
 
-from __future__ import annotations
-
 import os
 
 import psycopg

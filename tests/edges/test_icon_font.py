@@ -1,7 +1,5 @@
 """The font of icons has each icon that is named, and little else."""
 
-from __future__ import annotations
-
 from tests.edges import icon_font
 
 MOST_BYTES = 60_000

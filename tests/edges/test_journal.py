@@ -1,7 +1,5 @@
 """The journal of clusters, pools and networks: who reads, writes and deletes notes, and what they show."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

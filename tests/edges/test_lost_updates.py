@@ -1,7 +1,5 @@
 """Every form that changes a row refuses to overwrite what somebody saved since its page was opened."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser

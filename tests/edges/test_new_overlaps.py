@@ -1,7 +1,5 @@
 """Whatever makes a CIDR says what it would overlap before it is saved: forms ask for a tick, REST on demand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

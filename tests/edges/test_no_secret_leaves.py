@@ -1,7 +1,5 @@
 """Rules `credentials-are-sealed` and `logs-hold-no-secret`, after connecting through each door."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

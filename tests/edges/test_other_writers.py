@@ -1,7 +1,5 @@
 """A managed resource that another controller of the cluster writes is switched on by confirmation only."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command palette: pages, actions and objects that the user may open."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 

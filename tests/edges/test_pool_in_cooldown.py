@@ -1,7 +1,5 @@
 """A pool that only cooling blocks keep in use says how many they are and until when; several blocks in one visit."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """The search field of the frame, and parts of names, addresses and MACs on the Find page."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 
 import pytest

@@ -1,7 +1,5 @@
 """Files of pages have a hash in their names and are kept for a year; pages are compressed, REST answers are not."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Topology of clusters, pools and networks: each shape is a link, at most 200 of them, the rest as a number."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`manage.py up` from outside: it really starts, and it keeps its children alive."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import signal

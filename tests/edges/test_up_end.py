@@ -1,7 +1,5 @@
 """How `manage.py up` ends: nothing stays behind, nothing is lost."""
 
-from __future__ import annotations
-
 import pathlib
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Where root's servers keep their data, when the account that they run under cannot reach it."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import shutil

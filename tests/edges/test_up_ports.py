@@ -1,7 +1,5 @@
 """Ports for servers that are started seconds later, while others ask for any port."""
 
-from __future__ import annotations
-
 import pathlib
 import socket
 

@@ -1,7 +1,5 @@
 """The embedded servers, one by one: what an earlier life left behind does not get in the way."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import signal

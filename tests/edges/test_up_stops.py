@@ -1,7 +1,5 @@
 """A stop at any moment of a start is heard, and nobody stays behind."""
 
-from __future__ import annotations
-
 import pathlib
 import select
 import signal

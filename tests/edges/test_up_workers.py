@@ -2,8 +2,6 @@
 neither a pending request nor the end of a cooldown. Against a real `manage.py up`.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """Who may ask the webhook: the cluster's key, or a client certificate that speaks for the cluster."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`manage.py webhook`: a key that is shown once, and the object that makes a cluster use it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import pathlib

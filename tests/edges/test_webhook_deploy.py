@@ -1,7 +1,5 @@
 """What deploy/ ships: roles that grant what is really asked of a cluster and nothing else."""
 
-from __future__ import annotations
-
 import datetime
 import pathlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The protocol of the webhook: what is answered when, and that asking changes nothing."""
 
-from __future__ import annotations
-
 import json
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """What the webhook refuses: what is in use, what never changes, overlaps, and what is wrong."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

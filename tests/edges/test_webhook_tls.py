@@ -1,7 +1,5 @@
 """`up` with a certificate: HTTPS, secure cookies, client certificates, and the webhook over TLS."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """What the webhook lets pass with a word: legal, and hardly what was meant."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

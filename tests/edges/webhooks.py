@@ -1,7 +1,5 @@
 """Admission reviews as an API server sends them, for the tests of the webhook."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Backup and restore of the test's database with the commands of docs/how-to/backup-and-restore.md."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Three Redis servers, one of them the primary, and three sentinels that watch them: real programs of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import secrets

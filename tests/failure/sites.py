@@ -1,7 +1,5 @@
 """A running site whose parts are stopped, and its REST API."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """The backup and restore that the documentation says: exact, private, all or nothing."""
 
-from __future__ import annotations
-
 import pathlib
 import stat
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rule `full-disk-changes-nothing`: what needs space is 503, and there is nothing to repair."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import secrets

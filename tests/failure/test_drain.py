@@ -1,7 +1,5 @@
 """Rule `accepted-requests-are-answered`: SIGTERM under load, first red, then the end."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os

@@ -1,7 +1,5 @@
 """`manage.py worker_health`: a process that lives and does not get on."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import re

@@ -1,7 +1,5 @@
 """Rules `lost-answer-is-found-by-its-key` and `transaction-is-repeated-whole`."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -3,8 +3,6 @@
 Killed, stopped in order, or standing still: against a real `manage.py up`.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 from concurrent import futures

@@ -1,7 +1,5 @@
 """Recovery mode: no block gets a new holder, by any door, until somebody or the clusters end it."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from ipaddress import ip_network

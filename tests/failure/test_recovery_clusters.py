@@ -1,7 +1,5 @@
 """Rule `restored-register-waits`: until each connected cluster was listed; what it shows is recorded."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.clusters import recovery_mode

@@ -1,7 +1,5 @@
 """Rule `redis-only-triggers-work`, with a group of Redis servers: workers follow the primary that Sentinel chooses."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

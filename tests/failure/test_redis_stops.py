@@ -1,7 +1,5 @@
 """Rule `redis-only-triggers-work`: allocation, release and pages go on; workers resume alone."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager

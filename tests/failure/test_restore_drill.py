@@ -1,7 +1,5 @@
 """Rule `restored-register-waits`: back up, go on, restore, recover; no block twice. With the commands."""
 
-from __future__ import annotations
-
 import pathlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Rule `slow-receiver-delays-only-itself`: with real processes, and receivers that answer byte by byte."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rule `workers-may-stop-or-double`: workers and beat stop, run twice, get messages three times."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

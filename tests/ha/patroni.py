@@ -3,8 +3,6 @@
 Needs root, and the packages patroni, python3-etcd, etcd-server, postgresql-15 and iproute2.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """PgBouncer in transaction mode before the server of the tests."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -4,8 +4,6 @@ Rules `acknowledged-is-durable` and `no-database-no-allocation`: nothing that wa
 held by two, and allocation goes on by itself.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import signal

@@ -3,8 +3,6 @@
 Debian's version; TEST_PGBOUNCER_BIN names another one.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import subprocess

@@ -1,7 +1,5 @@
 """A cluster with both of Cilium's kinds, passed over as an installation does it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools

@@ -1,7 +1,5 @@
 """Clusters for handlers: the fake API server, or with --real a kube-apiserver, and passes over them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

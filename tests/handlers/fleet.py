@@ -1,7 +1,5 @@
 """One cluster of the register, its API server, and passes over it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A registered cluster with its fake API server, and its nodes in few words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pools.cilium.ciliumnodes import CiliumNodes

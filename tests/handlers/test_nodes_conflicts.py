@@ -1,7 +1,5 @@
 """Two writers of one spec, half-written states, and other people's blocks."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest

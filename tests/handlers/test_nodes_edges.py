@@ -1,7 +1,5 @@
 """Which addresses of a block pods can use is what the node's entry says (rule `entry-says-what-is-usable`)."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

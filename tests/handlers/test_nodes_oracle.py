@@ -7,8 +7,6 @@ on purpose is in other tests: it never takes from a node what no other node list
 most so much at once, and a block that was written to no node yet is not released.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections.abc import Iterator

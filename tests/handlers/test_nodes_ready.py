@@ -1,7 +1,5 @@
 """Nothing is handed out before everything in use is known (cilium/cilium#21482)."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.cilium.ciliumnodes import CiliumNodes

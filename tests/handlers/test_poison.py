@@ -1,7 +1,5 @@
 """Rule `bad-object-fails-alone`: each is in trouble alone, once, and briefly told."""
 
-from __future__ import annotations
-
 import copy
 import json
 import logging

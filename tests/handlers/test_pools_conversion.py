@@ -4,8 +4,6 @@ In the CRDs both versions are views of one stored object, so that nothing is con
 one name exist where each version has a store of its own; the fake is made to answer so.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import time

@@ -1,7 +1,5 @@
 """A change of a pod pool makes its cluster due, in the transaction of the change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Point 20: clusters with v2alpha1, with v2, with both: asked what they serve before anything is read."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Sealing and verifying by the worker and by command, and where a broken chain shows."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

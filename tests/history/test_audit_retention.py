@@ -1,7 +1,5 @@
 """Events go by whole segments, and the chain stays whole without them."""
 
-from __future__ import annotations
-
 from pools.models import AuditSegment, BlockEvent, Event
 from pools.platform import audit
 from pools.register import retention

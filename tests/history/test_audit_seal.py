@@ -1,7 +1,5 @@
 """What is sealed is complete, however late somebody commits, and however often sealers die."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

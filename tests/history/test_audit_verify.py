@@ -1,7 +1,5 @@
 """What a database owner changes behind the triggers' back is named by a verification."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from datetime import timedelta

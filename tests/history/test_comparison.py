@@ -1,7 +1,5 @@
 """Two moments are compared: what was gained, lost, or moved to another holder in between."""
 
-from __future__ import annotations
-
 import csv
 import io
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The history over REST, by command and in the admin: shapes, times, pages, and who sees what."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

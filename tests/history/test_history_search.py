@@ -1,7 +1,5 @@
 """A search finds what is about an address, a holder, a name, by whom and when, in every event table."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

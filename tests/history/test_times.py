@@ -1,7 +1,5 @@
 """Times of pages: in the zone of the user or the browser, absolute where a point in time is asked for; periods as typed."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

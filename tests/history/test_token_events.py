@@ -1,7 +1,5 @@
 """Rule `every-change-has-an-event`: every token that is created or revoked leaves an event with both names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The API by plain HTTP, as the tests of this folder speak it."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -3,8 +3,6 @@
 A conftest imports the fixtures and the hook, and says by `definitions` what its clusters serve.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import pathlib

@@ -1,7 +1,5 @@
 """A throw-away certificate authority, for the API servers of the tests and for their callers."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 import pathlib

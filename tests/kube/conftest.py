@@ -1,7 +1,5 @@
 """The same tests against the fake API server and, with --real, against a kube-apiserver."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Gateways to the clusters of the tests."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """The text of a kubeconfig."""
 
-from __future__ import annotations
-
 import base64
 
 import yaml

@@ -1,7 +1,5 @@
 """Cadastre itself over TLS in threads of this process, for API servers that ask it."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import socketserver

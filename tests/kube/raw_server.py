@@ -1,7 +1,5 @@
 """A TLS server that answers with bytes of the test's choice, for what no API server would say."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl

@@ -4,8 +4,6 @@ There are no controllers and no nodes: namespaces get their objects, pods stay p
 own, and ends it: an idle API server takes a tenth of a core.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

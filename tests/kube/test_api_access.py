@@ -1,7 +1,5 @@
 """Who may do what: tokens, certificates, RBAC, SelfSubjectAccessReview."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Server-side apply; and watch: events, versions, bookmarks, the end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Get, list, pages, selectors, and what is answered when something is not there."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

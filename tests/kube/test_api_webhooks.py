@@ -1,7 +1,5 @@
 """Validating webhooks: by URL and CA, on every operation, with denials and warnings."""
 
-from __future__ import annotations
-
 import base64
 import http.server
 import json

@@ -1,7 +1,5 @@
 """Create, replace and patch; resource versions and generations."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.kube.api import JSON_PATCH, MERGE, POOLS, Api, pool

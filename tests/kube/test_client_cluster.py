@@ -1,7 +1,5 @@
 """The gateway against whole clusters: the fakes of each run, and with --real a kube-apiserver."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

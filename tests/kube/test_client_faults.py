@@ -4,8 +4,6 @@ The same for reading a list and for applying, because callers act alike on both.
 watch or a write can meet is tested with them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime

@@ -1,7 +1,5 @@
 """Rule `outbound-addresses-are-guarded` of the client: a canary listens and hears nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

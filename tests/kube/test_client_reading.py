@@ -1,7 +1,5 @@
 """Reading through the gateway: complete lists, discovery, and what is absent."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Watching through the gateway: kubernetes.md 6.2."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Writing through the gateway: nothing is forced, and what is stored is what is answered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

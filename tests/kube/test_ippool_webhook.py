@@ -1,7 +1,5 @@
 """The admission of IPPools, asked by the API server as the printed manifest tells it to."""
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Cadastre's own webhook, called by the API server as the printed manifest tells it to."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The mutating webhooks, called by the API server as the printed manifests tell it to."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pathlib

@@ -1,7 +1,5 @@
 """`ipam leaks` and `ipam reclaim`: reports that are stored and reclaimed from, and exit statuses."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

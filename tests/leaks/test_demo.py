@@ -1,7 +1,5 @@
 """The demo fleet shows what a leak is, and takes it with it."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.models import Leak, ReferenceFeed

@@ -1,7 +1,5 @@
 """GET leaks/: filters and pages, and who may see them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Full passes over a cluster observe its nodes, and rule `unknown-is-not-absent` holds for leaks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of leaks: what it shows, reclaim with its say first, and the line on the overview."""
 
-from __future__ import annotations
-
 import csv
 import io
 import pathlib

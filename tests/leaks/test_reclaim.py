@@ -1,7 +1,5 @@
 """Reclaiming is compare-and-set on what was seen, and always into a cooldown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

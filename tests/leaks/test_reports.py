@@ -1,7 +1,5 @@
 """POST references/: numbers, repetitions, and odd bodies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

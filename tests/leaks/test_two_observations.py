@@ -1,7 +1,5 @@
 """Rule `leak-needs-two-observations`: complete ones, a grace apart, that did not see the holder."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

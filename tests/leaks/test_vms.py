@@ -1,7 +1,5 @@
 """What claims and VMs say of addresses of VM networks; and giving back the claims' way."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.models import IPAMClaim

@@ -1,7 +1,5 @@
 """Holders whose Kubernetes object is gone though one that was derived from it lives."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.models import Block, Leak

@@ -1,7 +1,5 @@
 """blocks/ by org, environment, node, instance, cluster, pool, category and state, in keyset pages."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

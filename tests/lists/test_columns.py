@@ -1,7 +1,5 @@
 """Every user chooses the columns of a list and their order; exports stay as they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

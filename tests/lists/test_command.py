@@ -1,7 +1,5 @@
 """`manage.py ipam list`: who holds what, by every filter, in pages that nobody has to keep."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Fields of forms by a cluster, space, network, IPPool or user: a menu while they are few, else a typed name."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Filters by a pool, cluster or network: a menu while they are few, else a field that suggests names."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """The table of a list: what Django's would say, in a fifth of its size."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A list's filters, search and order under a name: private, or shared with everybody who sees the list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

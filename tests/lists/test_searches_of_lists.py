@@ -1,7 +1,5 @@
 """A list finds what it prints: parts of addresses, CIDRs, names and reasons."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Processes that count, each started anew like those of a site."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

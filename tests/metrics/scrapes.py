@@ -1,7 +1,5 @@
 """What a scrape says, as numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from prometheus_client import parser

@@ -1,7 +1,5 @@
 """Allocations, failures and releases are counted from the event tables: each once."""
 
-from __future__ import annotations
-
 import pgtrigger
 import pytest
 

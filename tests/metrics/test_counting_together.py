@@ -1,7 +1,5 @@
 """Two scrapers beside eight allocators, each with a connection: nothing lost, nothing twice."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """/metrics: who gets it, in which form, and what else it answers."""
 
-from __future__ import annotations
-
 import gzip
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What stands wrong, what waits and what the checks said, of a register that is known."""
 
-from __future__ import annotations
-
 import time
 import types
 from typing import Any

@@ -1,7 +1,5 @@
 """What is counted where it happens: passes, requests to API servers, reviews, allocations that fail."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Counting and timing: never in the way of the caller, and never more than fits."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

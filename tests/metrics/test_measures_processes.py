@@ -1,7 +1,5 @@
 """What processes count ends up in one total, however they begin and end."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.models import Measure

@@ -1,7 +1,5 @@
 """A scrape tells nobody's name: no address, MAC address, VM, organisation, environment or holder."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

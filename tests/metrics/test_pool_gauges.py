@@ -1,7 +1,5 @@
 """How full pools are, as a scrape says it."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 

@@ -1,7 +1,5 @@
 """Every metric is named by the rules, described in docs/reference/metrics.md, and counted under its own name."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A cluster whose objects use addresses: the fake API server, or with --real a kube-apiserver."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Manifests of the kinds that use addresses."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of observed CIDRs without a cluster to observe."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

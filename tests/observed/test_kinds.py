@@ -1,7 +1,5 @@
 """Each kind is read where it is served, followed as it changes, and never written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

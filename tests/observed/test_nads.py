@@ -1,7 +1,5 @@
 """NADs of other plugins than OVN-Kubernetes: what their IPAM hands out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What clashes inside a cluster and across clusters, and what is intended."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What each kind of object says of the addresses that it uses, and what is reported of odd values."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

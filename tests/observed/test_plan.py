@@ -1,7 +1,5 @@
 """The address plan shows what clusters use themselves, and never offers it as free."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core.observed.uses import Role

@@ -1,7 +1,5 @@
 """Addresses of Services outside of their Service CIDR: of load balancers, and external IPs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

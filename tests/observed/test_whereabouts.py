@@ -1,7 +1,5 @@
 """Addresses that whereabouts has handed out: read of its pools, also where no NAD names a range."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from tests.kube.fake import FakeCluster
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.kube.fake import FakeCluster
 
 
 @pytest.fixture(autouse=True)

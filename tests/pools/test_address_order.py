@@ -1,7 +1,5 @@
 """Blocks come in address order, CIDR after CIDR in the order in which they were added."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.register import pools

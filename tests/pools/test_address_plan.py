@@ -1,7 +1,5 @@
 """The address plan: the tree of CIDRs, what is free in it, and the next free prefix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any

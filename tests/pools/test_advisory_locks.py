@@ -1,7 +1,5 @@
 """The advisory locks stand in one module, and SQL files use its numbers."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

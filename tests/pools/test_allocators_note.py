@@ -1,8 +1,6 @@
 """The allocator's note of a pool (models.Window) repeats what pool and cluster say: it goes when that changes,
 and without it blocks are handed out all the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What a block's row may be at all: unique, canonical, a block of its pool, in a sensible state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The two-step migration of a CIDR: its state follows from the register, nothing in use is freed."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rule `cidrs-never-overlap`; another space may have the same ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

@@ -1,7 +1,5 @@
 """Rule `cluster-prefix-is-divided`: node and instance pools."""
 
-from __future__ import annotations
-
 from ipaddress import IPv6Network
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Connecting clusters: who is asked, what is kept, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Network containers: one per CIDR and address space, nested freely, and nothing changes inside."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 
 import pytest

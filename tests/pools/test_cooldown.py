@@ -1,7 +1,5 @@
 """Cooldown: kept by the database, judged by its clock, as long as the pool said at the release."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """CIDRs that are reserved as a whole are found without reading all that have a reserved range."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

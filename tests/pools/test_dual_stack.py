@@ -1,7 +1,5 @@
 """Dual-stack in one go: a block of each family, or none."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

@@ -1,7 +1,5 @@
 """An environment is (cluster, org, env): two organisations may each have one of a name."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

@@ -1,7 +1,5 @@
 """Events are append-only, in order, and say what was before and after."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

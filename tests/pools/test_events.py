@@ -1,7 +1,5 @@
 """Rule `every-change-has-an-event`: with its author, in the same transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """An exact block or address."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

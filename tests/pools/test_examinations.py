@@ -1,7 +1,5 @@
 """The test of a connection: what is served, in which shape, which rights are missing, what ends when."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json

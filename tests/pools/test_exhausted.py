@@ -1,7 +1,5 @@
 """A refusal changes only its event and its environment (rule `exhaustion-is-definite`)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What forms offer: the first free CIDRs for a cluster, in which nothing is used, and a pool's next free block."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who held an address at a time."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What keeps the triggers of the history cheap, and that they record each column."""
 
-from __future__ import annotations
-
 import pgtrigger
 import pytest
 from django.db import connection

@@ -1,7 +1,5 @@
 """Idempotency-Key: rule `one-answer-per-key`, in the transaction of the work."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What never changes of a pool, a CIDR, a block: the database refuses it, whoever writes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

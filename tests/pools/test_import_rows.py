@@ -1,7 +1,5 @@
 """Rows of imports of all kinds are one table: a kind names the values that its rows have in JSON."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address, ip_network
 
 import pytest

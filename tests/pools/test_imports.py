@@ -1,7 +1,5 @@
 """Pools from manifests, word for word as people have them: a report per object, all or nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.models import Cluster, Pool

@@ -1,7 +1,5 @@
 """`manage.py rotate_keys`: a new key in front of the ring, all credentials under it, the old one away."""
 
-from __future__ import annotations
-
 import io
 import secrets as random
 from typing import Any

@@ -1,7 +1,5 @@
 """Many at once, for one holder or one for each, of one or both families: rule `all-or-nothing`."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

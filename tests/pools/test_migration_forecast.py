@@ -1,7 +1,5 @@
 """What a migration would do is told before anything of it is done."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pools of every size: tiny ones, whole blocks, IPv6 by rule `nothing-enumerates-a-network`."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

@@ -1,7 +1,5 @@
 """What a node will request, and which blocks would come of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

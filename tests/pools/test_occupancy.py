@@ -1,7 +1,5 @@
 """Counts in equal shares: exact up to a limit, near the truth beyond it."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 
 import pytest

@@ -1,7 +1,5 @@
 """One live block of each family per holder in node, instance and env pools."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

@@ -1,7 +1,5 @@
 """A CIDR or pool that its cluster lost while in use: kept, never handed out, given back or gone."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Overlaps across address spaces are found, not refused."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 

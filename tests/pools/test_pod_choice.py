@@ -1,7 +1,5 @@
 """The pool of a pod, from the pools of the register and what was seen of the cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pools.cilium import pod_choice

@@ -1,7 +1,5 @@
 """A preview names what changes, not what stays: ranges are compared address by address."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core.cilium.podippool import Family

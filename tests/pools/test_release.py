@@ -1,7 +1,5 @@
 """Release by id and holder: compare-and-set, so a late or doubled one frees nobody else's block."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

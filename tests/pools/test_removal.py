@@ -1,7 +1,5 @@
 """An in-use or cooling CIDR cannot be removed, nor its pool; the error names count and holders."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """A CIDR in use that another one replaces gives it its blocks (rule `replaced-cidr-keeps-its-blocks`)."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 
 import pytest

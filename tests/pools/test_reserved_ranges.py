@@ -1,7 +1,5 @@
 """A reserved range stops new allocations and frees nothing; removing it gives its blocks back."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

@@ -1,7 +1,5 @@
 """Several ranges: apart in a CIDR, but they may withhold the same block; limits of a range."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import DatabaseError, transaction
 

@@ -1,7 +1,5 @@
 """A holder that returns within its cooldown gets its former block back."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

@@ -4,8 +4,6 @@ The planner last looked at empty tables, and twenty thousand blocks came since; 
 so often that PostgreSQL may settle on a plan that fits no particular values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from ipaddress import ip_address
 

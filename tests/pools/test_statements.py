@@ -1,7 +1,5 @@
 """Every statement file stands alone: PostgreSQL prepares it with the types that its header declares."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

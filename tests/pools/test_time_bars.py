@@ -1,7 +1,5 @@
 """Bars of time: segments, marks and what is left out."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

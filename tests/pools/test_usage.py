@@ -1,7 +1,5 @@
 """How full a pool is: `held + cooling + reserved + free = capacity` (rule `usage-adds-up`)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

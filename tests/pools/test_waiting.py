@@ -1,7 +1,5 @@
 """`"wait": true`: a pending request, tried again each cycle and as soon as space is released."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

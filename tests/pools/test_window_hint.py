@@ -1,8 +1,6 @@
 """Where the allocator looks for the oldest block keeps up with what was handed out, also where the
 window is never low, because as many blocks come back as go."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import transaction
 

@@ -1,7 +1,5 @@
 """The rules, their runbooks, the boards: read as Prometheus and Grafana read them."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

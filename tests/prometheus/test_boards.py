@@ -1,7 +1,5 @@
 """The boards: whole, of one kind, and their expressions are PromQL."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from typing import Any

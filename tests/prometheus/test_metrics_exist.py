@@ -1,7 +1,5 @@
 """Whatever rules and boards ask for is told by /metrics, with these labels."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.prometheus import files

@@ -1,7 +1,5 @@
 """The alerts: promtool runs their unit tests, and each has what its reader needs."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

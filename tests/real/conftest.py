@@ -3,8 +3,6 @@
 All of this folder runs with `--real` only (`make test-cluster`).
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import subprocess

@@ -1,7 +1,5 @@
 """Pools that others apply, in a cluster of the register, on a real API server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A real API server as a cluster of the register, and the programs of an installation beside it."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A claim that is made in the register is in its cluster within seconds, answered."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

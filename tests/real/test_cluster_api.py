@@ -1,7 +1,5 @@
 """Claims of Cluster API on a real API server, answered by the watcher within seconds, killed in between."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The page Connect, followed as it says: its manifest is applied, its token made, its form posted, the first sync reads."""
 
-from __future__ import annotations
-
 import html
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """The documented `kubectl apply` of DNSEndpoints, with the CRD of ExternalDNS: objects of names that ended go."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import re

@@ -1,7 +1,5 @@
 """Pools of other owners are written field by field, and come to rest: the third pass writes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

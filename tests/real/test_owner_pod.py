@@ -1,7 +1,5 @@
 """A claim names no pod that is gone: the status where Cadastre writes it, the register everywhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A list of CIDRs that somebody else owns: what is removed or added here waits until the object follows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

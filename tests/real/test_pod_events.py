@@ -1,7 +1,5 @@
 """A launcher pod whose VM does not get its address has an event that says why."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

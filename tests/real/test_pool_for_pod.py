@@ -1,7 +1,5 @@
 """Which pool a pod gets, from the labels and annotations that the cluster has; else it is unknown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Preflight reads Cilium's settings and what BGP announces from the cluster itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A network's page and REST say which RouteAdvertisements of the cluster select it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

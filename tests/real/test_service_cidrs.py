@@ -1,7 +1,5 @@
 """ServiceCIDRs that somebody applied to a real API server are read, found and never written."""
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Taking fields over from their managers: previewed, confirmed with a reason, guarded, recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

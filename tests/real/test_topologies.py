@@ -4,8 +4,6 @@ OVN-Kubernetes and KubeVirt or without, with the groups of OpenShift or without,
 A second full pass writes nothing, neither to the cluster nor to the register.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One CRD stores an object once: what its served v2 cannot read is found, with the manifest that mends it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

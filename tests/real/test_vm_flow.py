@@ -2,8 +2,6 @@
 its network and whoever else makes claims.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import pathlib

@@ -5,8 +5,6 @@
 they import no test.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pathlib

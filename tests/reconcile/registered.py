@@ -1,7 +1,5 @@
 """A cluster of the register with its API server: full syncs, events of a watch, and what the register made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Handlers as small as can be, and clusters connected for them."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 from collections.abc import Callable, Iterable, Sequence

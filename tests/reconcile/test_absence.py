@@ -1,7 +1,5 @@
 """What a list says of objects: which are kept, and when one is gone (rule `absence-needs-two-lists`)."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import timedelta
 

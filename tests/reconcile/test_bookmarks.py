@@ -1,7 +1,5 @@
 """Point 4: a bookmark moves the position on, and no object changes for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """From nothing to all that a cluster has; then nothing more is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Passes by the schedule and by hand: `reconcile_due`, `manage.py reconcile`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ The table has, for each handler with findings about objects, a world of two obje
 finding of the object "bad" raises. The handlers without such findings are listed, too: a new one has to be added.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Who works on a cluster: rules `one-worker-for-a-cluster` and `stale-worker-writes-nothing`."""
 
-from __future__ import annotations
-
 import dataclasses
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Rule `bad-object-fails-alone`: it is tried again, and is well one day."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

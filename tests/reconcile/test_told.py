@@ -1,7 +1,5 @@
 """Watch events; and in writes and findings an object fails alone and is named (rule `bad-object-fails-alone`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rule `stale-worker-writes-nothing`: here or in the cluster."""
 
-from __future__ import annotations
-
 import signal
 from typing import Any
 

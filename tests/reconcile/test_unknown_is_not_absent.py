@@ -1,7 +1,5 @@
 """Rule `unknown-is-not-absent`: no object, no right and no kind ends by an answer that is not whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """`manage.py watch`: events reach the register within seconds, whoever dies."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

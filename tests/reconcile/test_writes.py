@@ -1,7 +1,5 @@
 """What is sent to a cluster: never blindly, never by force, and once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A NetBox that the tests of this folder read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A NetBox on this machine: its REST API over HTTPS, with paging, tokens, and faults on demand."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json

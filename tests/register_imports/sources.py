@@ -1,7 +1,5 @@
 """Registers to import, in the shape of NetBox's demo data: containers of two levels, sites, VRFs, reserved addresses."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Sequence

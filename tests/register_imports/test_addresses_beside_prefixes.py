@@ -1,7 +1,5 @@
 """Addresses directly in a prefix that has other prefixes inside: a conflict, until a prefix has them."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

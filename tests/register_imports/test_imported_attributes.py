@@ -3,8 +3,6 @@
 Custom fields that refer to other objects, or have several values or JSON, are readable texts here, and ids on the way back.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

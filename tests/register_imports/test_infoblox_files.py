@@ -1,7 +1,5 @@
 """Infoblox's CSV: several header rows in one file, with the columns of exports of NIOS 9."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.models import Block, Container, Pool, RegisterRecord, ReservedRange

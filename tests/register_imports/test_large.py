@@ -1,7 +1,5 @@
 """A hundred thousand addresses: a worker drafts and commits them with progress, and a second run changes nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

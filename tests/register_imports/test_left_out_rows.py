@@ -1,7 +1,5 @@
 """Rule `left-out-rows-keep-their-addresses`: what a file says is in use is handed out to nobody, whatever happens to its row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ The fields are those of netbox/ipam/api/serializers.py of v3.0.12, v3.7.8 and v4
 4.5 has owners.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

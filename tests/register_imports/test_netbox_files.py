@@ -1,7 +1,5 @@
 """NetBox's CSV files: prefixes become containers and pools, addresses held blocks, once; and the way back."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 
 import pytest

@@ -1,7 +1,5 @@
 """NetBox over its REST API: what is read, and a mirror that follows it one way and never releases on a doubt."""
 
-from __future__ import annotations
-
 import threading
 from ipaddress import ip_network
 from typing import Any

@@ -1,7 +1,5 @@
 """The undo of a mirror run brings back what the run released, unless somebody else has it by then."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

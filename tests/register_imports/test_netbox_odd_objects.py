@@ -3,8 +3,6 @@
 The shapes and texts are those of a running NetBox 4.6.8, over its REST API and as its lists export them.
 """
 
-from __future__ import annotations
-
 import csv
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables as people and programs write them: decoration, several values in a cell, mangled numbers, other languages."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

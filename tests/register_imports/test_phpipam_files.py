@@ -3,8 +3,6 @@
 They are .xls files; people save them as CSV or XLSX.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from pools.core import errors

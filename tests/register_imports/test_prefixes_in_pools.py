@@ -1,7 +1,5 @@
 """A prefix that a source adds inside a CIDR of a pool is in conflict, with what to do by hand; nobody gets its addresses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

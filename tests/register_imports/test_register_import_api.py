@@ -1,7 +1,5 @@
 """imports/ over REST and its pages: a draft, its rows, a correction, commit and undo."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse

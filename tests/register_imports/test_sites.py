@@ -1,7 +1,5 @@
 """One prefix in several clusters or VRFs: a row that does not say which is asked, and nobody gets its address meanwhile."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.models import Block, Cluster, Pool

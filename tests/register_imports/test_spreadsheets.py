@@ -1,7 +1,5 @@
 """Plain spreadsheets of prefixes and of addresses with holders, as people keep them."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """What the attacks are made at: the site in this process, or one that runs."""
 
-from __future__ import annotations
-
 import pathlib
 import tempfile
 from collections.abc import Iterator

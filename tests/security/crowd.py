@@ -1,7 +1,5 @@
 """Eight attackers on loopback, bounded in count and time, and a ninth client whose answers are timed."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import statistics

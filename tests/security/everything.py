@@ -1,7 +1,5 @@
 """One of everything: a row for each parameter of each address, some of them a VM owner's own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The policy of docs/reference/permissions.md, read from its tables."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 from collections.abc import Iterator

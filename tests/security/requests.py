@@ -1,7 +1,5 @@
 """What is asked of each address, so that whoever may do it succeeds: its parameters and its body."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, field, replace

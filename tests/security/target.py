@@ -4,8 +4,6 @@
 cookies by the settings of HTTPS, workers that take messages.
 """
 
-from __future__ import annotations
-
 import http.client
 import http.cookies
 import json

@@ -4,8 +4,6 @@ Every attack runs as the superuser, with triggers off where they would refuse it
 afterwards (a tail that was cut off, a chain that was written anew) is shown by an anchor kept elsewhere.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

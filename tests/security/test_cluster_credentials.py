@@ -1,7 +1,5 @@
 """Rule `credentials-are-sealed`, on a running site."""
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

@@ -1,7 +1,5 @@
 """Rule `answers-name-nobody`."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

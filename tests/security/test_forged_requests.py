@@ -1,7 +1,5 @@
 """Rule `forged-requests-fail`: another page makes the browser of an administrator send requests."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

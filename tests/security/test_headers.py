@@ -1,7 +1,5 @@
 """Rules `security-headers-are-sent` and `production-settings-are-strict`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Rules `kubeconfig-runs-nothing` and `outbound-addresses-are-guarded`, on a running site."""
 
-from __future__ import annotations
-
 import pathlib
 import socket
 from typing import Any

@@ -3,8 +3,6 @@
 Each attack is also refused by its own limit: no answer says 5xx, and those that must be refused are.
 """
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import io

@@ -1,7 +1,5 @@
 """Rule `login-required`: what is open shows nothing. Who may open what is tests/security/test_policy.py's."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.security.target import Target

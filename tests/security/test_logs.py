@@ -1,7 +1,5 @@
 """Rules `logs-hold-no-secret` and `metrics-name-nobody`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import eventually

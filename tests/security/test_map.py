@@ -1,7 +1,5 @@
 """docs/reference/security.md names a test for each rule, or says that there is none and why."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 

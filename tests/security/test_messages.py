@@ -1,7 +1,5 @@
 """Rule `messages-carry-no-code`, for who can write to Redis."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 

@@ -1,7 +1,5 @@
 """Rule `overrides-need-a-reason`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """docs/reference/permissions.md against the product: every address, method, role, and a token of each."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

@@ -4,8 +4,6 @@ Every compiled pattern of every module is tried with texts that are made of the 
 that it repeats is pumped, after whatever comes before it, with an end that does not match.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import pathlib

@@ -1,7 +1,5 @@
 """Rule `sessions-end`: cookies, the login, the logout."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.security.target import RunningTarget, Target, Visitor

@@ -1,7 +1,5 @@
 """Clients that send or read byte by byte occupy no thread, with no proxy in front of the site."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import pathlib

@@ -1,7 +1,5 @@
 """Levels and limits of tokens at every endpoint and method of REST; the owner of each token is a superuser."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

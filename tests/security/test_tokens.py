@@ -1,7 +1,5 @@
 """Rule `tokens-are-digests`, and tokens end."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The threads of a web process: a request that waits delays no other one, and loses nothing."""
 
-from __future__ import annotations
-
 import signal
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rule `unknown-fields-are-refused`."""
 
-from __future__ import annotations
-
 import pathlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Rule `vm-owner-asks-for-own-vms`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Rules `markup-is-escaped`, `exports-hold-no-formula` and `input-is-never-sql`."""
 
-from __future__ import annotations
-
 import csv
 import io
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """A software authenticator: makes passkeys and signs, as a browser would pass it on, and wrongly on demand."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The site with sign-on: what groups grant, and the client of a provider."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from collections.abc import Callable, Iterator

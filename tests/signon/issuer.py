@@ -1,7 +1,5 @@
 """An issuer of the tests that answers whatever a test wants, also what no provider would."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json

@@ -1,7 +1,5 @@
 """The certified provider `oidc-provider` (npm) as a process of the tests, and a browser that signs in at it."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

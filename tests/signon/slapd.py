@@ -1,7 +1,5 @@
 """Debian's slapd as a process of the tests."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Directory accounts in the list of users, and what an administrator may do with them."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

@@ -1,7 +1,5 @@
 """Claims and documents as providers send them, and as they should not."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ID tokens that no provider may send, from an issuer that sends them all the same."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import json

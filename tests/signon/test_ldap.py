@@ -1,7 +1,5 @@
 """Sign-in with passwords of a real LDAP directory."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import uuid

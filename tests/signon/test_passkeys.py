@@ -1,7 +1,5 @@
 """Passkeys of accounts of this site: what is accepted, and everything that is not."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Sign-on at a certified provider, from the button to the end of the session."""
 
-from __future__ import annotations
-
 import urllib.parse
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The second factor of accounts of this site: enrolment, sign-in, and what a half-open session reaches."""
 
-from __future__ import annotations
-
 import re
 import secrets as randomness
 import time

@@ -1,7 +1,5 @@
 """Sessions end with what they rest on: a second factor, a passkey, an active account, a group of the directory."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """What `manage.py check` says of settings that cannot work, and how they are read."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import subprocess

@@ -1,7 +1,5 @@
 """MAC entries, the addresses of each VM: list, form, page, the check while the user types, and their conflicts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -1,7 +1,5 @@
 """List and pages of IPPools: the conditions, duplicates and entries of each network's IPPool."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

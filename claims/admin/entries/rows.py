@@ -1,7 +1,5 @@
 """Editable table of an IPPool's entries, with warnings while the user types."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from django.contrib import messages

@@ -3,8 +3,6 @@
 What is sent, files, a pasted text or one VM, is recognised, unless the form says what it is.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 The mapping of an import of VMs has the network and the namespace of each port group.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any

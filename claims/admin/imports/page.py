@@ -1,7 +1,5 @@
 """The page of an import of any kind: its progress, its rows with their reasons, and its buttons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The page of an import of another register: what each row becomes, and what the source of a mirror has no more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any

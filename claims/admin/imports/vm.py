@@ -1,7 +1,5 @@
 """The page of an import of VMs: its network mapping, its rows, and after the commit the status of its VMs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Most settings of a network cannot be changed later. Before a network is created,
 settings and shows the manifest that will be written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import ip_network

@@ -1,7 +1,5 @@
 """VM networks: list and page; the settings, whether a network can hold static VMs, its map and its manifest."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

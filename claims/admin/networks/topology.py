@@ -3,8 +3,6 @@
 A query with an `entry`, a `claim` or a `workload` starts at this row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

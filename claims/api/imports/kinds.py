@@ -1,7 +1,5 @@
 """The kinds of imports in REST, and who may do what with them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """imports/: drafts of all kinds, their rows and corrections, commit, undo and the other actions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from operator import or_

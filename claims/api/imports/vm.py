@@ -1,7 +1,5 @@
 """Imports of VMs in REST: options, files, rows and their corrections."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ enhancement proposal has `IPAllocated`, other reasons, and an `ownerPod` that is
 writes the dialect of the cluster's CRD.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

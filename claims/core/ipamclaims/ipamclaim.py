@@ -8,8 +8,6 @@ The `mac` and `ips` of the spec are the requests of the enhancement proposal's d
 CRD of OVN-Kubernetes does not have them; claims/core/ipamclaims/dialects.py describes a cluster's CRD.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ of its cluster manager as of August 2026: newIPAllocatorForNetwork (go-controlle
 allocateInfrastructureIPs (pkg/util) and the allocator of pkg/allocator/ip.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network

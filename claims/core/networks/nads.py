@@ -1,7 +1,5 @@
 """Parser of NetworkAttachmentDefinitions, through which namespaces use logical networks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

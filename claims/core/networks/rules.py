@@ -4,8 +4,6 @@ An API server reports only the first violated rule, and before Kubernetes 1.25 n
 network are immutable, so an error is expensive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial

@@ -8,8 +8,6 @@ Imports, waves and the webhooks check addresses here before they write them for 
 refuses other addresses (go-controller/pkg/allocator/pod, as of 2026), and then the VM does not start.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 RouteAdvertisements select them: OVN-Kubernetes announces their routes by BGP.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence

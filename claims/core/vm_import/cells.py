@@ -4,8 +4,6 @@ Cells that a spreadsheet converted to a number or a date are recognised by their
 types (XLSX), else by their form (`1.23E+11`, `24.10.2026`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

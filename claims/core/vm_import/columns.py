@@ -4,8 +4,6 @@ The names also determine the kind of table: vNetwork and vInfo of RVTools (also 
 `-DBColumnNames` writes), the shapes of PowerCLI, the template, lists of two or three columns.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

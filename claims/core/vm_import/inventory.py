@@ -8,8 +8,6 @@ Each entry and each claim of a manifest is a row. Repeated keys arrive as pools.
 (pools.platform.documents); each occurrence is a row with the problem `duplicate_key`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads the rows of a table as interfaces, one by one; only those that may be merged are held in memory."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ The rules are those of Forklift's util.ChangeVmName (pkg/controller/plan/util): 
 label, lower case, characters that DNS-1123 forbids removed from each part.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

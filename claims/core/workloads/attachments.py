@@ -9,8 +9,6 @@ Users and other controllers write annotations too: parts that are not valid beco
 rest of the object is used.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -12,8 +12,6 @@ kubevirt/ipam-extensions reads from the VMI. In a VM the annotation is in the te
 each VMI; an element there has no IPAMClaim, which the webhook for pods adds.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

@@ -5,8 +5,6 @@
 the addresses from which kubevirt/ipam-extensions makes such an element (pkg/ips).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

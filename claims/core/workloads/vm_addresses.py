@@ -4,8 +4,6 @@ The sources are the MAC entries of the network's IPPool, and the IPAMClaim of th
 OVN-Kubernetes would refuse are not requested (claims/core/networks/static_vms.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_interface

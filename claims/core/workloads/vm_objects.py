@@ -5,8 +5,6 @@ Beside it: projections of objects to the fields that are read here; a pod may ha
 The API server may not have validated the objects yet: values of the wrong type are ignored.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims of Cluster API on the page of their cluster, and among the results of a search."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from django.http import HttpRequest

@@ -1,7 +1,5 @@
 """The map of a cluster's addresses: its pools, and what its objects use, as cells of equal size."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The forms that add a cluster, change it, and split its prefix into pools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

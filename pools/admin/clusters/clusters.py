@@ -1,7 +1,5 @@
 """Clusters: list, page, and what their forms save."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages of a connection: connect, managed resources, test, pause, resume, sync, disconnect."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Drift: differences between a cluster and the register, and decisions about them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -2,8 +2,6 @@
 overlaps, and what an input of a CIDR asks while somebody types: what it overlaps, and what is free.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from ipaddress import ip_network

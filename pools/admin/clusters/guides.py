@@ -3,8 +3,6 @@
 Their forms use GET, so that a result has a URL that can be shared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

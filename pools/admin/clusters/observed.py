@@ -1,7 +1,5 @@
 """Observed objects of clusters, the CIDRs that they use, findings and sync runs, and what nodes ask for and have."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The first steps of a site: a checklist on the overview until all of them are done or the user dismisses it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Charts of the overview and of pools, drawn from daily samples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """Network containers: list, page, forms to add and edit, deletion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

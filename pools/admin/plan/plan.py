@@ -1,7 +1,5 @@
 """The page of the address plan: the tree of CIDRs and its map, level by level, what is free, and what overlaps."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ This module does not read the database. A rectangle grows with the size of its C
 beside a /9 would be a dot. What is used of a CIDR fills its rectangle from the bottom up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

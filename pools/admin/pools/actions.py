@@ -1,7 +1,5 @@
 """Actions on a pool: allocate, reserve a range, add a CIDR."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Held and cooling blocks: their list and page, their release, the end of their cooldown, and their DNS name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any

@@ -1,7 +1,5 @@
 """Migrations of CIDRs: preview, steps, progress and remaining holders."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CIDRs of pools: list, and the form of their tags, owner and custom fields."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

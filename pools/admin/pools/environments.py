@@ -1,7 +1,5 @@
 """Environments: list, page, forms to add and edit, deletion."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """The form of a pool: its settings, and its CIDRs with their reserved ranges as text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

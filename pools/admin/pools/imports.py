@@ -1,7 +1,5 @@
 """Import pools from CiliumPodIPPool manifests: a preview per object, then all or none."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Leaks: held blocks that no object refers to any more, and reclaiming them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

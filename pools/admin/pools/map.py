@@ -4,8 +4,6 @@ This module does not read the database. A view (a CIDR of a pool, or an aligned 
 divided into at most 1,024 equal cells; the counts of a cell sum to its capacity.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network

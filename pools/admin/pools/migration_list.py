@@ -1,7 +1,5 @@
 """The CIDR migrations of the fleet: list, filters and the drain of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

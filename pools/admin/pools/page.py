@@ -1,7 +1,5 @@
 """The page of a pool: usage, map, CIDRs, holders, events and actions; the pool as YAML, Helm values and API requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

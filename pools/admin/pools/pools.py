@@ -1,7 +1,5 @@
 """Pools: list, filters, export, changes of several at once, and which pages a pool has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any

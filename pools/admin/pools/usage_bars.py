@@ -1,7 +1,5 @@
 """Utilization of pools as bars and percentages, and its forecast as texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

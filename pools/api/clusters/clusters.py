@@ -1,7 +1,5 @@
 """clusters/: clusters with their node and instance pools, their sync runs, and what these observed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Q, QuerySet

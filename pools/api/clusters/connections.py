@@ -3,8 +3,6 @@
 No response contains the kubeconfig.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.utils import extend_schema

@@ -1,7 +1,5 @@
 """clusters/{}/drift/ and clusters/{}/nodes/: differences and decisions on them, blocks of nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Q, QuerySet

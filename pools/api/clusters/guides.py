@@ -1,7 +1,5 @@
 """Pool for a pod, node demand, Cilium readiness check, overlaps, and pools as YAML."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 A response is complete, or a fault is raised (pools.platform.outbound.faults). The client does not retry.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import json

@@ -5,8 +5,6 @@ proxies; each of these is refused with its own code, because it would apply to t
 machine of the author.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import contextlib

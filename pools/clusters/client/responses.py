@@ -3,8 +3,6 @@
 Responses are untrusted: they may be truncated, large, compressed or no JSON.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Access to a registered cluster: its credentials, its client, the check of its identity, and the kinds it serves."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """The interface between the engine and the handler of one kind of object."""
 
-from __future__ import annotations
-
 import abc
 import contextlib
 from collections.abc import Callable, Iterable, Sequence

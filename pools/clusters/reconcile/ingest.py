@@ -1,7 +1,5 @@
 """Ingest of observed objects: many in one transaction; an invalid object fails alone."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import logging

@@ -6,8 +6,6 @@ cluster over before the transaction ends. The engine writes the connection's row
 transactions.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

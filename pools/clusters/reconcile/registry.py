@@ -4,8 +4,6 @@ Syncs of watch events and dry runs do not notify observers. A kind whose list wa
 be ingested, permits no conclusion (rule `unknown-is-not-absent`) and is not passed to observers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 

@@ -4,8 +4,6 @@ Only differences are read or written. An object counts as deleted after two comp
 been created between two pages, or a cache may have served the list (rule `absence-needs-two-lists`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Watch streams: a thread for one kind of one cluster, without access to the database."""
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

@@ -5,8 +5,6 @@ not served, or whose list failed, permits no conclusion (rule `unknown-is-not-ab
 fails alone (rule `bad-object-fails-alone`), and so does a kind; a fault of the cluster ends the sync.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging

@@ -1,7 +1,5 @@
 """Sync runs: rows with the result of each sync."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Ingest of watch events, and prompt writes of register changes, between full syncs."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

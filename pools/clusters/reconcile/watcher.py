@@ -7,8 +7,6 @@ starts and stops streams, and runs full syncs that are overdue by a minute: with
 but not lost.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging

@@ -4,8 +4,6 @@ Of an object with several managers, only fields that no other manager owns are a
 remain drift until their managers change them, or somebody takes them over (pools.clusters.drift).
 """
 
-from __future__ import annotations
-
 import http
 import logging
 from collections.abc import Collection

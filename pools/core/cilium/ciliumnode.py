@@ -8,8 +8,6 @@ else: which addresses of a block pods can use is what the entry says. The agent 
 while addresses are in use, so an entry keeps the members that it has (rule `entry-says-what-is-usable`).
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping

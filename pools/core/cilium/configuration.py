@@ -15,8 +15,6 @@ and by their name; an entry without a selector announces no pool (cilium/cilium,
 Documentation/network/bgp-control-plane).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ cluster manages `conversion`; the v2alpha1 object is not changed. On a real API 
 a CRD are views of one stored object with one uid, so that there is nothing to convert.
 """
 
-from __future__ import annotations
-
 import copy
 import enum
 from collections.abc import Iterator

@@ -13,8 +13,6 @@ operator, it does not detect that two pools overlap. Error strings are the opera
 outside of the CIDRs of its pool stays with the node as an orphan, with the operator's error.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ the selectors of the pools, the default pool. Cilium chooses when the pod is cre
 an annotation, a label or a selector has no effect on its addresses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 

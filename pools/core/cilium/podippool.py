@@ -6,8 +6,6 @@ The parser reads the list of strings of v2alpha1, the objects with `reservedRang
 the same value for all: a CIDR with any number of reserved ranges. Only the writer depends on a shape.
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 from collections.abc import Iterator

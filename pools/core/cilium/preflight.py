@@ -4,8 +4,6 @@ A rule that depends on an unreadable ConfigMap has the result UNKNOWN; nothing i
 of Cilium lift some documented limitations; these apply unless the release is known to be new enough.
 """
 
-from __future__ import annotations
-
 import enum
 import itertools
 from collections.abc import Callable, Sequence

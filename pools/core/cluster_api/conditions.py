@@ -5,8 +5,6 @@ v1beta2 has conditions of Kubernetes' own form in `status.conditions`, and those
 those of v1beta2 in `status.v1beta2`. A part that the cluster's definition does not have is not written.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ reference provider (cluster-api-ipam-provider-in-cluster, pkg/ipamutil), so that
 moved is released by whoever serves it then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple

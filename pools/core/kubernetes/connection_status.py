@@ -3,8 +3,6 @@
 Lists, pages, the API and commands use this module, so that they show the same status.
 """
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 from datetime import datetime, timedelta

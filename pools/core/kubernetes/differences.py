@@ -4,8 +4,6 @@ A field that the desired manifest does not have is no difference, unless our own
 the next server-side apply removes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

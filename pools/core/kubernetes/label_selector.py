@@ -1,7 +1,5 @@
 """Kubernetes label selectors: matchLabels and matchExpressions, all of which must match."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass

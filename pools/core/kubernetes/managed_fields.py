@@ -4,8 +4,6 @@ A path is a tuple of elements: the name of a field, or for a member of a list a 
 a map by key fields of its members) or a MemberValue (the list is a set).
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator, Sequence

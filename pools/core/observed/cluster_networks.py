@@ -14,8 +14,6 @@ Outside of it: Kubernetes: the addresses of a `Service` outside of its Service C
 `IPAddressPool`, before 0.14 `AddressPool`; OVN-Kubernetes: `EgressIP`.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Container, Iterator, Sequence

@@ -10,8 +10,6 @@ the addresses in use: `spec.allocations` by their distance to the address of `sp
 than the NAD, whose `range_start`, `range_end` and `exclude` it does not have, and is not in use.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

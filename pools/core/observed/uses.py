@@ -4,8 +4,6 @@ Beside it: which uses of the same addresses inside one cluster are intended (doc
 cidrs.md).
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

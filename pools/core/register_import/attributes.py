@@ -5,8 +5,6 @@ The details of a row keep what the source says: `tags` as NetBox's slugs, joined
 object gets what has a place here; `unset` names the custom fields that had none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

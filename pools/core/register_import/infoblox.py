@@ -4,8 +4,6 @@ The names of types and columns are those of the CSV import reference of NIOS 9. 
 that NIOS requires, `_new_…` renames on an import there, and `EAInherited-…` says whence an attribute comes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Objects of NetBox's REST API, of NetBox 3.x and 4.x: the texts of their rows by field."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

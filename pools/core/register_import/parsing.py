@@ -3,8 +3,6 @@
 Nothing is guessed: a value that cannot be read refuses the row with the code of its parser.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

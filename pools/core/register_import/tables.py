@@ -3,8 +3,6 @@
 Spreadsheets mix prefixes, ranges and addresses in one column, and phpIPAM writes the subnet above its addresses.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`manage.py check_data`: check the register's data; exit status 1 if something is wrong."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -4,8 +4,6 @@ No subcommand prints a credential. A refusal is `code: message` with exit status
 with 1 if a full sync run would fail.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

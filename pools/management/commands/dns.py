@@ -1,7 +1,5 @@
 """`manage.py dns zone-file ZONE --ns NAME`: the zone file of a zone, as `dns/zone-file/` of REST answers it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management import base

@@ -4,8 +4,6 @@ Exit status: 0 success; 1 refused, with `code: message`; 2 wrong command line; 3
 reports a problem, such as a violation, a leak or no holder.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`manage.py pools import FILE --cluster NAME`: import CiliumPodIPPools and Helm values."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import asdict

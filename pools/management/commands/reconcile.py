@@ -1,7 +1,5 @@
 """`manage.py reconcile NAME [--dry-run] [--json] [--wait SECONDS]`: one full sync of a cluster."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

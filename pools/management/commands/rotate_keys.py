@@ -1,7 +1,5 @@
 """`manage.py rotate_keys`: re-encrypt stored secrets with the newest key of the key ring."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management import base

@@ -1,7 +1,5 @@
 """`manage.py second_factor reset USER`: remove the second factor of somebody who lost it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth.models import User

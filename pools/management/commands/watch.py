@@ -3,8 +3,6 @@
 Any number of watchers may run, on any number of machines: they share the clusters. `up` runs one.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import queue

@@ -1,7 +1,5 @@
 """`manage.py webhook NAME [--new-key] [--print-manifest --url URL [--ca FILE] [--only WEBHOOK]]`."""
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Callable
 from functools import partial

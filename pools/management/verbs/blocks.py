@@ -1,7 +1,5 @@
 """`ipam list` and `ipam who`: blocks, and the holders of an address, a MAC address or a name."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`ipam leaks`, `reclaim`, `audit verify` and `recovery`: leaked blocks, the audit chain, and recovery mode after a restore."""
 
-from __future__ import annotations
-
 import argparse
 import getpass
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Tags, owner and custom fields in the admin: fields of forms, and columns, filters and exports of lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 

@@ -3,8 +3,6 @@
 A list takes part with a `BulkEdit` value, its `action` and its `page`.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

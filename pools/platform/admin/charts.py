@@ -4,8 +4,6 @@ The SVG is stretched to the width of the page and therefore contains no text; sc
 around it. Series differ in colour, lightness and, for lines, in their dashes (cadastre.css).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

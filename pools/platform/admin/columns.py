@@ -1,7 +1,5 @@
 """Columns of the admin's lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from typing import Any

@@ -1,7 +1,5 @@
 """HTML of values on every page: numbers, addresses, times, states, bars, links."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Export of a list as a file, with the filters, search and order of the list."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

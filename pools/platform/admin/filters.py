@@ -1,7 +1,5 @@
 """Filters of the admin's lists: functions that return a filter class for `list_filter`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

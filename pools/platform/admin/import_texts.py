@@ -1,7 +1,5 @@
 """What the admin's pages say of imports and of their rows: badges, numbers, reasons, and the button of a commit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The button *Live* in the head asks for the page again every five seconds. The an
 none at all (304) while they are those that the browser has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

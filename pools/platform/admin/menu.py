@@ -1,7 +1,5 @@
 """The menu, the tabs of its items, and the path from them to a page (`MENU` in `ipam_site/admin_site.py`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -5,8 +5,6 @@ What a service refuses is shown at the fields of the form. The history is writte
 of the admin has nothing of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """What all pages of the admin use: author, response, permissions, errors beside fields."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

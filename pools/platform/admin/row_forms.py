@@ -5,8 +5,6 @@ transaction, with those of the locked row (`check_version`); if they differ, not
 shows what changed, who changed it and when. It has the values of now then, so that saving again saves.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ sent again with the same id. So a message arrives at least once. The dispatcher 
 needs neither Redis nor a Celery worker.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

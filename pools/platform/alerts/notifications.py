@@ -5,8 +5,6 @@ that host is checked like one of a webhook, right before each message. Apprise r
 only and follows no redirect, so that a name that leads elsewhere by then ends in a failed handshake.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import smtplib

@@ -5,8 +5,6 @@ no alert that becomes more severe: that ends the acknowledgement. An alert that 
 is sent as if it opened then.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ Events are read only up to a number below which nobody can still commit (pools/p
 a transaction that commits late is not missed. Messages and number are written in one transaction.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Webhook targets: create, change and delete them; generate their secrets, which are shown only once."""
 
-from __future__ import annotations
-
 import re
 import secrets as randomness
 from collections.abc import Iterable, Mapping

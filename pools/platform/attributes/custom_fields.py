@@ -3,8 +3,6 @@
 No change loses a value: a renamed field takes its values along, and what objects still use is not removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import copy
 from typing import Any

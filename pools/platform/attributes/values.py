@@ -1,7 +1,5 @@
 """The tags, the owner and the values of custom fields of objects: which have them, and how they are set and ordered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any

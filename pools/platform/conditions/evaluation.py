@@ -4,8 +4,6 @@ Only one evaluation runs at a time (an advisory lock), and a constraint allows o
 and subject. The messages for webhook targets are written in the same transaction.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

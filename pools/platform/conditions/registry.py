@@ -1,7 +1,5 @@
 """The definition of a condition, and the list of all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """File type detection by content, and safe opening of ZIP archives."""
 
-from __future__ import annotations
-
 import io
 import lzma
 import re

@@ -3,8 +3,6 @@
 Each reading opens the source again, so that the rows of a file are never in memory as a whole.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

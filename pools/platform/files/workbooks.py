@@ -4,8 +4,6 @@ A cell keeps what it is (a number, a date, a formula, an error), because a value
 refused and not guessed. The size that a sheet declares is not believed.
 """
 
-from __future__ import annotations
-
 import datetime
 import io
 import re

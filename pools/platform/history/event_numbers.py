@@ -7,8 +7,6 @@ such locks afterwards. When these transactions have ended, every event up to tha
 never exist. Long readers, and writers that record no event, delay nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """An event as REST answers it and webhooks send it, with the state of its object before and after."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

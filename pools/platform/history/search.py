@@ -4,8 +4,6 @@ Each event table has a searcher, which returns the filter that a query means for
 register their searchers. The indexes of the tables find the rows.
 """
 
-from __future__ import annotations
-
 import contextlib
 import heapq
 import time

@@ -1,7 +1,5 @@
 """Rows of imports of any kind: what they say and mean is stored, and the status that the register does not decide."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any

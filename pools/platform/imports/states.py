@@ -1,7 +1,5 @@
 """Status changes of an import with the fields that each of them writes, and the progress of a step."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ frees it with its connection, and has written nothing; the schedule sends the im
 over.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The definition of every metric: name, type, labels, help. docs/reference/metrics.md is the same table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """The current values of all metrics, the counters of block events, and the totals of all processes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -5,8 +5,6 @@ Only NotFound says that an object does not exist: rule `unknown-is-not-absent`. 
 credential; a server's message is shortened and made printable.
 """
 
-from __future__ import annotations
-
 import http.client
 import ssl
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ one of these addresses (SNI, Host and certificate verification use the name). Pr
 allowed, because clusters have them.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket

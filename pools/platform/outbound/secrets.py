@@ -9,8 +9,6 @@ The first key of the ring seals; all of them open. To rotate keys: put a new key
 remove the old key.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -5,8 +5,6 @@ By the signature the receiver verifies the sender and the age of a message.
 Only the status of the response and its Retry-After are read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import threading

@@ -1,7 +1,5 @@
 """Tags, owner and custom fields of objects in REST: fields of serializers, and filters of lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

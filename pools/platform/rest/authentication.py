@@ -4,8 +4,6 @@ One round trip returns the user of the token with the user's permissions. Knox's
 deletes expired tokens while it reads them, and answers 500 to a token that is not UTF-8.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import logging

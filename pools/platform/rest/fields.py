@@ -1,7 +1,5 @@
 """Fields of serializers: each is read by a parser of `core`, and names its type in the OpenAPI document."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

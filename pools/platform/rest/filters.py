@@ -4,8 +4,6 @@ django-filter declares the filters and describes them to OpenAPI. Its form does 
 unknown and repeated parameters, and is built anew for each request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

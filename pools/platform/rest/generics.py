@@ -1,7 +1,5 @@
 """DRF's views and view sets with our strict parts: one description of an object reads, answers, filters and documents it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial

@@ -4,8 +4,6 @@ DRF's CursorPagination orders by one column and counts rows of equal values by a
 columns as make the order total, and reports every wrong parameter at once with those of the filters.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

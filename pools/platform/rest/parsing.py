@@ -4,8 +4,6 @@ No compression, no charset but UTF-8, no duplicate or unknown keys, nothing abov
 in pools/platform/documents.py and pools/core/object_reader.py.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from email.message import Message
 from functools import lru_cache

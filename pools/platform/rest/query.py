@@ -1,7 +1,5 @@
 """Query parameters: unknown and repeated ones are refused."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Iterable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What drf-spectacular cannot know of our endpoints: the problems that each may answer, and the headers it reads."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

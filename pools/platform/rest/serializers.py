@@ -5,8 +5,6 @@ refusal is an `InvalidInput` with our stable codes instead of DRF's ValidationEr
 the refused value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 from operator import attrgetter

@@ -5,8 +5,6 @@ for endpoints that are about one object in it, and for lists that have a filter 
 are closed to such a token, new ones too until they say how they are limited.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta

@@ -6,8 +6,6 @@ transaction under the pool's lock and succeeds or fails as a whole. Constraints 
 locks only reduce contention between writers.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import time

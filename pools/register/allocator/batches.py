@@ -4,8 +4,6 @@ The caller's transaction holds the pool's lock (`window.lock`), so that a batch 
 lock while it holds rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Blocks in cooldown, and the refused allocations of the last 24 hours."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ A refusal writes only its event and the status of the environment (rule `exhaust
 pending request is a row; workers retry it each cycle and when space is released.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import timedelta
 from functools import lru_cache, partial

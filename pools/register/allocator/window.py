@@ -5,8 +5,6 @@ in advance, so that an allocation is a single SQL statement without arithmetic. 
 run under the pool's advisory lock, which the triggers of pools/sql/rules.sql take too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Conditions of clusters: connections, credentials, findings, drift, duplicates and leaks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

@@ -3,8 +3,6 @@
 The conditions of a pool, and of the environments that it refused, have one cause: they are one problem.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Iterator

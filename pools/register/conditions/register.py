@@ -1,7 +1,5 @@
 """Conditions of the register itself: its scheduler, checks, audit chain and recovery mode."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta

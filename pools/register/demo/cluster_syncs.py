@@ -5,8 +5,6 @@ manifests have beside the register's blocks is what an administrator meets: a fi
 node without its Node, a block that two nodes list, a range beside the pools.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Self

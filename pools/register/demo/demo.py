@@ -4,8 +4,6 @@ The services create it as if it had been in use for months: the register's clock
 (pools/sql/clock.sql) and advances with each step. `clear` deletes all of it, including its events.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator

@@ -4,8 +4,6 @@ The samples are computed from the times of allocation and release of the fleet's
 agree with all other pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

@@ -3,8 +3,6 @@
 A block that was released and allocated again to the same holder in between is no difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

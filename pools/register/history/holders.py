@@ -1,7 +1,5 @@
 """The tenures of a holder, found by kind and id or by uid; also in deleted pools and clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ Works for deleted pools too. The settings are those of the last event until then
 blocks is computed backwards from now, by the pool's events since.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

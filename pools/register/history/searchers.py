@@ -1,7 +1,5 @@
 """Search conditions for the event tables of pools."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from django.db.models import Q

@@ -1,7 +1,5 @@
 """Custom fields of the objects that an import makes, and the attributes that their rows give them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

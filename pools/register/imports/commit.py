@@ -5,8 +5,6 @@ rows are validated again, so that the commit writes by the present state of the 
 creates are invisible to others until the end; they and their blocks are written in bulk.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 pools/platform/imports/lifecycle.py has what all imports share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

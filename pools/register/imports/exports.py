@@ -5,8 +5,6 @@ NetBox takes a row only if it has them. An address space of a VRF is this VRF. C
 if any object of the file has them.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Files of other registers: CSV and XLSX tables, Infoblox's CSV, objects as JSON or YAML; each row with the texts of its fields."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -6,8 +6,6 @@ and the undo removes, and which a mirror releases when the source has nothing th
 parsed, every address that its text names counts.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

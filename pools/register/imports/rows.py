@@ -1,7 +1,5 @@
 """Rows of an import: read from the source, resolved to a cluster and an address space, compared with the register."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """NetBox sources: URL and sealed token, single imports, and a mirror that runs by a schedule, one way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any

@@ -6,8 +6,6 @@ conflict, and so is an address directly in a container, because no pool has it. 
 together, with the CIDRs that the register has already: it is arithmetic on sorted spans, in memory.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -9,8 +9,6 @@ The run has a row of each object that was released. The undo validates these row
 those whose addresses nobody has by then; the others stay as they are, with the reason in their row.
 """
 
-from __future__ import annotations
-
 from django.db.models import Count, F
 
 from pools.models import Container, Pool, PoolCIDR, RegisterImport, RegisterRow, ReservedRange

@@ -7,8 +7,6 @@ address into the cooldown of its pool; one that is kept belongs to the mirror no
 the source is replaced: it is there still.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from django.db.models import QuerySet

@@ -5,8 +5,6 @@ block must be a confirmed leak, have the same holder as when it was missed, and 
 Two concurrent reclaims of one block are therefore safe; the second one returns `repeated`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

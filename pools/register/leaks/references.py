@@ -5,8 +5,6 @@ holders and never creates a leak. The sequence number prevents a late or repeate
 newer one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection

@@ -3,8 +3,6 @@
 Beside it: leaks with their blocks for lists, reports and exports, and the reason of each in words.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import pathlib

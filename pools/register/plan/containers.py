@@ -4,8 +4,6 @@ A container holds nothing by itself: it nests in other containers freely, and it
 of what it contains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from django.db import connection, models

@@ -1,7 +1,5 @@
 """The part of the address plan that somebody looks at, free parts of its containers, free blocks near an address."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass

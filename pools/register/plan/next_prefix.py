@@ -4,8 +4,6 @@ All of it happens in one transaction under the lock of the address plan, so that
 CIDRs that overlap. The constraints of address spaces hold besides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from ipaddress import IPv6Network
 from typing import Any, TypeVar

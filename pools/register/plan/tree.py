@@ -1,7 +1,5 @@
 """The address plan as a tree by containment: the rows of one level, with what is free between them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 Beside it: forecasts as translated text: `full in about 5 weeks, between 2026-12-12 and 2027-02-03`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Samples are taken repeatedly; the last one of a day stays as the sample of that 
 that would have to count a large register read the newest samples instead and show their age.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta

@@ -1,7 +1,5 @@
 """Present and past utilization, read from daily samples: the cost does not depend on the blocks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

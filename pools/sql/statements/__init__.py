@@ -5,8 +5,6 @@ type (`-- $1 cluster bigint`). The statement is PostgreSQL's own syntax, so that
 psql (ARCHITECTURE.md, "Ways to the database").
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass

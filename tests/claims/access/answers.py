@@ -1,7 +1,5 @@
 """Every address of the site, and answers without what differs between two of them anyway."""
 
-from __future__ import annotations
-
 import difflib
 import io
 import re

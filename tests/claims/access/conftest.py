@@ -1,7 +1,5 @@
 """What all sweeps start from."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

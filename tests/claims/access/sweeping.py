@@ -1,7 +1,5 @@
 """What the sweeps of all addresses have in common."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """VM owners by a cluster over REST and in the admin: what they see of it, and who sees them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

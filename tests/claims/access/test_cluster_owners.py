@@ -1,7 +1,5 @@
 """Whom a cluster makes a VM owner: by which names, with which rights, for how long."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """One box finds everything of VM networks; the start pages say what is wrong and what to do next."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """A VM owner reads the journal of the networks that the owner's namespaces use, and writes nowhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

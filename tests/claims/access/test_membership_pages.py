@@ -1,7 +1,5 @@
 """The page Access: administrators make, change and end memberships."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

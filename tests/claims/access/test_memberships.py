@@ -1,7 +1,5 @@
 """Memberships over the API: who may make them, what they give, what they take."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """No query parameter has a line break: what is compared is what was sent."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.claims import worlds

@@ -1,7 +1,5 @@
 """The quota of addresses that VM owners may take in a namespace: at each entry point, and at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

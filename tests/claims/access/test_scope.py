@@ -1,7 +1,5 @@
 """What a membership lets see, of each table, and for whom it lets act."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

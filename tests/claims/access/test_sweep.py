@@ -4,8 +4,6 @@ New addresses are swept by themselves: they come from the resolver, filters from
 OpenAPI description.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The sweep's actions and bodies: none of them reaches others or tells of them."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

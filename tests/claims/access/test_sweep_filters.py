@@ -3,8 +3,6 @@
 Each filter is asked for some of the foreign texts, and each text by many filters.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from urllib.parse import urlencode

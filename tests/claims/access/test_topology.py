@@ -1,7 +1,5 @@
 """The topology of a network shows a VM owner the objects of their namespaces, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from django.urls import reverse
 

@@ -1,7 +1,5 @@
 """Whoever manages users becomes no VM owner by it: neither by a name that a cluster gives rights to, nor by a group."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ Whatever is foreign can be told by its text: its names contain `zulu`, its MAC a
 its ids have beginnings of their own. Each foreign text has a twin of the same shape that is nowhere.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The log of events also tells of VM networks, and no later migration can drop that unnoticed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

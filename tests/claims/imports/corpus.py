@@ -1,7 +1,5 @@
 """Files as administrators have them, made in code: each shape, each oddity, at any size."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

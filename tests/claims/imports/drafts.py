@@ -1,7 +1,5 @@
 """Imports for the tests of this folder, made of plain rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from claims.imports import drafts, formats

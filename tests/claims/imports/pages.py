@@ -1,7 +1,5 @@
 """Browsers and pages for the tests of the import pages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth.models import Group, User

@@ -1,7 +1,5 @@
 """A draft is written: all of it or all but its bad rows, once, and taken back as long as nothing uses it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a draft says of each row, before anything is written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

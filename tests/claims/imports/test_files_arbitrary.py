@@ -1,7 +1,5 @@
 """Whatever is given: a reading, or InvalidInput with a code; never anything else, and never a hang."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """JSON and YAML files, and ZIPs of CSV files, told by what is in them and never by their names; and what is refused."""
 
-from __future__ import annotations
-
 import json
 import random
 

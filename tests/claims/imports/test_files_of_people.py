@@ -1,7 +1,5 @@
 """What the file says decides: power state, template, origins; and nothing of it is dropped without a word."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Encodings, delimiters, line ends, quotes and headers of texts (rule `tables-are-read-strictly`)."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.imports import formats

@@ -1,7 +1,5 @@
 """XLSX: rules `workbooks-are-bounded` and `spreadsheet-damage-is-refused`."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import pathlib

@@ -1,7 +1,5 @@
 """What tools write around the addresses of a guest: each value is read, left out with a word, or refused with one reason."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

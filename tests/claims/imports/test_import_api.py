@@ -1,7 +1,5 @@
 """imports/ over REST: the doors, the draft, its rows, what becomes of it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """No body gives a 5xx or a half import: files, forms, rows, mappings, corrections."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """imports/ has the imports of all kinds; each kind has its own fields, rows, permissions and tokens."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

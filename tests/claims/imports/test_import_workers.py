@@ -1,7 +1,5 @@
 """Long imports: a worker drafts and writes them; one that is killed leaves nothing half done."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable, Iterator

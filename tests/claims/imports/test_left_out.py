@@ -1,7 +1,5 @@
 """What a file says is in use is handed out to nobody after the commit, whatever happened to its row."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pytest

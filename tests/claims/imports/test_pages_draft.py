@@ -1,7 +1,5 @@
 """The page of an import: its rows with reasons, corrected in place, mapped, written and undone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of a new import: what is wrong is told beside its field; the list of imports, and who sees which."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Waves: VMs that move together, and whether everything is ready for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What an upload is, is recognised by its content; each user is offered what they may import."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

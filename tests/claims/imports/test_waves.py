@@ -1,7 +1,5 @@
 """Waves: who is in them, and what of them is not ready yet."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a draft says beside its statuses: who was left out, which names and namespaces do not fit."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

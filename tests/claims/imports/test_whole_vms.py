@@ -1,7 +1,5 @@
 """A VM is judged as a whole, and what a file says is in use stays in use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

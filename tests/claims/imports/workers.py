@@ -1,7 +1,5 @@
 """A worker in a process of its own, on the test's database: `python -m tests.claims.imports.workers ID`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

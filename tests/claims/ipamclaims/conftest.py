@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.claims.ipamclaims.world import MACHINES, NADS, PROPOSED, SHIPPED, World

@@ -1,7 +1,5 @@
 """With the managed resource, a claim without addresses is granted some, in the words of the cluster's CRD."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.models import BlockEvent, Drift, Finding

@@ -1,7 +1,5 @@
 """ipamclaims/ over HTTP: what a claim says, filters, claims by hand, manifests, who may what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

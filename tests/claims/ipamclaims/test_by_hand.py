@@ -1,7 +1,5 @@
 """Claims that are made here: recorded, and written to a managed cluster that has the managed resource."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

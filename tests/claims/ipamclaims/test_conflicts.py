@@ -1,7 +1,5 @@
 """A condition says what stands in the way of a claim, and rule `refused-claim-is-tried-again`."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.address_index import index

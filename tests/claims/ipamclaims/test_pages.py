@@ -1,7 +1,5 @@
 """The pages of claims: the list, one claim, asking for addresses, giving them back, what is wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A claim on a network on which it would never get or keep addresses is refused, wherever it is made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

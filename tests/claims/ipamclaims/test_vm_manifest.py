@@ -1,7 +1,5 @@
 """networks/ID/vm-manifest/: the VirtualMachine with its annotation, ready to be copied."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A cluster with VM networks and its API server, passed over as an installation does it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """One cluster with IPPools, and passes over it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from claims.core.entries import EntrySpec

@@ -1,7 +1,5 @@
 """ippools/ID/entries/ over REST: duplicates said, pages, filters, and the whole set in every shape."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The filter of entries offers each namespace once, without reading all entries."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.entries import entries

@@ -1,7 +1,5 @@
 """MAC entries and claims in the order of their addresses, on the page and over REST, page by page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

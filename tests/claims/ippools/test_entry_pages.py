@@ -1,7 +1,5 @@
 """MAC entries and IPPools in the admin: badges that name all occurrences, warnings while typing, rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """VM owners ask for addresses of their own VMs, and learn nothing of others'."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

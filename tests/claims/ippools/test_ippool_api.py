@@ -1,7 +1,5 @@
 """ippools/ over REST: shapes, versions, one for each network, manifests, addresses-for-mac."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """IPPools of the register: one for each network, their entries, versions and conditions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

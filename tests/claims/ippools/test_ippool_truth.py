@@ -1,7 +1,5 @@
 """What conditions and findings say of an IPPool is true of all that its object has."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

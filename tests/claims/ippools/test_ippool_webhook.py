@@ -1,7 +1,5 @@
 """The admission of IPPools: one for each network, and only entries that can be used."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

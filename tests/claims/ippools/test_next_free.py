@@ -1,7 +1,5 @@
 """What forms of entries and claims offer: the next free address, and the names that the register knows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

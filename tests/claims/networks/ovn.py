@@ -1,7 +1,5 @@
 """One cluster of the register with OVN-Kubernetes, and passes over it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RoleBindings of a cluster, and groups of OpenShift, from the API server to who sees what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Nothing that a VM network without subnets uses is inside of what is free on the address plan (rule `free-is-free`)."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 
 import pytest

@@ -1,7 +1,5 @@
 """What OVN-Kubernetes keeps of a network is handed out by nobody and flagged in entries and imports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

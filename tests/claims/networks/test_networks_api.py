@@ -1,7 +1,5 @@
 """networks/ over REST: shapes, filters, what is refused and how, and what VM owners see."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

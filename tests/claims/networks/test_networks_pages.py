@@ -1,7 +1,5 @@
 """The pages of networks: list, one network, and the form that shows first what never changes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

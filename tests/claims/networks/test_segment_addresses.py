@@ -1,7 +1,5 @@
 """What one localnet network of a shared segment has, nobody draws on the other, and whoever names it is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.core.ipamclaims import dialects

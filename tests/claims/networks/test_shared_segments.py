@@ -1,7 +1,5 @@
 """Two localnet networks on one physical network and VLAN share their addresses."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.models import IndexEntry, Network

@@ -1,7 +1,5 @@
 """The door of the mutating webhook for pods, before a network with an entry for the VM of `pod()`."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.models import IPPool

@@ -1,7 +1,5 @@
 """The mutating webhooks of a cluster with one VM network, called as an API server calls them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the mutating webhook answers while tables are locked."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What the webhooks decided is written down: by dry runs nothing, and never for ever."""
 
-from __future__ import annotations
-
 import time
 from datetime import timedelta
 from typing import Any

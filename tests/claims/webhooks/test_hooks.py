@@ -1,7 +1,5 @@
 """The webhook configurations of VM networks: what the commands print and deploy/ ships."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from io import StringIO

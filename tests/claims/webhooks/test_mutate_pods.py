@@ -1,7 +1,5 @@
 """Launcher pods get the addresses of their VM; every other pod passes as it is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """VirtualMachines and VirtualMachineInstances get the annotation of their cluster's settings."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An answer of a webhook names nothing of other namespaces; the log of decisions has the full text."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import re

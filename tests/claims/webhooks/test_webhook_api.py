@@ -1,7 +1,5 @@
 """network-settings/ and decisions/ over REST."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages of decisions and of how VMs are told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

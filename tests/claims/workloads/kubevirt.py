@@ -1,7 +1,5 @@
 """A cluster with OVN-Kubernetes and KubeVirt, and the objects that a VM consists of."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

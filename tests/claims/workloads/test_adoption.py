@@ -1,7 +1,5 @@
 """Adopting: what would change is said first; then the register says what runs, once."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.api.workloads import AdoptionPlanSerializer

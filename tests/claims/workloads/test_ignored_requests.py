@@ -1,7 +1,5 @@
 """A pod that asked for addresses and got others says that OVN-Kubernetes ignores requests."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Matching, missing, different, unknown: what runs beside what is registered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

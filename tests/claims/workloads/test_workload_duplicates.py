@@ -1,7 +1,5 @@
 """A MAC address or an address of two workloads: a finding, an alert, a reason in the lists, and no ready wave."""
 
-from __future__ import annotations
-
 import pytest
 
 from claims.access import memberships

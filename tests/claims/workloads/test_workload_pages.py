@@ -1,7 +1,5 @@
 """The page of workloads: counts, results, and adopting with a look before."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

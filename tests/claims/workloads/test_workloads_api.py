@@ -1,7 +1,5 @@
 """networks/ID/workloads/ over REST: pages, filters, scope, and adopting."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

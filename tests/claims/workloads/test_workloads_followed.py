@@ -1,7 +1,5 @@
 """What runs in a cluster is a row for each attachment, as long as it runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

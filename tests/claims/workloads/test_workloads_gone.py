@@ -1,7 +1,5 @@
 """A workload goes when its object is gone, and never because a cluster did not answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from pools.models import Block, BlockState

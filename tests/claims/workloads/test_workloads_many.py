@@ -1,7 +1,5 @@
 """Very many: as many statements as for few; and of pods only what is needed is kept."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """VMs: their interfaces, and one workload of an instance with its launcher pods."""
 
-from __future__ import annotations
-
 from ipaddress import ip_interface, ip_network
 from typing import Any
 

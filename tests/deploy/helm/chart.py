@@ -1,7 +1,5 @@
 """The Helm chart, rendered by the helm program."""
 
-from __future__ import annotations
-
 import functools
 import os
 import pathlib

@@ -3,8 +3,6 @@
 They come from packages of PyPI with their hashes (requirements.txt), because Debian has none.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import pathlib

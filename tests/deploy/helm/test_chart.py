@@ -1,7 +1,5 @@
 """What the chart adds to the kustomization: values, hooks, secrets by reference, copies of files."""
 
-from __future__ import annotations
-
 import ast
 import json
 import pathlib

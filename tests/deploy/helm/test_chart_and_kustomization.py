@@ -1,7 +1,5 @@
 """The chart's objects are those of deploy/kustomize. Each difference is one of `DIFFERENCES`."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Releases in a real API server: installed, upgraded, failed and removed."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Names of any release are names of Kubernetes; what is no name of a host or an image is refused."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 from typing import Any

@@ -3,8 +3,6 @@
 Hooks are applied like the rest: no controller runs there that would finish their Job.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -3,8 +3,6 @@
 A null in a file removes the default: Helm leaves the key out before it validates and renders.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import re

@@ -4,8 +4,6 @@ The instructions are followed one by one. The base image is not to be had: in it
 its Python, read-only. That, and what an engine does (registries, layers, cgroups), is not proved by these tests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

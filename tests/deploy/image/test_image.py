@@ -1,7 +1,5 @@
 """The image: what is in it, and that its commands run as any user on a read-only root."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import re

@@ -7,17 +7,19 @@ import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.kube.fake import discovery, refusals, selectors, watching
 from tests.kube.fake.access import Question, User
-from tests.kube.fake.cluster import FakeCluster
 from tests.kube.fake.journal import Request
 from tests.kube.fake.kinds import Kind
 from tests.kube.fake.paths import Target
 from tests.kube.fake.store import Page, Stored, encode
 from tests.kube.fake.webhooks import Webhooks
 from tests.kube.fake.writes import Write
+
+if TYPE_CHECKING:
+    from tests.kube.fake.cluster import FakeCluster
 
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"

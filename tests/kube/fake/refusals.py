@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.kube.fake.kinds import Kind
+if TYPE_CHECKING:
+    from tests.kube.fake.kinds import Kind
 
 REASONS = {
     400: "BadRequest",

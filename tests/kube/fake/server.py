@@ -11,17 +11,19 @@ import time
 import traceback
 import urllib.parse
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.kube.certificates import Pair
 from tests.kube.fake import refusals, watching
 from tests.kube.fake.access import User
 from tests.kube.fake.answers import Answer, Call, answer
-from tests.kube.fake.cluster import FakeCluster
 from tests.kube.fake.faults import Fault
 from tests.kube.fake.journal import Request
 from tests.kube.fake.paths import Target, parse
 from tests.kube.fake.store import encode
+
+if TYPE_CHECKING:
+    from tests.kube.fake.cluster import FakeCluster
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _PAGE = b"<html><body><h1>It works!</h1></body></html>"

@@ -9,13 +9,15 @@ import ssl
 import urllib.parse
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pools.core.kubernetes import label_selector
 from tests.kube.fake import patches, refusals
 from tests.kube.fake.access import User
-from tests.kube.fake.cluster import FakeCluster
-from tests.kube.fake.writes import Item, Write
+
+if TYPE_CHECKING:
+    from tests.kube.fake.cluster import FakeCluster
+    from tests.kube.fake.writes import Item, Write
 
 _DEFAULT_SECONDS = 10
 
