@@ -1,8 +1,6 @@
 """Each check of VM networks: the address index, flags of duplicates, blocks of addresses."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from django.db import connection
@@ -12,10 +10,7 @@ from claims.models import Entry, IndexEntry, IPAMClaim, Workload
 from pools.models import Block
 from tests.checks.conftest import check, check_rows, texts, wrong
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Psql = Callable[..., None]
+Psql = Callable[..., None]
 
 pytestmark = pytest.mark.django_db
 

@@ -1,23 +1,16 @@
 """Each check of pools, CIDRs, ranges, free space, marks, counts and windows, one after the other."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from pools.core import addresses
-from pools.models import Block, FreeSpan
+from pools.models import Block, FreeSpan, Pool
 from pools.register import pools
 from tests import factories
 from tests.checks.conftest import check, check_rows, texts, wrong
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pools.models import Pool
-
-    Psql = Callable[..., None]
+Psql = Callable[..., None]
 
 # ruff: noqa: S608  # our own values
 pytestmark = pytest.mark.django_db

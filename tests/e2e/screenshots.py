@@ -1,10 +1,7 @@
 """`make screenshots`: each main page of a site with the demo fleet, light, into docs/screenshots/."""
 
-from __future__ import annotations
-
 import os
 import pathlib
-from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -18,9 +15,7 @@ from pools.register.demo import demo
 from tests.claims.imports import drafts
 from tests.docs import pages
 from tests.e2e import fleet
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

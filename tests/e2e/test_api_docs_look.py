@@ -1,20 +1,14 @@
 """The API documentation: its width, what is open, its dark sheet, and how one signs in."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 
 from pools.platform.rest import token_scopes
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tests.e2e.conftest import Visit
-    from tests.e2e.strict import Watched
+from tests.e2e.conftest import Visit
+from tests.e2e.strict import Watched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DOCS = "/api/v1/docs/"

@@ -1,16 +1,10 @@
 """Custom fields, tags and DNS names, and the webhook that subscribes to events, in a browser."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.models import Block, Cluster, CustomField, CustomFieldType, Pool, WebhookTarget
 from pools.register.demo import demo
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_LINK = "https://changes.example.org/" + "CHG-0012345/" * 12

@@ -1,15 +1,9 @@
 """Several pools of a filtered list are edited on one page, and the list keeps its filters."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.models import Event, Pool
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LIST = "/admin/pools/pool/?category=pod&q=pool"

@@ -1,17 +1,11 @@
 """Forms of MAC entries and claims: what cannot work is refused beside its field, before it is saved."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from playwright.sync_api import expect
 
 from claims.models import Entry, IPAMClaim
 from tests.claims import worlds
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,21 +1,15 @@
 """The maps of a cluster and of a pool: a prefix is no use, and a pattern means one thing."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 from pools.core.observed.uses import Role
 from pools.models import Cluster
 from tests import factories
+from tests.e2e.conftest import Visit
 from tests.observed.rows import observed
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,9 +1,7 @@
 """The pages of clusters in a browser: they fit, nothing complains; a cluster is connected by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -12,10 +10,8 @@ from pools.models import Block, Connection
 from pools.register.demo import demo
 from tests import factories
 from tests.e2e import fleet
+from tests.e2e.conftest import Visit
 from tests.kube.fake import FakeCluster
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATHS = (

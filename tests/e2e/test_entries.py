@@ -1,18 +1,12 @@
 """MAC entries in a browser: the pages fit, and duplicates are told while somebody types."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from playwright.sync_api import expect
 
 from claims.entries import ippools
 from claims.models import Entry, IPPool
 from tests.claims import worlds
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"

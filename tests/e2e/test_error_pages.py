@@ -1,17 +1,14 @@
 """What is refused or absent is told inside the site's frame, with a way back."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from playwright.sync_api import expect
 
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
-    from tests.e2e.strict import Watched
+from tests.e2e.conftest import Visit
+from tests.e2e.strict import Watched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,17 +1,12 @@
 """Every name that a page prints is found when it is pasted into Find."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Workload
 from pools.models import Block, BlockState, Environment, Pool, ReservedRange
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

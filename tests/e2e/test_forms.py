@@ -1,8 +1,6 @@
 """Forms in a browser: who saved meanwhile, what overlaps, where an error and a preview are, what is asked first."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -14,10 +12,7 @@ from pools.platform.rest import token_scopes
 from tests import factories
 from tests.claims import worlds
 from tests.claims.imports import drafts
-from tests.e2e.conftest import PASSWORD
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import PASSWORD, Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MAC = "02:00:00:00:00:0a"

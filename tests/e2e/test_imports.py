@@ -1,10 +1,8 @@
 """Imports in a browser; the whole way from a file to a wave is that of the tutorial (test_tutorials.py)."""
 
-from __future__ import annotations
-
 import csv
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -16,9 +14,7 @@ from claims.waves import waves
 from pools.platform.imports import states, worker
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NEW = "/admin/pools/import/add/"

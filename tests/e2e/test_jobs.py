@@ -1,11 +1,9 @@
 """The jobs that people come for, from the overview, and how many clicks each takes; a choice in a menu counts as two."""
 
-from __future__ import annotations
-
 import csv
 import io
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +11,7 @@ from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.models import Block, BlockState, CIDRMigration, Pool
 from pools.register.demo import demo
 from tests.claims.imports import corpus
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

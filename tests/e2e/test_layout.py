@@ -1,10 +1,8 @@
 """Nothing of an answer is cut, broken in two or written twice."""
 
-from __future__ import annotations
-
 import datetime
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -12,9 +10,7 @@ from django.urls import reverse
 from claims.models import IPAMClaim, IPPool, Network
 from pools.models import Block, BlockState, Pool
 from pools.platform.conditions import evaluation
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,8 +1,6 @@
 """Parts of pages renew themselves while somebody looks, disturb nobody, and stop if told to."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +9,7 @@ from pools.cidr_migrations.progress import MigrationStep
 from pools.models import Alert, CIDRMigration, Cluster, Connection, Now
 from pools.register.demo import demo
 from tests import factories
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROUND = 6_000  # milliseconds: longer than the time between two requests

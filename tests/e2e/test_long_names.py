@@ -1,17 +1,13 @@
 """Names of 253 characters and long texts make no page wider than the window and push nothing out of sight."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.urls import reverse
 
 from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.models import Block, Cluster, Container, Environment, Pool
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,17 +1,11 @@
 """The menu fits a laptop, its items have tabs; each page leads to its chapter; alerts are acknowledged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from playwright.sync_api import expect
 
 from pools.models import Alert
 from pools.platform.conditions import evaluation
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,17 +1,11 @@
 """The migration of a CIDR from its first step to its last: what was done is said to be done."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.models import Cluster
 from pools.register.demo import demo
 from tests import factories
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

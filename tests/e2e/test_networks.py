@@ -1,9 +1,5 @@
 """Networks in a browser: the pages fit, and a network is made with what never changes told first."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from playwright.sync_api import expect
 
@@ -11,9 +7,7 @@ from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
 from claims.networks import networks
 from tests.claims import worlds
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

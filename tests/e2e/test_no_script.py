@@ -1,19 +1,15 @@
 """Without JavaScript, and where Alpine does not load, pages show what is on them; a table is printed from page 1."""
 
-from __future__ import annotations
-
 import re
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 from claims.models import Wave
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
-    from tests.e2e.strict import Watched
+from tests.e2e.conftest import Visit
+from tests.e2e.strict import Watched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

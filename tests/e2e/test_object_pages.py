@@ -1,8 +1,6 @@
 """The page of an object: a head that stays, tabs with addresses, details edited in place, copied addresses."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -12,10 +10,8 @@ from claims.models import Entry, Network
 from pools.models import Block, Cluster, Pool
 from pools.register.demo import demo
 from tests import factories
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
-    from tests.e2e.strict import Watched
+from tests.e2e.conftest import Visit
+from tests.e2e.strict import Watched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

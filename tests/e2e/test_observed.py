@@ -1,20 +1,15 @@
 """The address map of a cluster, and what clusters use in the plan, the overlaps and *Find*, in a browser."""
 
-from __future__ import annotations
-
 import os
 import pathlib
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pools.core.observed.uses import Role
 from pools.models import Cluster
 from pools.register.demo import demo
+from tests.e2e.conftest import Visit
 from tests.observed.rows import observed
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,15 +1,9 @@
 """The address plan in a browser: the tree and its map, the way in and back, what is free and becomes a pool."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.models import Cluster, Pool
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

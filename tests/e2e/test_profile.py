@@ -1,18 +1,12 @@
 """A user is invited, sets a password by the link, signs in, and chooses a time zone."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
 from claims.models import Membership
 from pools.models import Preferences
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a password of the tests"

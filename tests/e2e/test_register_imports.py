@@ -1,17 +1,13 @@
 """The guide of a register import in a browser: two files, their draft, a correction, the commit, the undo."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pools.models import Block, Cluster, Container, Pool
 from pools.register.demo import demo
+from tests.e2e.conftest import Visit
 from tests.register_imports import sources
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PREFIXES = [

@@ -1,17 +1,13 @@
 """A field of a form and a filter of a list suggest names while one types, where a menu would be long."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pools.models import Container
 from pools.platform.admin import related
 from tests import eventually
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

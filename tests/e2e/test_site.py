@@ -1,17 +1,12 @@
 """The admin in a browser: nothing from another host, nothing against the policy, by keyboard."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pools.models import Block, Pool
 from pools.register.demo import demo
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

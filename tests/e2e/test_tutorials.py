@@ -1,17 +1,11 @@
 """The tutorials of docs/tutorials/ for people, followed step by step as the pages say."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from playwright.sync_api import Error
 
 from tests.docs import pages
 from tests.e2e import tutorial
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = pages.ROOT / "docs" / "tutorials"

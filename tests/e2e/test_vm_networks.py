@@ -1,8 +1,6 @@
 """VM networks in a browser: duplicates are flagged, VM owners see their own and what to do next."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,9 +10,7 @@ from claims.access import memberships
 from claims.entries import ippools
 from claims.models import NAD, Entry, IPPool, Network
 from tests.claims import worlds
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
+from tests.e2e.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"

@@ -5,11 +5,8 @@ that moves between nodes has one holder at every moment, and two objects with on
 claims of virtual machines stand on this.
 """
 
-from __future__ import annotations
-
 import copy
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +15,7 @@ from pools.models import Block, ObservedObject
 from pools.register.allocator import allocation
 from tests import factories
 from tests.handlers.node_world import World
-
-if TYPE_CHECKING:
-    from tests.pools.conftest import Clock
+from tests.pools.conftest import Clock
 
 UID = "7d2f8a54-6a0b-4a3c-9d5c-6c1a4b6f2f10"
 NODES = "ciliumnodes"

@@ -1,20 +1,15 @@
 """Point 14: cooldown is judged by the database's clock, whatever workers and clusters think it is."""
 
-from __future__ import annotations
-
 import datetime
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from django.utils import timezone
 
 from pools.models import Block
 from tests.handlers.node_world import World, manifest
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
+from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
 
 HOUR = 3600
 MARGIN = 60  # seconds that a slow test may take

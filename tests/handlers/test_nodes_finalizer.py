@@ -4,10 +4,7 @@ The finalizers are other people's: the register has none of its own on nodes, so
 an object's end is release, then forget the object, in one transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,10 +13,8 @@ from pools.clusters.reconcile.handler import SyncContext
 from pools.models import Block, Connection, Event, ObservedObject
 from tests.handlers.node_world import World, manifest
 from tests.kube import gateways
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
+from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
 
 THEIRS = ["example.org/theirs"]
 NODES = "ciliumnodes"

@@ -1,15 +1,9 @@
 """What is odd about PodCIDRs is told as long as it is so (rule `duplicates-are-reported`)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from pools.models import Block, Finding, Now, Pool, PoolCIDR
 from tests import factories
 from tests.handlers.node_world import World
-
-if TYPE_CHECKING:
-    from tests.pools.conftest import Clock
+from tests.pools.conftest import Clock
 
 
 def test_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:

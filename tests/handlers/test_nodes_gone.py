@@ -1,17 +1,11 @@
 """A node that is gone loses its blocks; rule `unknown-is-not-absent` for one not seen."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.models import Block
 from tests.handlers.node_world import World
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
+from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
 
 NODES = "ciliumnodes"
 

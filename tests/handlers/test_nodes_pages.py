@@ -1,16 +1,10 @@
 """What pages say of nodes: what they ask for and have, and who is in the way of a migration."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
 
 from pools.cilium import pod_cidrs
 from tests import factories
 from tests.handlers.node_world import World
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_a_node_with_what_it_asks_for_and_has(world: World) -> None:

@@ -1,18 +1,12 @@
 """With the managed resource we are the operator: a block in the register first, then in the node's spec."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.models import Block, Connection, Mode
 from tests import factories
 from tests.handlers.node_world import MANAGED_RESOURCES, World
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
+from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
 
 NODES = "ciliumnodes"
 

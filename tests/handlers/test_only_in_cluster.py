@@ -1,9 +1,7 @@
 """What only the cluster's objects have is said as it is, and found by its address; findings follow nodes."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,9 +10,7 @@ from pools.core.cilium import ciliumnode, podippool
 from pools.models import Block, Finding, Mode, ObservedCIDR, Pool, PoolCIDR
 from tests import factories
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
-
-if TYPE_CHECKING:
-    from tests.pools.conftest import Clock
+from tests.pools.conftest import Clock
 
 
 @pytest.fixture

@@ -5,11 +5,9 @@ with the CIDRs in another order, split or merged, or with reserved ranges, which
 see that in one list, miss the object in one or two, or be told by a watch. The other uid says that it is another object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,9 +18,7 @@ from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import PROPOSAL, SHIPPED
 from tests.handlers.fleet import Fleet, Manifest, manifest, reserved
-
-if TYPE_CHECKING:
-    from tests.pools.conftest import Clock
+from tests.pools.conftest import Clock
 
 pytestmark = pytest.mark.django_db
 A, A1, A2, B = "10.0.0.0/21", "10.0.0.0/22", "10.0.4.0/22", "10.1.0.0/21"

@@ -1,9 +1,5 @@
 """A pool that the cluster does not have yet is not full; what was adopted differs no more."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.admin.overview import overview
@@ -15,12 +11,10 @@ from pools.register.utilization import forecasts, samples
 from tests import factories
 from tests.handlers import fleet as fleets
 from tests.handlers.conftest import OLD
+from tests.handlers.fleet import Fleet
 from tests.handlers.node_world import World
-
-if TYPE_CHECKING:
-    from tests.handlers.fleet import Fleet
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
+from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
 
 
 @pytest.mark.parametrize("definition", [OLD], indirect=True)

@@ -1,18 +1,12 @@
 """Rule `nothing-enumerates-a-network` of nodes, whatever the planner knows of their cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pools.clusters.reconcile import registry
 from tests import stale
 from tests.handlers.node_world import World
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
+from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
 
 NODES = 1500
 TIMES = 40  # that a row may be read

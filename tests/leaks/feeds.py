@@ -1,18 +1,14 @@
 """What tooling reports, in few words."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from pools.core.block_fields import BlockAnswer
 from pools.models import Block, Leak
 from pools.register.allocator import allocation
 from pools.register.leaks import detection
 from tests import factories
 from tests.edges.api import Api
-
-if TYPE_CHECKING:
-    from pools.core.block_fields import BlockAnswer
-    from tests.pools.conftest import Clock
+from tests.pools.conftest import Clock
 
 
 class Feed:

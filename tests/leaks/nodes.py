@@ -1,9 +1,6 @@
 """A cluster whose CiliumNodes are observed, and blocks of nodes that it may not have."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from pools.core.block_fields import BlockAnswer
 from pools.models import SyncRun
 from pools.register.allocator import allocation
 from pools.register.leaks import detection
@@ -11,10 +8,7 @@ from tests import factories
 from tests.handlers.node_world import World
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
-
-if TYPE_CHECKING:
-    from pools.core.block_fields import BlockAnswer
-    from tests.pools.conftest import Clock
+from tests.pools.conftest import Clock
 
 
 class Nodes(World):

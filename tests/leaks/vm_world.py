@@ -1,18 +1,14 @@
 """A cluster with VMs, their instances, pods and claims, all of which are read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.models import SyncRun, Trigger
 from pools.register.leaks import detection
 from tests.claims.ipamclaims.world import World
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
+from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
 
 CRDS = (
     "k8s.cni.cncf.io_ipamclaims",

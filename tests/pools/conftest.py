@@ -1,17 +1,13 @@
 """Every test here has a database; `clock` moves the register's clock within the test."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.kube.fake import FakeCluster
+from tests.kube.fake import FakeCluster
 
 
 @pytest.fixture(autouse=True)

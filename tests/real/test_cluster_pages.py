@@ -1,17 +1,11 @@
 """A cluster's page says in a browser what the cluster serves, and what is gone."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.claims.networks.ovn import cudn
+from tests.e2e.conftest import Visit
+from tests.kube.real import RealCluster
 from tests.real import sites
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Visit
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

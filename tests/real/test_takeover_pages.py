@@ -1,23 +1,18 @@
 """An administrator takes a field over in a browser; the pages say before who keeps it, and after nothing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pools.models.clusters import ManagedResource
 from pools.register import pools
 from tests import factories
+from tests.e2e.conftest import Visit
+from tests.kube.real import RealCluster
 from tests.real import sites
 from tests.real.owned_pools import A, B, Owned
 from tests.real.test_takeovers import WHY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.e2e.conftest import Visit
-    from tests.kube.real import RealCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
