@@ -14,20 +14,20 @@ _HERE = pathlib.Path(__file__).parent
 # Files that start sites, build images, sweep, fuzz or wait, or whose every test takes more than three quarters of a second
 # of processor time: `make test` leaves them out. Tests of other files carry the marker themselves.
 EXHAUSTIVE = (
-    "alerts/test_conditions", "checks/test_clean", "claims/access/test_journal", "claims/access/test_sweep",
+    "alerts/test_conditions", "claims/access/test_journal", "claims/access/test_sweep",
     "claims/ippools/test_entry_namespaces", "claims/test_demo_networks",
     "cluster_api/test_bad_claims", "cluster_api/test_deleted_at_once", "cluster_api/test_many",
     "cluster_api/test_pages", "concurrent/test_checks_at_work", "concurrent/test_history_over_http",
     "concurrent/test_mutants", "core/test_plain_cidrs", "deploy/helm/", "deploy/image/",
     "deploy/test_rolling_upgrade", "docs/test_rest_tutorial",
     "edges/test_api_client", "edges/test_api_fuzz",
-    "edges/test_api_recorded", "edges/test_cluster_life", "edges/test_environment_search",
+    "edges/test_api_recorded", "edges/test_cluster_life",
     "edges/test_external_servers", "edges/test_no_secret_leaves", "edges/test_up", "edges/test_webhook_tls",
     "failure/test_drain", "failure/test_getting_on", "failure/test_postgres_stops",
     "failure/test_redis_sentinel", "failure/test_restore_drill", "failure/test_workers_stop",
     "handlers/test_faults_of_a_cluster", "handlers/test_nodes_clocks", "handlers/test_nodes_oracle",
     "handlers/test_poison", "handlers/test_pools_any_sequence", "handlers/test_pools_server_down",
-    "handlers/test_restored_backup", "handlers/test_stale_statistics", "leaks/test_demo",
+    "handlers/test_restored_backup", "handlers/test_stale_statistics",
     "leaks/test_stale_vms", "metrics/test_measures_processes", "observed/test_whereabouts",
     "pools/test_any_sequence", "pools/test_stale_statistics",
     "register_imports/test_large",

@@ -12,7 +12,7 @@ from tests.checks.conftest import check, check_rows, texts, wrong
 
 Psql = Callable[..., None]
 
-# ruff: noqa: S608  # our own values
+# our own values
 pytestmark = pytest.mark.django_db
 
 
@@ -31,7 +31,107 @@ def _pool() -> Pool:
     return pool
 
 
-# --- free space -----------------------------------------------------------------------------------
+NOTE = "UPDATE pools_window SET {} WHERE pool_id = {{pool}}"
+SPAN = "INSERT INTO pools_freespan (pool_cidr_id, first, last) VALUES ({{cidr}}, {})"
+WINDOW = (
+    "DELETE FROM pools_window WHERE pool_id = {{pool}};"
+    "INSERT INTO pools_window (pool_id, family, since) VALUES ({{pool}}, {})"
+)
+COUNTS = (
+    "INSERT INTO pools_poolusage (pool_id, held, counted_at, family, cooling, withheld)"
+    " VALUES ({{pool}}, {}, 0, 0)"
+)
+RANGE = (
+    "ALTER TABLE pools_reservedrange DROP CONSTRAINT ranges_of_a_cidr_never_overlap;"
+    "INSERT INTO pools_reservedrange (pool_id, pool_cidr_id, first, last, reason, created_at)"
+    " VALUES ({{pool}}, {{cidr}}, {}, '', now())"
+)
+# What is done to a register, and what the check of that name alone says of it how often.
+BREAKS = {
+    "rows of the window lost": ("DELETE FROM pools_block WHERE id IN ({fresh}, {later})", "free_space", 2, ""),
+    "span drawn twice": (
+        SPAN.format("2, 5"), "free_space", 1, "4 blocks from 10.0.0.2/32 to 10.0.0.5/32 could be allocated twice",
+    ),
+    "span over another": (SPAN.format("{last} - 3, {last}"), "free_space", 1, "could be allocated twice"),
+    "spans in a reserved range and beyond the end": (
+        f"{SPAN.format('11, 11')};{SPAN.format('2000, 2001')}", "free_space", 2, "blocks beyond its end",
+    ),
+    # 5-9 and 13-14 are held, 15-20 in the window; 10-12 had been reserved before.
+    "range written past the triggers": (
+        "UPDATE pools_reservedrange SET first = '10.0.0.5', last = '10.0.0.20' WHERE pool_id = {pool}",
+        "reserved_blocks", 13, "",
+    ),
+    "mark for nothing": ("UPDATE pools_block SET withheld = true WHERE id = {held}", "reserved_blocks", 1, ""),
+    "wrong count": (COUNTS.format("300, now(), 4"), "stored_counts", 1, ""),
+    "old count": (COUNTS.format("11, now() - interval '2 hours', 4"), "stored_counts", 1, ""),
+    "count of no family": (COUNTS.format("0, now(), 6"), "stored_counts", 1, ""),
+    "window of no family": (WINDOW.format("6, now()"), "windows", 1, ""),
+    "window ahead of its time": (WINDOW.format("4, now() + interval '1 day'"), "windows", 1, ""),
+    "note of another name": (NOTE.format("pool_name = 'x'"), "windows", 1, ""),
+    "note of another cluster name": (NOTE.format("cluster_name = 'x'"), "windows", 1, ""),
+    "note of another family": (NOTE.format("only_family = false"), "windows", 1, ""),
+    "note of another category": (NOTE.format("category = 'pod'"), "windows", 1, ""),
+    "note of another space": (NOTE.format("space_id = 0"), "windows", 1, ""),
+    "note of another cluster": (NOTE.format("cluster_id = 0"), "windows", 1, ""),
+    "CIDRs that overlap": (
+        "ALTER TABLE pools_poolcidr DROP CONSTRAINT cidrs_of_a_space_never_overlap;"
+        "UPDATE pools_poolcidr SET cidr = '10.2.0.128/25' WHERE pool_id = {neighbour};"
+        "UPDATE pools_freespan SET last = 126 WHERE pool_cidr_id = {neighbour_cidr}",
+        "cidrs", 1, "it overlaps 10.2.0.128/25",
+    ),
+    "CIDR in another's space": (
+        "UPDATE pools_poolcidr SET cidr = '10.9.0.0/24', space_id = {space} WHERE pool_id = {empty}",
+        "cidrs", 1, "another address space than its pool",
+    ),
+    "pool in another's space": (
+        "UPDATE pools_poolcidr SET space_id = {space} WHERE pool_id = {empty};"
+        "UPDATE pools_pool SET space_id = {space} WHERE id = {empty}",
+        "cidrs", 1, "the address space of another cluster",
+    ),
+    "range outside": (RANGE.format("'10.0.4.1', '10.0.4.2'"), "reserved_ranges", 1, "outside its CIDR"),
+    "range backwards": (RANGE.format("'10.0.0.9', '10.0.0.7'"), "reserved_ranges", 1, "before its beginning"),
+    "ranges that overlap": (
+        RANGE.format("'10.0.0.12', '10.0.0.13'"), "reserved_ranges", 1, "it overlaps the range that begins at 10.0.0.12",
+    ),
+    "range of networks": (
+        RANGE.format("'10.0.0.64/27', '10.0.0.95/27'"), "reserved_ranges", 1, "its ends are not single addresses",
+    ),
+}  # fmt: skip
+
+
+def _ids() -> dict[str, int]:
+    pool = _pool()
+    cidr = factories.cidr(pool)
+    blocks = Block.objects.filter(pool=pool).order_by("cidr")
+    fresh = blocks.filter(state="available")
+    empty, other = factories.pool("10.2.0.0/24"), factories.pool("10.1.0.0/24")
+    neighbour = factories.pool("10.3.0.0/24", within=empty.cluster)
+    return {
+        "pool": pool.pk,
+        "cidr": cidr.pk,
+        "last": FreeSpan.objects.get(pool_cidr=cidr).last,
+        "held": blocks.filter(state="held")[0].pk,
+        "fresh": fresh[3].pk,
+        "later": fresh[100].pk,
+        "empty": empty.pk,
+        "neighbour": neighbour.pk,
+        "neighbour_cidr": factories.cidr(neighbour).pk,
+        "space": other.space_id,
+    }
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize(("statements", "code", "count", "says"), BREAKS.values(), ids=BREAKS)
+def test_what_is_broken_is_seen(
+    psql: Psql, statements: str, code: str, count: int, says: str
+) -> None:
+    ids = _ids()
+    for statement in statements.split(";"):
+        psql(statement.format(**ids))
+    # A range past the triggers of blocks contradicts their marks too.
+    run = check(code) if code == "reserved_ranges" else check_rows()
+    assert wrong(run) == {code: count}, texts(run)
+    assert says in texts(run)
 
 
 def test_a_lost_free_span_comes_back_with_a_reservation_that_ends(psql: Psql) -> None:
@@ -48,39 +148,6 @@ def test_a_lost_free_span_comes_back_with_a_reservation_that_ends(psql: Psql) ->
 
 
 @pytest.mark.exhaustive
-def test_a_lost_row_of_the_window(psql: Psql) -> None:
-    pool = _pool()
-    fresh = Block.objects.filter(pool=pool, state="available").order_by("cidr")
-    psql("DELETE FROM pools_block WHERE id IN (%s, %s)", fresh[3].pk, fresh[100].pk)
-    _seen("free_space", 2)
-
-
-def test_a_span_that_is_drawn_twice(psql: Psql) -> None:
-    cidr = factories.cidr(_pool())
-    psql("INSERT INTO pools_freespan (pool_cidr_id, first, last) VALUES (%s, 2, 5)", cidr.pk)
-    _seen("free_space", says="4 blocks from 10.0.0.2/32 to 10.0.0.5/32 could be allocated twice")
-
-
-def test_a_span_over_another(psql: Psql) -> None:
-    span = FreeSpan.objects.get(pool_cidr=factories.cidr(_pool()))
-    psql(
-        "INSERT INTO pools_freespan (pool_cidr_id, first, last) VALUES (%s, %s, %s)",
-        span.pool_cidr_id,
-        span.last - 3,
-        span.last,
-    )
-    _seen("free_space", says="could be allocated twice")
-
-
-def test_a_span_in_a_reserved_range_and_beyond_the_end(psql: Psql) -> None:
-    cidr = factories.cidr(_pool())
-    psql("INSERT INTO pools_freespan (pool_cidr_id, first, last) VALUES (%s, 11, 11)", cidr.pk)
-    psql("INSERT INTO pools_freespan (pool_cidr_id, first, last) VALUES (%s, 2000, 2001)", cidr.pk)
-    assert "blocks beyond its end" in texts(check("free_space"))
-    _seen("free_space", 2)
-
-
-@pytest.mark.exhaustive
 def test_both_families_and_huge_pools(psql: Psql) -> None:
     pool = factories.pool("10.0.0.0/28", "2001:db8::/48")
     factories.take(pool, family=6)
@@ -92,43 +159,6 @@ def test_both_families_and_huge_pools(psql: Psql) -> None:
     _seen("free_space", 1)
 
 
-# --- marks ----------------------------------------------------------------------------------------
-
-
-def test_a_reserved_range_written_past_the_triggers(psql: Psql) -> None:
-    pool = _pool()
-    psql(
-        "UPDATE pools_reservedrange SET first = '10.0.0.5', last = '10.0.0.20' WHERE pool_id = %s",
-        pool.pk,
-    )
-    # 5-9 and 13-14 are held, 15-20 in the window; 10-12 had been reserved before.
-    _seen("reserved_blocks", 13)
-
-
-def test_a_mark_that_nothing_asks_for(psql: Psql) -> None:
-    pool = _pool()
-    held = Block.objects.filter(pool=pool, state="held")[0]
-    psql("UPDATE pools_block SET withheld = true WHERE id = %s", held.pk)
-    _seen("reserved_blocks", 1)
-
-
-# --- counts and windows ---------------------------------------------------------------------------
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("held", "counted", "family"),
-    [(300, "now()", 4), (11, "now() - interval '2 hours'", 4), (0, "now()", 6)],
-    ids=["wrong", "old", "of no family"],
-)
-def test_stored_counts(psql: Psql, held: int, counted: str, family: int) -> None:
-    psql(
-        "INSERT INTO pools_poolusage (pool_id, family, held, cooling, withheld, counted_at)"
-        f" VALUES (%s, %s, %s, 0, 0, {counted})", _pool().pk, family, held,
-    )  # fmt: skip
-    _seen("stored_counts", 1)
-
-
 def test_a_count_may_be_as_far_off_as_what_happened_since(psql: Psql) -> None:
     psql(
         "INSERT INTO pools_poolusage (pool_id, family, held, cooling, withheld, counted_at)"
@@ -137,86 +167,12 @@ def test_a_count_may_be_as_far_off_as_what_happened_since(psql: Psql) -> None:
     assert check("stored_counts", "counts") == []
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize(
-    "values", ["6, now()", "4, now() + interval '1 day'"], ids=["orphan", "ahead"]
-)
-def test_windows(psql: Psql, values: str) -> None:
+@pytest.mark.exhaustive
+def test_a_window_that_was_lost_comes_back(psql: Psql) -> None:
     pool = _pool()
-    psql("DELETE FROM pools_window WHERE pool_id = %s", pool.pk)
-    psql(f"INSERT INTO pools_window (pool_id, family, since) VALUES (%s, {values})", pool.pk)
-    _seen("windows", 1)
     psql("DELETE FROM pools_window WHERE pool_id = %s", pool.pk)
     factories.take(pool)
     assert wrong(check_rows()) == {}
-
-
-@pytest.mark.sample(6)
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "pool_name = 'x'",
-        "cluster_name = 'x'",
-        "only_family = false",
-        "category = 'pod'",
-        "space_id = 0",
-        "cluster_id = 0",
-    ],
-)
-def test_notes_that_say_otherwise(psql: Psql, wrong: str) -> None:
-    pool = _pool()
-    psql(f"UPDATE pools_window SET {wrong} WHERE pool_id = %s", pool.pk)
-    _seen("windows", 1)
-
-
-# --- CIDRs, ranges, holders -----------------------------------------------------------------------
-
-
-def test_cidrs_that_overlap(psql: Psql) -> None:
-    pool = factories.pool("10.0.0.0/24")
-    psql("ALTER TABLE pools_poolcidr DROP CONSTRAINT cidrs_of_a_space_never_overlap")
-    other = factories.pool("10.1.0.0/24", within=pool.cluster)
-    psql("UPDATE pools_poolcidr SET cidr = '10.0.0.128/25' WHERE pool_id = %s", other.pk)
-    psql("UPDATE pools_freespan SET last = 126 WHERE pool_cidr_id = %s", factories.cidr(other).pk)
-    _seen("cidrs", says="it overlaps 10.0.0.128/25")
-
-
-def test_a_cidr_in_anothers_space(psql: Psql) -> None:
-    pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
-    psql(
-        "UPDATE pools_poolcidr SET cidr = '10.9.0.0/24', space_id = %s WHERE pool_id = %s",
-        other.space_id,
-        pool.pk,
-    )
-    _seen("cidrs", says="another address space than its pool")
-
-
-def test_a_pool_in_anothers_space(psql: Psql) -> None:
-    pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.1.0.0/24")
-    psql("UPDATE pools_poolcidr SET space_id = %s WHERE pool_id = %s", other.space_id, pool.pk)
-    psql("UPDATE pools_pool SET space_id = %s WHERE id = %s", other.space_id, pool.pk)
-    _seen("cidrs", says="the address space of another cluster")
-
-
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ("'10.0.1.1', '10.0.1.2'", "outside its CIDR"),
-        ("'10.0.0.9', '10.0.0.7'", "before its beginning"),
-        ("'10.0.0.12', '10.0.0.13'", "it overlaps the range that begins at 10.0.0.12"),
-        ("'10.0.0.64/27', '10.0.0.95/27'", "its ends are not single addresses"),
-    ],
-)
-def test_reserved_ranges(psql: Psql, values: str, says: str) -> None:
-    pool = factories.pool("10.0.0.0/24", reserved=["10.0.0.10-10.0.0.12"])
-    psql("ALTER TABLE pools_reservedrange DROP CONSTRAINT ranges_of_a_cidr_never_overlap")
-    psql(
-        "INSERT INTO pools_reservedrange (pool_id, pool_cidr_id, first, last, reason, created_at)"
-        f" VALUES (%s, %s, {values}, '', now())", pool.pk, factories.cidr(pool).pk,
-    )  # fmt: skip
-    run = check("reserved_ranges")
-    assert wrong(run) == {"reserved_ranges": 1}
-    assert says in texts(run)
 
 
 @pytest.mark.parametrize("cidr", ["10.0.0.1/32", "10.0.0.0/30"])

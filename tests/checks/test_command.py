@@ -9,6 +9,7 @@ from pools import tasks
 from pools.models import Alert, PoolCIDR
 from pools.platform import checks
 from pools.platform.conditions import evaluation
+from pools.register.demo import demo
 from tests import commands, factories
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +27,12 @@ def _lose_free_space() -> str:
 
 
 def test_a_clean_register() -> None:
+    assert check_data() == (0, "")
+
+
+@pytest.mark.exhaustive
+def test_the_demo_fleet_contradicts_no_check() -> None:
+    demo.load()
     assert check_data() == (0, "")
 
 

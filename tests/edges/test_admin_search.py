@@ -1,13 +1,23 @@
-"""A search box understands an address, a CIDR, a holder and an environment."""
+"""Lists, Find, its field in the frame and the palette understand an address, a CIDR, a name and parts of them."""
+
+from ipaddress import ip_network
 
 import pytest
 from django.db.models.functions import Now
+from django.test import Client
 from django.urls import reverse
 from django.utils.html import strip_tags
 
+from claims.address_index import index
+from claims.models import Entry, IPPool, Network
+from pools.core.observed.uses import Role
 from pools.models import ObservedObject
 from pools.platform import search_text
+from pools.register.plan import containers
 from tests import factories, people
+from tests.observed.rows import observed
+
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
@@ -40,7 +50,6 @@ def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
 
 
 @pytest.mark.sample(16)
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "cidrs"),
     [
@@ -76,7 +85,6 @@ def test_the_list_of_blocks_finds(text: str, cidrs: list[str]) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.django_db
 def test_find_tells_everything_of_an_address() -> None:
     pool = factories.pool("10.0.0.0/24", reserved=["10.0.0.9-10.0.0.9"], cooldown=0)
     factories.give_back(factories.take(pool, factories.holder("vm-before")))
@@ -98,7 +106,7 @@ def test_find_tells_everything_of_an_address() -> None:
     assert "host bits ignored" in find_page("10.0.0.7/24")
 
 
-def found(text: str, title: str) -> list[str]:
+def names_in_table(text: str, title: str) -> list[str]:
     """The names in a table of Find."""
     page = people.browser().get(reverse("admin:find", query={"q": text}))
     return sorted(
@@ -111,7 +119,6 @@ def found(text: str, title: str) -> list[str]:
 
 
 @pytest.mark.sample(6)
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -137,11 +144,10 @@ def test_find_shows_cluster_objects_by_a_part_of_their_name(text: str, names: li
             first_seen_at=Now(),
             changed_at=Now(),
         )
-    assert found(text, "Cluster objects") == names
+    assert names_in_table(text, "Cluster objects") == names
 
 
 @pytest.mark.sample(9)
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -158,10 +164,9 @@ def test_find_shows_environments_by_a_part_of_their_name(text: str, expected: li
     pool = factories.pool("10.0.0.0/24")
     for org, env in (("acme", "shop"), ("acme", "web"), ("big", "bushes")):
         factories.take(pool, factories.holder(f"{org}-{env}"), org=org, env=env)
-    assert found(text, "Environments") == expected
+    assert names_in_table(text, "Environments") == expected
 
 
-@pytest.mark.django_db
 def test_the_whole_name_comes_first() -> None:
     cluster = factories.cluster()
     for number in range(60):
@@ -178,7 +183,6 @@ def test_the_whole_name_comes_first() -> None:
     assert table.more.endswith("/admin/pools/pool/?q=pool-1")
 
 
-@pytest.mark.django_db
 def test_find_leads_to_the_history_at_a_time() -> None:
     factories.take(factories.pool("10.0.0.0/24"), cidr="10.0.0.1/32")
     client = people.browser()
@@ -186,3 +190,131 @@ def test_find_leads_to_the_history_at_a_time() -> None:
     assert "/admin/history/?q=10.0.0.1" in page
     answer = client.get(reverse("admin:find", query={"q": "10.0.0.1", "at": "2026-05-05"}))
     assert answer.headers["Location"] == "/admin/history/?q=10.0.0.1&at=2026-05-05"
+
+
+def _find(client: Client, text: str) -> str:
+    return client.get("/admin/find/", {"q": text}).content.decode()
+
+
+def test_the_search_field_is_on_every_page_for_who_may_search() -> None:
+    may, may_not = people.browser(["view_block"]), people.browser([])
+    assert b'id="cad-search"' in may.get("/admin/").content
+    assert b'id="cad-search"' not in may.get("/admin/find/").content
+    assert b'name="q"' not in may.get("/admin/").content
+    assert b'id="cad-search"' not in may_not.get("/admin/").content
+
+
+@pytest.mark.exhaustive
+def test_parts_of_names_and_macs_find_entries() -> None:
+    cluster = factories.cluster()
+    network = Network.objects.create(cluster=cluster, name="blue")
+    ippool = IPPool.objects.create(cluster=cluster, network=network, name="blue")
+    entry = Entry.objects.create(
+        ippool=ippool,
+        mac="02:aa:bb:00:00:01",
+        ips=["10.0.0.1/24"],
+        namespace="shop",
+        vm="big-web-1",
+    )
+    index.write(entries=[entry])
+    client = people.browser()
+    parts = (
+        "g-web",
+        "shop/g-web",
+        "G-WEB",
+        "02:aa:bb",
+        "02aa.bb00",
+        "bb:00",
+        "00-00-01",
+        "bb00.0001",
+        "aabb",
+        "0.0.1",
+    )
+    for text in parts:
+        assert "big-web-1" in _find(client, text), text
+    assert "No results for" in _find(client, "other/g-web")
+
+
+def _addresses(text: str) -> set[str]:
+    """The addresses of the blocks and of the objects of clusters that Find has for a text."""
+    context = people.browser().get("/admin/find/", {"q": text}).context
+    shown = [section.context for section in context["sections"]]
+    rows = {str(row.cidr.network_address) for part in shown for row in part.get("blocks", ())}
+    return rows | {str(row.cidr.network_address) for part in shown for row in part.get("rows", ())}
+
+
+@pytest.mark.exhaustive
+def test_any_part_of_an_address_finds_it() -> None:
+    pool = factories.pool("10.20.0.0/16", "2001:db8:10::/64")
+    for number, text in enumerate(("10.20.3.7/32", "10.20.13.70/32", "2001:db8:10::beef/128")):
+        factories.take(pool, factories.holder(f"vm-{number}"), cidr=text)
+    observed(factories.cluster(), Role.NODE, "192.0.23.7/32")
+    four, other, six, node = "10.20.3.7", "10.20.13.70", "2001:db8:10::beef", "192.0.23.7"
+    for text, result in (
+        ("20.3.7", {four}), (".3.7", {four}), ("3.7", {four, other, node}), ("0.13.", {other}), ("23.7", {node}),
+        ("::beef", {six}), (":BEEF", {six}), ("beef", {six}), ("8:10::b", {six}), ("::bee", {six}), ("::bead", set()),
+        ("20.3.70", set()), ("10.20.3.70", set()), ("2001:db8:10::bee", set()), ("10.20", {four, other}),
+    ):  # fmt: skip
+        assert _addresses(text) == result, text
+
+
+def test_an_address_that_is_free_is_not_shown_as_a_longer_one() -> None:
+    factories.take(factories.pool("2001:db8::/64"), cidr="2001:db8::10/128")
+    page = people.browser().get("/admin/find/", {"q": "2001:db8::1"})
+    assert [match.state for match in page.context["matches"]] == ["free"]
+    assert not any("blocks" in section.context for section in page.context["sections"])
+
+
+def test_containers_are_found_by_name_and_address() -> None:
+    containers.create(ip_network("10.0.0.0/8"), name="Data centres", author=factories.BY)
+    client = people.browser()
+    for text in ("centre", "10.1.2.3", "10.0.0.0/7"):
+        assert "Data centres" in _find(client, text), text
+
+
+def palette_links(client: Client, text: str) -> dict[str, str]:
+    """The links of the palette by their titles."""
+    answer = client.get("/admin/search/", {"s": text, "extended": "1"})
+    assert answer.status_code == 200
+    return {str(result.title): str(result.link) for result in answer.context["results"]}
+
+
+def test_the_palette_has_objects_pages_and_actions() -> None:
+    pool = factories.pool("10.40.0.0/20", name="blue-pool")
+    factories.take(pool, factories.holder("node-7", kind="node"), cidr="10.40.0.9/32")
+    client = people.browser()
+    page = f"/admin/pools/pool/{pool.pk}"
+    assert palette_links(client, "blue")[str(pool)] == f"{page}/change/"
+    assert palette_links(client, "lue-po")["Allocate from blue-pool"] == f"{page}/allocate/"
+    assert palette_links(client, "allocate from blue-pool") == {
+        "Allocate from blue-pool": f"{page}/allocate/"
+    }
+    assert "10.40.0.9/32" in palette_links(client, "node-7")
+    assert (
+        palette_links(client, "10.40.0.9")["Who held 10.40.0.9?"] == "/admin/history/?q=10.40.0.9"
+    )
+    at = palette_links(client, "who held 10.40.0.9 at 2026-05-05")
+    assert [*at.values()] == ["/admin/history/?q=10.40.0.9&at=2026-05-05"]
+    migrate = palette_links(client, "migrate 10.40.0.0/20")
+    assert [*migrate.values()] == [f"{page}/migrations/?cidr=10.40.0.0%2F20"]
+    assert palette_links(client, "import vms")["Import VMs"] == "/admin/pools/import/add/?kind=vm"
+    assert palette_links(client, "address pl")["Address plan"] == "/admin/address-plan/"
+    assert palette_links(client, "zz-no")["Find zz-no"] == "/admin/find/?q=zz-no"
+
+
+def test_the_palette_shows_what_the_user_may_open() -> None:
+    pool = factories.pool("10.40.0.0/20", name="blue-pool")
+    factories.take(pool, factories.holder("blue-vm"))
+    client = people.browser(["view_block"])
+    assert [*palette_links(client, "blue")] == ["10.40.0.1/32", "Find blue"]
+    assert not palette_links(client, "allocate from blue-pool")
+    assert "Users" not in palette_links(client, "users")
+    assert not palette_links(people.browser([]), "blue")
+
+
+def test_what_is_deleted_leaves_the_palette_at_once() -> None:
+    pool = factories.pool("10.40.0.0/20", name="blue-pool")
+    client = people.browser()
+    assert str(pool) in palette_links(client, "blue-pool")
+    pool.delete()
+    assert str(pool) not in palette_links(client, "blue-pool")

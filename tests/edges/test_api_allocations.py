@@ -1,4 +1,7 @@
-"""POST pools/{id}/allocations/ in all its variants."""
+"""POST pools/{id}/allocations/ in all its variants, for environments of one name, and blocks/{id}/release/.
+
+A release is a compare-and-set; forced ones and ended cooldowns need a right and a reason.
+"""
 
 from typing import Any
 
@@ -81,3 +84,65 @@ def test_one_that_cools_down_says_when_to_ask_again(api: apis.Api) -> None:
     answer = api("POST", f"pools/{pool}/allocations/", apis.holder("b") | {"cidr": block["cidr"]})
     apis.refused(answer, 409, "cooling_down")
     assert 590 < int(answer.headers["Retry-After"]) <= 600
+
+
+def _release(api: apis.Api, block: dict[str, Any], name: str, **more: Any) -> Any:
+    return api("POST", f"blocks/{block['id']}/release/", apis.holder(name) | more)
+
+
+def test_a_cooldown_begins(api: apis.Api) -> None:
+    block = api.take(api.vm_pool("10.0.0.0/29", cooldown=600), "a")
+    released = _release(api, block, "a")
+    assert released.status_code == 200
+    document = released.json()
+    assert (document["id"], document["cidr"], document["state"]) == (
+        block["id"],
+        block["cidr"],
+        "cooling",
+    )
+    assert document["cooldown_until"] > document["released_at"] >= block["allocated_at"]
+
+
+@pytest.mark.parametrize("cooldown", [0, 600])
+def test_a_repeated_release_changes_nothing(api: apis.Api, cooldown: int) -> None:
+    block = api.take(api.vm_pool("10.0.0.0/29", cooldown=cooldown), "a")
+    first = _release(api, block, "a")
+    events = api("GET", "events/").json()["results"]
+    second = _release(api, block, "a")
+    assert (second.status_code, second.json()) == (first.status_code, first.json())
+    assert api("GET", "events/").json()["results"] == events
+
+
+PROD = apis.holder("prod", "env")
+
+
+def _public(api: apis.Api, cidr: str) -> str:
+    part = {"mask_size": 32, "cidrs": [{"cidr": cidr}]}
+    body = {"cluster": "prod", "name": "public", "category": "ipv4", "ipv4": part}
+    return f"pools/{api.create('pools/', body)['id']}/allocations/"
+
+
+def _taken(answer: Any) -> tuple[int, str, str]:
+    (block,) = answer.json()["blocks"]
+    return answer.status_code, block["cidr"], block["org"]
+
+
+def test_environments_of_one_name_have_one_each(api: apis.Api) -> None:
+    place = _public(api, "203.0.113.0/29")
+    for status in (201, 200):  # asked twice, each keeps what it has
+        answers = [_taken(api("POST", place, PROD | {"org": org})) for org in ("acme", "globex")]
+        assert answers == [(status, "203.0.113.1/32", "acme"), (status, "203.0.113.2/32", "globex")]
+    rows = api("GET", "blocks/?holder_id=prod&org=globex").json()["results"]
+    assert [block["cidr"] for block in rows] == ["203.0.113.2/32"]
+    assert len(api("GET", "environments/?env=prod").json()["results"]) == 2
+
+
+def test_a_release_may_say_the_organisation(api: apis.Api) -> None:
+    place = _public(api, "203.0.113.1/32")
+    (block,) = api.create(place, PROD | {"org": "globex"})["blocks"]
+    release = f"blocks/{block['id']}/release/"
+    apis.refused(api("POST", release, PROD | {"org": "acme"}), 409, "holder_changed")
+    apis.refused(api("POST", release, PROD | {"org": 7}), 400, "wrong_type")
+    assert api("GET", f"blocks/{block['id']}/").json()["state"] == "held"
+    for _ in range(2):
+        assert api("POST", release, PROD | {"org": "globex"}).json()["state"] == "cooling"

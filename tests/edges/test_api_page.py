@@ -1,9 +1,9 @@
-"""docs/api.md has every address of the API with every method, and none that there is not."""
+"""docs/api.md has every address of the API with every method, none that there is not, and every code of a refusal."""
 
 import re
 from collections.abc import Iterator
 
-from ipam_site.data_folder import PROJECT
+from ipam_site import data_folder
 from tests.edges import api as apis
 
 _METHODS = {"get", "post", "put", "patch", "delete"}
@@ -20,7 +20,7 @@ def _schema() -> set[tuple[str, str]]:
 
 def _page() -> Iterator[tuple[str, str]]:
     """(method, path) of the first column of the table; `…/x/` stands beside the path before it."""
-    text = (PROJECT / "docs" / "api.md").read_text()
+    text = (data_folder.PROJECT / "docs" / "api.md").read_text()
     for line in text.splitlines():
         if not line.startswith("| `"):
             continue
@@ -63,3 +63,19 @@ def test_every_address_of_the_page_is_there() -> None:
     schema = _schema()
     unknown = [item for item in set(_page()) if not any(_is(item, there) for there in schema)]
     assert sorted(unknown) == []
+
+
+_CODES = re.compile(
+    r'InvalidInput\.of\(\s*[^,]+,\s*"([a-z0-9_]+)"|\n    code = "([a-z0-9_]+)"'
+    r'|report\.add\(\s*\w+(?:\.\w+\([^)]*\))?,\s*"([a-z0-9_]+)"'
+)
+_INTERNAL = {"ipam_error"}  # the base of all refusals, never raised itself
+
+
+def test_all_codes_are_documented() -> None:
+    project = data_folder.PROJECT
+    text = "".join(path.read_text() for path in sorted((project / "pools").rglob("*.py")))
+    used = {code for item in _CODES.findall(text) for code in item if code} - _INTERNAL
+    matches = set(re.findall(r"`([a-z0-9_]+)`", (project / "docs" / "api.md").read_text()))
+    assert len(used) > 40
+    assert used - matches == set()

@@ -109,3 +109,14 @@ def test_names_and_networks_are_taken_once(api: apis.Api, place: str) -> None:
     apis.refused(
         api("POST", "pools/", same_name | {"name": "b", "ipv4": inside}), 409, "cidr_overlap"
     )
+
+
+def test_a_cidr_or_a_range_twice_is_refused(api: apis.Api) -> None:
+    cidr, span = "10.20.0.0/24", "10.20.0.0-10.20.0.15"
+    part = {"mask_size": 28, "cidrs": [cidr]}
+    body = {"cluster": "prod", "name": "blue", "category": "pod", "ipv4": part}
+    path = f"pools/{api.create('pools/', body)['id']}/"
+    twice = part | {"cidrs": [cidr, cidr]}
+    apis.refused(api("PATCH", path, {"ipv4": twice}), 409, "cidr_overlap")
+    ranges = part | {"cidrs": [{"cidr": cidr, "reserved_ranges": [span, span]}]}
+    apis.refused(api("PATCH", path, {"ipv4": ranges}), 409, "ranges_overlap")

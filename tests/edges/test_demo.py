@@ -20,13 +20,20 @@ from pools.models import (
     Environment,
     Event,
     Finding,
+    Leak,
     ObservedCIDR,
     ObservedObject,
     Pool,
+    ReferenceFeed,
     ReservedRange,
+    Sample,
+    SampleSum,
 )
 from pools.models.blocks import LIVE
 from pools.register import usage
+from pools.register.demo import demo
+from pools.register.leaks import detection
+from pools.register.utilization import samples
 from tests import commands, factories
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +68,13 @@ def test_what_it_has() -> None:
     assert Pool.objects.filter(tags__contains=["production"]).exclude(owner="").count() == 3
     assert DNSName.objects.count() == 2
     assert ObservedCIDR.objects.filter(kind="Node").count() > 100
+    leaks = detection.confirmed_leaks()
+    assert sorted(leaks.values_list("holder_kind", "cluster__name")) == [
+        *[("instance", demo.FRANKFURT)] * 3,
+        ("node", demo.FRANKFURT),  # a CiliumNode without its Node
+    ]
+    assert not detection.suspected_leaks().exists()
+    assert Sample.objects.count() > 100
 
 
 @pytest.mark.exhaustive
@@ -114,15 +128,23 @@ def test_loading_it_twice_changes_nothing() -> None:
     assert Event.objects.count() == before
 
 
+def _rows() -> dict[Any, set[Any]]:
+    """What is in the tables, and the figures of samples."""
+    figures = ("day", "family", "held", "cooling", "capacity", "reserved")
+    rows = {model: set(model.objects.values_list("pk", flat=True)) for model in _TABLES}
+    sums = SampleSum.objects.values_list("by", "name", *figures)
+    return rows | {Sample: set(Sample.objects.values_list("pool", *figures)), SampleSum: set(sums)}
+
+
 @pytest.mark.exhaustive
 def test_clearing_leaves_no_trace_of_it_and_all_else() -> None:
     pool = factories.pool("10.20.0.0/24")
-    block = factories.take(pool)
-    before = {model: set(model.objects.values_list("pk", flat=True)) for model in _TABLES}
+    block = factories.take(pool, org="acme", env="env-01")
+    samples.take_samples()
+    before = _rows()
     command()
     assert "Removed the demo fleet" in command("--clear")
-    after = {model: set(model.objects.values_list("pk", flat=True)) for model in _TABLES}
-    assert after == before
+    assert _rows() == before
     assert factories.row(block).state == "held"
     assert "no demo fleet" in command("--clear")
 
@@ -137,6 +159,8 @@ _TABLES: tuple[Any, ...] = (
     BlockEvent,
     DNSName,
     ObservedCIDR,
+    Leak,
+    ReferenceFeed,
 )
 
 

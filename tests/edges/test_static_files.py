@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.edges import icon_font
+
 PROJECT = Path(__file__).parents[2]
 _REQUEST = """
 import json
@@ -53,3 +55,28 @@ def test_pages_are_compressed_and_answers_of_rest_are_not(admin_client: Client) 
     answer = admin_client.get("/api/v1/pools/", headers={"accept-encoding": "gzip"})
     assert answer.status_code == 200
     assert "Content-Encoding" not in answer.headers
+
+
+MOST_BYTES = 60_000
+
+
+def test_the_font_has_the_icons_that_are_named() -> None:
+    named = icon_font.named_icons() & icon_font.icons(icon_font.UNFOLDS).keys()
+    assert {
+        "grid_on",
+        "monitoring",
+        "hub",
+        "data_object",
+        "visibility_off",
+        "dock_to_right",
+        "download",
+        "check_small",
+    } <= named
+    ours = icon_font.icons(icon_font.OURS).keys()
+    # After a new icon: python -m tests.edges.icon_font
+    assert named <= ours
+    assert len(ours) < 2 * len(named)  # an icon may have several names
+
+
+def test_the_font_is_small() -> None:
+    assert icon_font.OURS.stat().st_size < MOST_BYTES

@@ -9,8 +9,7 @@ import pytest
 
 from tests.kube.fake import FakeCluster
 from tests.leaks import vm_world
-from tests.leaks.feeds import Feed
-from tests.leaks.nodes import Nodes
+from tests.leaks.feeds import Feed, Nodes
 from tests.leaks.vm_world import Machines
 from tests.pools.conftest import Clock
 

@@ -13,7 +13,7 @@ from tests import factories
 from tests.handlers.node_world import manifest
 from tests.kube.fake import FakeCluster
 from tests.leaks.conftest import GRACE
-from tests.leaks.nodes import Nodes
+from tests.leaks.feeds import Nodes
 
 Trouble = Callable[[FakeCluster], object]
 

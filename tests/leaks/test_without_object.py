@@ -9,7 +9,7 @@ from pools.register.allocator.allocation import Holder
 from pools.register.leaks import detection, reclaim
 from tests import factories
 from tests.leaks.conftest import GRACE
-from tests.leaks.nodes import Nodes
+from tests.leaks.feeds import Nodes
 from tests.leaks.vm_world import Machines
 
 AUTHOR = events.Author(actor="pia", source="api", reason="the machine is gone")

@@ -54,17 +54,12 @@ class Machines(World):
             self.clock.advance(apart)
 
     def leaked(self) -> list[str]:
-        rows = (
-            detection.confirmed_leaks()
-            .order_by("block__cidr")
-            .values_list("block__cidr", flat=True)
-        )
-        return [str(cidr.network_address) for cidr in rows]
+        return _addresses(detection.confirmed_leaks())
 
     def suspected(self) -> list[str]:
-        rows = (
-            detection.suspected_leaks()
-            .order_by("block__cidr")
-            .values_list("block__cidr", flat=True)
-        )
-        return [str(cidr.network_address) for cidr in rows]
+        return _addresses(detection.suspected_leaks())
+
+
+def _addresses(leaks: Any) -> list[str]:
+    cidrs = leaks.order_by("block__cidr").values_list("block__cidr", flat=True)
+    return [str(cidr.network_address) for cidr in cidrs]

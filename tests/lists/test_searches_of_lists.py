@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from claims.models import IPPool
-from pools.models import Pool
+from pools.models import Environment, Pool
 from pools.register import pools
 from tests import factories, people
 from tests.claims import worlds
@@ -40,3 +41,30 @@ def test_networks_and_entries_by_the_beginning_of_an_address() -> None:
     assert set(search_results("claims/entry", "10.128")) == {entry, other}
     assert search_results("claims/network", "10.128") == [network]
     assert search_results("claims/network", "10.129") == []
+
+
+@pytest.mark.exhaustive
+def test_environments_by_words_in_any_letter_case_and_column() -> None:
+    cluster = factories.cluster()
+    for org, env, text in (
+        ("acme", "Shop-1", "Owned by Team Red"),
+        ("team", "web", "red \"quoted\" back\\slash"),
+        ("big", "\u0131stanbul", "Straße É"),
+    ):  # fmt: skip
+        Environment.objects.create(cluster=cluster, org=org, env=env, description=text)
+    client = people.browser()
+    for text, envs in {
+        "SHOP": {"Shop-1"},
+        "team red": {"Shop-1", "web"},
+        '"team red"': {"Shop-1"},
+        "'by team' me": {"Shop-1"},
+        "red back\\slash": {"web"},
+        "straße": {"\u0131stanbul"},
+        "é \u0131ST": {"\u0131stanbul"},
+        "b": {"Shop-1", "web", "\u0131stanbul"},
+        "acme/shop": {"Shop-1"},
+        "acme/web": set(),
+        "red blue": set(),
+    }.items():
+        page = client.get(reverse("admin:pools_environment_changelist"), {"q": text})
+        assert {row.env for row in page.context["cl"].result_list} == envs, text
