@@ -4,16 +4,20 @@ A door never raises: an answer is `ok`, `refused` with the register's code, `unk
 connection broke, 503: the same request is sent again), or anything else, which the checker reports.
 """
 
+from __future__ import annotations
+
 import contextlib
 import http.client
 import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pools.platform import idempotency
 from tests.concurrent import journal
+
+if TYPE_CHECKING:
+    from pools.platform import idempotency
 
 KIND = "vm"
 ERROR = "error"

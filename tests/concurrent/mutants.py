@@ -3,13 +3,17 @@
 They work on the real tables and, but for their fault, through the real code.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pools.platform import idempotency
 from tests.concurrent import doors
+
+if TYPE_CHECKING:
+    from pools.platform import idempotency
 
 
 class ReadThenInsert(doors.Service):

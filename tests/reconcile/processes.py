@@ -5,6 +5,8 @@
 they import no test.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import pathlib
@@ -14,10 +16,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from pools.clusters.reconcile import watcher as reconcile_watcher
+if TYPE_CHECKING:
+    from pools.clusters.reconcile import watcher as reconcile_watcher
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
