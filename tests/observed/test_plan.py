@@ -92,7 +92,7 @@ def test_find_knows_addresses_and_names() -> None:
         ("kubernetes", "10.96.0.0/12"),
     ):
         page = browser.get("/admin/find/", {"q": text}).content.decode()
-        assert "Used by clusters" in page
+        assert "Observed CIDRs" in page
         assert expected in page
     page = browser.get("/admin/find/", {"q": "192.168.9.9"}).content.decode()
     assert "Not in any pool, and not used by a cluster." in page
