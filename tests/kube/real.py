@@ -269,6 +269,8 @@ class RealCluster:
         """
         new = {m["metadata"]["name"]: m for path in paths for m in definitions(_file(path))}
         served = {d["metadata"]["name"]: d for d in self.objects("customresourcedefinitions")}
+        for name in self._defined.keys() - served.keys():  # a test deleted it as a client does
+            del self._defined[name]
         for name, definition in served.items():
             with contextlib.suppress(KeyError):  # it serves no version
                 self.erase(name)  # also of one that goes: objects with finalizers would keep it
