@@ -130,7 +130,7 @@ test-database: $(DEV)
 		claims/ipamclaims claims/ippools claims/test_address_index.py) $(ARGS)
 
 # What a fail-over costs, and a pooler: as root, with Debian's packages (docs/how-to/high-availability.md). 5 minutes,
-# and 5 more with a PgBouncer that keeps prepared statements (TEST_PGBOUNCER_BIN).
+# and 5 more with another PgBouncer (TEST_PGBOUNCER_BIN).
 test-ha: $(DEV)
 	$(PY) -m pytest tests/ha -s $(ARGS)
 

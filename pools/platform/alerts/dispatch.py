@@ -103,8 +103,8 @@ def claim(target_id: int) -> Delivery | None:
     Messages that were tried less come first, so that those which a receiver refuses hold up no new one; those of
     alerts come before events, of which many may wait.
     """
-    targets = WebhookTarget.objects.select_for_update().filter(_NO_PAUSE, enabled=True)
-    if not targets.filter(pk=target_id).first():
+    target = WebhookTarget.objects.filter(_NO_PAUSE, pk=target_id, enabled=True)
+    if not target.select_for_update().first():
         return None
     rows = Delivery.objects.filter(target=target_id, state=DeliveryState.PENDING)
     due = rows.filter(next_try_at__lte=Clock()).select_related("target")
