@@ -1,11 +1,8 @@
-"""A released block is handed out again only when its pool has no fresh one left (docs/reference/allocation.md).
-
-Any sequence of requests, releases and changes of the pool (hypothesis), with cooldowns of 0 and longer,
-networks that run dry and networks that never do, and several CIDRs.
-"""
+"""The window of free blocks: fresh ones first, the hint of the oldest, the note of the pool."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ipaddress import ip_network
 
 import hypothesis
@@ -15,11 +12,18 @@ from hypothesis import strategies as st
 
 from pools.core import errors
 from pools.core.block_fields import BlockAnswer
-from pools.models import Pool, Window
-from pools.register import pools as pool_services
+from pools.models import Cluster, Pool, Window
+from pools.register import pools, pools as pool_services
 from pools.register.allocator import requests, window
 from tests import factories
 from tests.pools.conftest import Clock
+
+# A released block is handed out again only when its pool has no fresh one left
+# (docs/reference/allocation.md)
+#
+# Any sequence of requests, releases and changes of the pool (hypothesis), with cooldowns of 0 and longer,
+# networks that run dry and networks that never do, and several CIDRs.
+
 
 _SHAPES = {
     "small IPv4": (["10.0.0.0/29", "10.0.1.0/30", "10.0.2.0/29"], 32),
@@ -163,3 +167,136 @@ def test_a_released_block_is_found_by_the_hint_when_all_are_drawn() -> None:
     assert factories.take(pool)["cidr"] == first["cidr"]
     pool_services.add_cidr(pool.pk, factories.entry("10.0.1.0/29"), author=factories.BY)
     assert not Window.objects.get(pool=pool).all_drawn
+
+
+# Where the allocator looks for the oldest block keeps up with what was handed out, also where
+# the window is never low, because as many blocks come back as go
+@pytest.mark.exhaustive
+@pytest.mark.django_db(transaction=True)
+def test_the_hint_keeps_up_where_blocks_come_and_go() -> None:
+    pool = factories.pool("10.0.0.0/23", cooldown=0)
+    factories.give_back(factories.take(pool))
+    first = Window.objects.get(pool=pool).since
+    for _ in range(2 * 510):  # each block twice, oldest first
+        factories.give_back(factories.take(pool))
+    assert Window.objects.get(pool=pool).since > first
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("within", [False, True], ids=["alone", "in a transaction"])
+def test_it_is_filled_up_before_it_is_empty(within: bool) -> None:
+    pool = factories.pool("10.0.0.0/16")
+    assert window.refill(pool.pk, 4)
+    count = window.WINDOW - window.LOW
+    factories.ask(pool, *(factories.holder() for _ in range(count)))
+    _top_up(pool.pk, within=within)
+    assert pool.blocks.filter(state="available").count() == window.LOW
+    factories.take(pool)
+    _top_up(pool.pk, within=within)
+    assert pool.blocks.filter(state="available").count() == window.WINDOW + window.LOW - 1
+
+
+def _top_up(pool_id: int, *, within: bool) -> None:
+    if within:
+        with transaction.atomic():
+            window.top_up(pool_id, 4)
+    else:
+        window.top_up(pool_id, 4)
+
+
+# The allocator's note of a pool (models.Window) repeats what pool and cluster say: it goes
+# when that changes, and without it blocks are handed out all the same
+def _noted(pool: Pool) -> bool:
+    return Window.objects.filter(pool=pool, pool_name__isnull=False).exists()
+
+
+def _used(*cidrs: str, **settings: object) -> Pool:
+    pool = factories.pool(*(cidrs or ("10.0.0.0/24",)), **settings)
+    factories.take(pool)
+    assert _noted(pool)
+    return pool
+
+
+def test_another_name_of_the_pool() -> None:
+    pool, other = _used(), _used()
+    Pool.objects.filter(pk=pool.pk).update(name="renamed")
+    assert not _noted(pool)
+    assert _noted(other)
+    assert factories.take(pool)["pool"] == "renamed"
+
+
+def test_another_name_of_the_cluster() -> None:
+    pool = _used()
+    other = _used("10.1.0.0/24", within=pool.cluster)
+    Cluster.objects.filter(pk=pool.cluster_id).update(name="renamed")
+    assert not _noted(pool)
+    assert not _noted(other)
+    assert [factories.take(item)["cluster"] for item in (pool, other)] == ["renamed"] * 2
+
+
+def test_what_it_does_not_repeat_leaves_it() -> None:
+    pool = _used()
+    Pool.objects.filter(pk=pool.pk).update(description="for the shop", cooldown_seconds=7)
+    Cluster.objects.filter(pk=pool.cluster_id).update(description="in Zürich")
+    assert _noted(pool)
+
+
+def test_a_second_family() -> None:
+    pool = _used()
+    assert len(factories.ask(pool).blocks) == 1
+    pools.change(
+        pool.pk, pools.PoolChange(families=factories.families("fd00::/112")), author=factories.BY
+    )
+    assert sorted(block["family"] for block in factories.ask(pool).blocks) == [4, 6]
+
+
+def test_a_family_that_the_pool_has_beside_another_is_asked_for_by_name() -> None:
+    pool = factories.pool("10.0.0.0/24", "fd00::/112")
+    for _ in range(2):
+        assert factories.take(pool, family=4)["family"] == 4
+        assert factories.take(pool, family=6)["family"] == 6
+    assert Window.objects.filter(pool=pool, only_family=False).count() == 2
+    assert len(factories.ask(pool).blocks) == 2
+
+
+def test_without_a_note_blocks_go_out_in_order_and_it_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One allocation in STEP writes the note; which one depends on the numbers that blocks got before.
+    monkeypatch.setattr(window, "STEP", 2**62)
+    pool = _used("10.0.0.0/22")
+    Window.objects.filter(pool=pool).delete()
+    assert factories.cidrs(pool, 3) == ["10.0.0.2/32", "10.0.0.3/32", "10.0.0.4/32"]
+    assert not _noted(pool)
+    window.top_up(pool.pk, 4)
+    assert _noted(pool)
+    assert factories.cidrs(pool, 1) == ["10.0.0.5/32"]
+
+
+def test_what_an_older_version_has_written(sql: Callable[..., list[tuple[object, ...]]]) -> None:
+    pool = _used()
+    sql("DELETE FROM pools_window WHERE pool_id = %s", pool.pk)
+    sql("INSERT INTO pools_window (pool_id, family, since) VALUES (%s, 4, now())", pool.pk)
+    assert factories.take(pool, family=4)["pool"] == pool.name
+    window.top_up(pool.pk, 4)
+    assert Window.objects.filter(pool=pool).count() == 1
+    assert _noted(pool)
+    assert factories.take(pool)["cluster"] == pool.cluster.name
+
+
+def test_the_environment_of_a_holder_is_served(
+    sql: Callable[..., list[tuple[object, ...]]],
+) -> None:
+    """The note knows the cluster: an environment of another cluster is not the one asked for."""
+    pool, other = _used(category="instance"), _used(category="instance")
+    for item in (pool, other):
+        factories.take(item, factories.holder(kind="instance"), org="o", env="e")
+    sql(
+        "UPDATE pools_environment SET degraded_since = now(), reason = 'ipam_exhausted' WHERE cluster_id = %s",
+        pool.cluster_id,
+    )
+    factories.take(other, factories.holder(kind="instance"), org="o", env="e")
+    degraded = "SELECT count(*) FROM pools_environment WHERE degraded_since IS NOT NULL"
+    assert sql(degraded) == [(1,)]
+    factories.take(pool, factories.holder(kind="instance"), org="o", env="e")
+    assert sql(degraded) == [(0,)]
