@@ -8,7 +8,7 @@ import pytest
 from claims.entries import ippools
 from claims.models import Entry, IPPool, Network
 from tests.claims import worlds
-from tests.core.test_entries_together import CONFLICTS, CORRECT
+from tests.core.test_entries import CONFLICTS, CORRECT
 from tests.edges.api import Api
 
 pytestmark = pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""The default-network element that a launcher pod gets."""
+"""What the webhooks add to pods and VMs."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from claims.core.workloads import mutation
 from claims.core.workloads.mutation import UPDATE, MutationOutcome, Settings
-from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
+from claims.core.workloads.network_selection import ADDRESSES, CLAIM, DEFAULT_NETWORK
 from claims.core.workloads.vm_addresses import Registrations
 from tests.core.vm_world import (
     MAC,
@@ -18,6 +18,7 @@ from tests.core.vm_world import (
     pod,
     registrations,
     vm,
+    vm_manifest,
 )
 
 OURS = {
@@ -128,3 +129,79 @@ _ANY = st.recursive(
 def test_nothing_is_raised(manifest: Any, operation: str) -> None:
     mutation.launcher_vm(manifest, "blue")
     assert mutation.decide_pod(manifest, vm(), registrations(entry()), Settings(), operation).code
+
+
+# --- What VirtualMachines and VirtualMachineInstances are told of their addresses -----------------
+BARE = Settings(addresses=True)
+
+
+def _decide_vm(
+    manifest: Manifest, what: Registrations | None = None, **more: Any
+) -> MutationOutcome:
+    settings = more.pop("settings", BARE)
+    who = mutation.parse_vm(manifest, "blue")
+    return mutation.decide_vm(manifest, who, what or registrations(entry()), settings, **more)
+
+
+def _annotations(manifest: Manifest, outcome: MutationOutcome) -> Manifest:
+    template = patched(manifest, outcome.patch)
+    if template["kind"] == "VirtualMachine":
+        template = template["spec"]["template"]
+    return {key: json.loads(value) for key, value in template["metadata"]["annotations"].items()}
+
+
+def test_other_interfaces_stay() -> None:
+    manifest = vm_manifest(annotations={ADDRESSES: '{"other":["192.0.2.1"]}'})
+    outcome = _decide_vm(manifest)
+    assert outcome.code == "completed"
+    expected = {"other": ["192.0.2.1"], "podnet": ["10.0.0.5"]}
+    assert _annotations(manifest, outcome) == {ADDRESSES: expected}
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+def test_what_the_owner_wrote_stays(operation: str) -> None:
+    manifest = vm_manifest(annotations={ADDRESSES: '{"podnet":["10.0.0.9"]}'})
+    outcome = _decide_vm(manifest, operation=operation)
+    assert (outcome.code, outcome.patch) == ("kept_foreign", None)
+    assert "10.0.0.9 and is kept" in outcome.warnings[0]
+    manifest = vm_manifest(annotations={DEFAULT_NETWORK: '[{"name":"default","mac":"02::"}]'})
+    assert _decide_vm(manifest, settings=Settings()).code == "malformed_annotation"
+
+
+def test_without_a_mac_in_the_vm() -> None:
+    what = registrations(entry(vm="vm-server", namespace="blue"))
+    outcome = _decide_vm(vm_manifest(mac=None), what)
+    assert outcome.code == "patched"
+    assert f"set macAddress {MAC} in the VM's interface" in outcome.warnings[1]
+
+
+@pytest.mark.parametrize("annotations", [[], "text", 5])
+def test_annotations_that_are_no_object(annotations: Any) -> None:
+    manifest = vm_manifest()
+    manifest["spec"]["template"]["metadata"] = {"annotations": annotations}
+    outcome = _decide_vm(manifest)
+    assert (outcome.code, outcome.patch) == ("malformed_annotation", None)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"podnet": "10.0.0.5"}', '{"podnet": [5]}', " "])
+def test_malformed_addresses(text: str) -> None:
+    outcome = _decide_vm(vm_manifest(annotations={ADDRESSES: text}))
+    assert (outcome.code, outcome.patch) == ("malformed_annotation", None)
+
+
+_ANY_VM = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["metadata", "annotations", "spec", "template", "kind", "networks", "pod", "name",
+             "domain", "devices", "interfaces", "macAddress"]
+        ),
+        inner,
+    ),
+)  # fmt: skip
+
+
+@given(_ANY_VM, st.booleans())
+def test_nothing_is_raised_for_a_vm(manifest: Any, addresses: bool) -> None:
+    assert _decide_vm(manifest, settings=Settings(addresses=addresses)).code
