@@ -11,8 +11,6 @@ from pools.platform import database
 from pools.platform.conditions import evaluation
 from tests import factories
 
-pytestmark = pytest.mark.django_db
-
 
 def stale() -> Any:
     now = database.now()

@@ -11,8 +11,6 @@ from pools.platform.conditions.registry import ActiveCondition, Condition, OpenL
 from pools.register.conditions import pools
 from tests import factories
 
-pytestmark = pytest.mark.django_db
-
 
 def opened(code: str = "") -> list[Alert]:
     rows = Alert.objects.filter(ended_at=None)

@@ -15,8 +15,6 @@ from pools.register.allocator import requests
 from tests import factories, people
 from tests.alerts.receivers import Receiver
 
-pytestmark = pytest.mark.django_db
-
 
 def finding(severity: str) -> None:
     Finding.objects.create(

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import pytest
 from django.urls import reverse
 
 from pools.models import Alert, Delivery, Measure, WebhookTarget
@@ -12,7 +11,6 @@ from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.alerts.receivers import Receiver
 
-pytestmark = pytest.mark.django_db
 ALERTS = "admin:pools_alert_changelist"
 ADD = "admin:pools_webhooktarget_add"
 ALL = (

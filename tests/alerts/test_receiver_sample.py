@@ -23,8 +23,6 @@ from tests.alerts.receivers import Received, Receiver
 if TYPE_CHECKING:
     import http.server
     from collections.abc import Callable
-
-pytestmark = pytest.mark.django_db
 DOCUMENT = (data_folder.PROJECT / "docs" / "reference" / "alerts.md").read_text()
 Verify = Callable[[str, dict[str, str], bytes], bool] if TYPE_CHECKING else Any
 

@@ -17,8 +17,6 @@ from tests.alerts.receivers import Received, Receiver
 from tests.alerts.test_event_feed import expect, numbers, retry, send, subscriber
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 class Judge:
     """Answers `status` to a message with a `bad` text; keeps the numbers of the events that it accepts."""

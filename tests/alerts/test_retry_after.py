@@ -53,7 +53,6 @@ def _busy(status: int, text: str) -> Callable[[http.server.BaseHTTPRequestHandle
     return respond
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("status", [429, 503])
 def test_nothing_is_sent_before_a_busy_receiver_says(receiver: Receiver, status: int) -> None:
     target, _secret = receiver.target(event_types=["*"])
@@ -73,7 +72,6 @@ def test_nothing_is_sent_before_a_busy_receiver_says(receiver: Receiver, status:
     assert dispatch.due_targets() == []
 
 
-@pytest.mark.django_db
 def test_a_short_retry_after_shortens_no_pause_and_gives_up_nothing_early(
     receiver: Receiver,
 ) -> None:

@@ -16,8 +16,6 @@ from tests import people
 from tests.alerts.receivers import AUTHORITY, Receiver
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 # As of a workflow of Power Automate.
 QUERY = "api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=q-S3cr3t_x"
 

@@ -14,8 +14,6 @@ from pools.platform.history import search
 from tests import factories, people
 from tests.alerts import receivers
 
-pytestmark = pytest.mark.django_db
-
 URL = "https://hooks.example.org:8443/services/T0/very-secret"
 
 

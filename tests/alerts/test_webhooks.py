@@ -16,8 +16,6 @@ from pools.platform.conditions import evaluation
 from tests import clock, factories
 from tests.alerts.receivers import Received, Receiver
 
-pytestmark = pytest.mark.django_db
-
 
 def fill() -> None:
     """A condition: a pool without a free block."""

@@ -100,7 +100,6 @@ def test_the_address_that_was_judged_is_dialled_and_the_name_is_resolved_once(
     assert receiver.received[0].headers["Host"].startswith(NAME)
 
 
-@pytest.mark.django_db
 def test_a_redirect_is_a_failure_and_is_not_followed(
     receiver: Receiver, canary: socket.socket
 ) -> None:
@@ -120,7 +119,6 @@ def test_a_redirect_is_a_failure_and_is_not_followed(
     assert not heard(canary)
 
 
-@pytest.mark.django_db
 def test_a_certificate_of_nobody_is_refused(receiver: Receiver) -> None:
     target, _ = receiver.target(ca="")
     outbox.write_test(target)
@@ -129,7 +127,6 @@ def test_a_certificate_of_nobody_is_refused(receiver: Receiver) -> None:
     assert not receiver.received
 
 
-@pytest.mark.django_db
 def test_loopback_is_refused_unless_the_setting_allows_it(
     receiver: Receiver, settings: Any
 ) -> None:
@@ -172,7 +169,6 @@ def test_who_answers_too_slowly_is_not_waited_for(
     assert not ended.is_set()  # it was cut off while it still dripped
 
 
-@pytest.mark.django_db
 def test_the_secret_is_sealed_bound_to_its_target_and_sealed_anew(settings: Any) -> None:
     from django.core.management import call_command
 

@@ -10,7 +10,6 @@ from claims.models import Entry, EntryEvent, IndexEntry, Network
 from tests import people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 MACS = [f"02:00:00:00:00:0{n}" for n in range(1, 4)]
 
 

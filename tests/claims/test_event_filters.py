@@ -9,8 +9,6 @@ from pools.register import event_filters
 from tests import factories, stale
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("most", [0, 10_000])

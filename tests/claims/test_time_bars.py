@@ -10,8 +10,6 @@ from pools.platform import events
 from tests.claims import worlds
 from tests.claims.imports import pages
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def network() -> Network:

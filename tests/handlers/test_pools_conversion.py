@@ -18,7 +18,6 @@ from tests.kube import gateways
 from tests.kube.fake import CRDS, FakeCluster
 from tests.kube.fake.cluster import definitions
 
-pytestmark = pytest.mark.django_db
 A, B = "10.0.0.0/16", "10.1.0.0/16"
 RANGE = reserved(A, ("10.0.0.0", "10.0.0.99"))
 

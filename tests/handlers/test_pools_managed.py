@@ -15,7 +15,6 @@ from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.kube import gateways
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 A, B, C = "10.0.0.0/16", "10.1.0.0/16", "10.2.0.0/16"
 SPAN = "10.0.0.0-10.0.0.99"
 

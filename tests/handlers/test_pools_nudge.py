@@ -11,7 +11,6 @@ from pools.platform import events
 from pools.register import manifests, pools
 from tests import factories
 
-pytestmark = pytest.mark.django_db
 CIDR = "10.0.0.0/16"
 FAR = "2100-01-01T00:00:00Z"
 CHANGES: dict[str, Callable[[Pool], object]] = {

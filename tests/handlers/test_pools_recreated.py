@@ -20,7 +20,6 @@ from tests.handlers.conftest import PROPOSAL, SHIPPED
 from tests.handlers.fleet import Fleet, Manifest, manifest, reserved
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 A, A1, A2, B = "10.0.0.0/21", "10.0.0.0/22", "10.0.4.0/22", "10.1.0.0/21"
 SPAN = ("10.0.2.0", "10.0.2.255")
 Recreate = Callable[[Fleet, "Clock", Manifest], None]

@@ -12,7 +12,6 @@ from tests.handlers.fleet import Fleet, manifest
 from tests.kube.fake import CRDS, FakeCluster
 from tests.kube.fake.cluster import definitions
 
-pytestmark = pytest.mark.django_db
 A, B = "10.0.0.0/16", "10.1.0.0/16"
 LISTS = "/apis/cilium.io/{}/ciliumpodippools"
 

@@ -12,8 +12,6 @@ from knox.models import AuthToken
 from pools.models import Event, TokenEvent
 from tests import people
 
-pytestmark = pytest.mark.django_db
-
 
 def _events() -> list[tuple[str, str, str]]:
     rows = Event.objects.filter(table="tokenevent").order_by("id")

@@ -9,8 +9,6 @@ from pools.platform.metrics import registry
 from tests import factories
 from tests.metrics import scrapes
 
-pytestmark = pytest.mark.django_db
-
 ALLOCATED = {"category": "vm", "result": "allocated"}
 FAILED = {"category": "vm", "result": "failed"}
 

@@ -13,8 +13,6 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 TOKEN = "a token for scrapes only"
 
 

@@ -29,8 +29,6 @@ from tests.claims import worlds
 from tests.metrics import scrapes
 from tests.observed.rows import observed
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def cluster() -> Cluster:

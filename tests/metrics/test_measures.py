@@ -12,8 +12,6 @@ from pools.platform import process_metrics
 from tests import clock
 from tests.metrics import scrapes
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,6 @@ from pools.register.allocator import requests
 from tests import factories
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
-
 CANARIES = {
     "address": "10.77.66.",
     "address of IPv6": "2001:db8:77",

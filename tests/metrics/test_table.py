@@ -75,7 +75,6 @@ def test_the_table_of_the_docs_is_that_of_the_code() -> None:
     assert list(rows) == list(expected), "in the order of the code"
 
 
-@pytest.mark.django_db
 def test_every_metric_has_its_help_and_type_in_a_scrape() -> None:
     result = scrapes.families()
     kinds = {Kind.INFO: "gauge"}
@@ -88,7 +87,6 @@ def test_every_metric_has_its_help_and_type_in_a_scrape() -> None:
     assert result == {}
 
 
-@pytest.mark.django_db
 def test_promtool_finds_nothing_to_complain_of() -> None:
     if not (promtool := shutil.which("promtool")):
         pytest.skip("promtool is not installed: apt-get install prometheus")

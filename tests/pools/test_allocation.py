@@ -12,7 +12,6 @@ from pools.register import pools, usage
 from pools.register.allocator import allocation
 from tests import factories
 
-
 ORDER = [
     pytest.param(("10.0.0.0/29",), None, ["10.0.0.1/32", "10.0.0.2/32", "10.0.0.3/32"], id="v4"),
     pytest.param(("fd00::/120",), None, ["fd00::1/128", "fd00::2/128", "fd00::3/128"], id="v6"),

@@ -22,7 +22,6 @@ from tests import factories
 from tests.kube import certificates, kubeconfigs
 from tests.kube.fake import FakeCluster
 
-
 OBSERVED = connections.Terms()
 
 

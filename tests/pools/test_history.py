@@ -163,7 +163,6 @@ def test_a_segment_has_its_place_name_and_link() -> None:
     assert "2026-11-23 00:00: free" in svg
 
 
-@pytest.mark.django_db
 def test_the_bar_of_a_pool_says_who_holds_how_much() -> None:
     pool = factories.pool("10.0.0.0/26", cooldown=600)
     large, small = factories.holder("node-1", kind="node"), factories.holder("node-2", kind="node")

@@ -7,7 +7,6 @@ from pools.models import Block, Environment, Pool
 from pools.register.allocator import allocation, requests
 from tests import clock as database_clock, factories
 
-
 SINGLE = [("node", "node"), ("instance", "instance"), ("ipv4", "env")]
 CIDR = {"node": "fd00::/64", "instance": "fd00::/64", "ipv4": "203.0.113.0/24"}
 single = pytest.mark.parametrize(("category", "kind"), SINGLE)

@@ -10,7 +10,6 @@ from pools.models import Cluster, Pool
 from pools.register import manifests, pool_cidrs
 from tests import factories
 
-
 CFP_TODAY = """
 apiVersion: cilium.io/v2alpha1
 kind: CiliumPodIPPool

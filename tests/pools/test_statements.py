@@ -20,7 +20,6 @@ PATHS = [f"{file.parts[-4]}/{file.stem}" for file in sorted(ROOT.glob("*/sql/sta
 
 
 @pytest.mark.sample(5)
-@pytest.mark.django_db
 @pytest.mark.parametrize("path", PATHS)
 def test_postgresql_prepares_the_file(path: str) -> None:
     statement = statements.parse(path)

@@ -21,7 +21,6 @@ from pools.register import pools
 from pools.register.allocator import allocation, requests
 from tests import factories
 
-
 TYPES = [
     ("instance", "instance", "instance.allocation_failed"),
     ("node", "node", "node.enrollment_failed"),

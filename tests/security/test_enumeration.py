@@ -2,11 +2,7 @@
 
 import re
 
-import pytest
-
 from tests.security.target import Answer, Target, Visitor
-
-pytestmark = pytest.mark.django_db
 
 _PASSING = {"Date", "X-Request-Id", "Content-Length", "Expires", "Set-Cookie"}
 

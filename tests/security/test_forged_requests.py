@@ -7,8 +7,6 @@ import pytest
 from tests.claims.access import answers
 from tests.security.target import Target, Visitor
 
-pytestmark = pytest.mark.django_db
-
 METHODS = ("POST", "PUT", "PATCH", "DELETE")
 KINDS = ("text/plain", "multipart/form-data; boundary=x")
 

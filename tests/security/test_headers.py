@@ -9,8 +9,6 @@ import pytest
 from ipam_site import data_folder
 from tests.security.target import Target, Visitor
 
-pytestmark = pytest.mark.django_db
-
 PAGES = (
     "/admin/", "/admin/pools/pool/", "/admin/find/?q=x", "/admin/nowhere/", "/admin/auth/user/",
     "/api/v1/docs/", "/api/v1/pools/", "/api/v1/nowhere/", "/api/v1/schema/", "/admin/claims/network/",

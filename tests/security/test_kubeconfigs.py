@@ -11,8 +11,6 @@ from tests import eventually
 from tests.kube import certificates, kubeconfigs
 from tests.security.target import RunningTarget, Target
 
-pytestmark = pytest.mark.django_db
-
 CA = certificates.Authority().pem
 PLACE = "clusters/prod/connection/"
 URLS = (

@@ -1,10 +1,6 @@
 """Rule `login-required`: what is open shows nothing. Who may open what is tests/security/test_policy.py's."""
 
-import pytest
-
 from tests.security.target import Target
-
-pytestmark = pytest.mark.django_db
 
 
 def test_what_is_for_anybody_names_no_object(target: Target) -> None:

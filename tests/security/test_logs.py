@@ -5,8 +5,6 @@ import pytest
 from tests import eventually
 from tests.security.target import RunningTarget, Target
 
-pytestmark = pytest.mark.django_db
-
 CANARY = "canary-word-b7e2c9"
 
 

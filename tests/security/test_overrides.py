@@ -2,11 +2,7 @@
 
 from typing import Any
 
-import pytest
-
 from tests.security.target import Target
-
-pytestmark = pytest.mark.django_db
 
 
 def _holder(name: str) -> dict[str, Any]:

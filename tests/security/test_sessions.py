@@ -4,8 +4,6 @@ import pytest
 
 from tests.security.target import RunningTarget, Target, Visitor
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.exhaustive
 def test_cookies_are_for_this_site_over_tls_only(running: RunningTarget) -> None:

@@ -23,7 +23,6 @@ from tests.observed import rows
 from tests.security import everything, policy, requests
 from tests.security.everything import Everything
 
-pytestmark = pytest.mark.django_db
 OTHER = "zebra"  # in the names of all that belongs to the other cluster
 NO_DATA = {"/api/v1/docs/", "/api/v1/schema/"}  # of no cluster, but with examples
 _WRITES = re.compile(r'^\s*(INSERT|UPDATE|DELETE)(?!.*"?pools_tokenuse)', re.IGNORECASE)

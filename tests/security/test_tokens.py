@@ -2,11 +2,7 @@
 
 import re
 
-import pytest
-
 from tests.security.target import Target, Visitor
-
-pytestmark = pytest.mark.django_db
 
 
 def test_a_stolen_database_opens_nothing(target: Target) -> None:

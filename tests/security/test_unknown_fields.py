@@ -6,8 +6,6 @@ import pytest
 
 from tests.security.target import Target
 
-pytestmark = pytest.mark.django_db
-
 PLACES = (
     "pools/", "clusters/", "memberships/", "networks/", "ippools/", "ipamclaims/", "waves/",
     "webhook-targets/", "references/",

@@ -6,8 +6,6 @@ import pytest
 
 from tests.security.target import Target
 
-pytestmark = pytest.mark.django_db
-
 ENTRY = {"mac": "02:aa:00:00:00:01", "ips": ["10.77.0.5/24"], "vm": "web", "namespace": "alpha"}
 
 

@@ -8,8 +8,6 @@ import pytest
 
 from tests.security.target import Target, Visitor
 
-pytestmark = pytest.mark.django_db
-
 SCRIPT = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}"
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", '=HYPERLINK("https://evil.example")')
 

@@ -10,8 +10,6 @@ from claims.access.directory import Person
 from pools.models import DirectoryAccount, DirectorySource
 from tests import people
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def ada() -> User:

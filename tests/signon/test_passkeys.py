@@ -18,7 +18,6 @@ from pools.models import DirectorySource, Event, LoginFailures
 from tests import people
 from tests.signon.authenticator import UP, Authenticator
 
-pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough pass phrase"
 PAGE, ADD = "/admin/second-factor/", "/admin/second-factor/webauthn/add/"
 CODES, APP = "/admin/second-factor/recovery-codes/", "/admin/second-factor/totp/activate/"

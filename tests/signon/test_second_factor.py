@@ -22,7 +22,6 @@ from pools.models import DirectorySource, Event, LoginFailures
 from pools.platform.outbound import secrets
 from tests import commands, people
 
-pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough pass phrase"
 LOGIN, CODE = "/admin/login/", "/admin/second-factor/authenticate/"
 PAGE, APP = "/admin/second-factor/", "/admin/second-factor/totp/activate/"

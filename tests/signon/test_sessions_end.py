@@ -25,7 +25,6 @@ from tests.signon.test_passkeys import (
     send,
 )
 
-pytestmark = pytest.mark.django_db
 _local = test_passkeys._local
 
 

@@ -12,7 +12,6 @@ from claims.models import ClusterOwner
 from tests.claims import worlds
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 PATH = "memberships/"
 
 

@@ -16,7 +16,6 @@ from claims.operations import history
 from pools.platform.conditions import evaluation
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 MAC = "02:00:00:00:00:05"
 
 

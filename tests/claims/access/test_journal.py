@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from django.urls import reverse
 
 from claims.models import Network
@@ -10,8 +9,6 @@ from pools.models import JournalEntry
 from pools.register import journal
 from tests import factories
 from tests.claims.access import two_worlds
-
-pytestmark = pytest.mark.django_db
 
 
 def _note(row: Any, text: str) -> JournalEntry:

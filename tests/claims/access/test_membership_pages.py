@@ -11,8 +11,6 @@ from claims.models import Membership
 from pools.models import Cluster
 from tests import factories
 
-pytestmark = pytest.mark.django_db
-
 
 def browser(role: str) -> Client:
     user = User.objects.create(username=role, is_staff=True)

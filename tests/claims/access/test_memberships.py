@@ -11,7 +11,6 @@ from claims.models import Membership, MembershipEvent
 from pools.models import Cluster
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 PATH = "memberships/"
 
 

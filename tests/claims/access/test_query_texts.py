@@ -5,7 +5,6 @@ import pytest
 from tests.claims import worlds
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 MAC = "00:50:56:aa:00:01"
 
 

@@ -56,7 +56,6 @@ def refused(answer: Any) -> bool:
     return True
 
 
-@pytest.mark.django_db
 def test_entries_and_claims_count_together(ippool: IPPool, owner: Api) -> None:
     entries = f"ippools/{ippool.pk}/entries/"
     assert refused(owner("POST", entries, [entry(A, 5), entry(B, 6), entry(C, 7)]))
@@ -73,7 +72,6 @@ def test_entries_and_claims_count_together(ippool: IPPool, owner: Api) -> None:
     owner.create(entries, entry(B, 10))
 
 
-@pytest.mark.django_db
 def test_a_request_that_is_changed(ippool: IPPool, owner: Api) -> None:
     created = owner.create("ipamclaims/", claim(5, "10.0.0.5/24"))
     worlds.entry(ippool, A, "10.0.0.7/24", vm="vm-7", namespace="shop")
@@ -83,7 +81,6 @@ def test_a_request_that_is_changed(ippool: IPPool, owner: Api) -> None:
     assert owner("PATCH", path, {"ips_requested": ["10.0.0.6/24"]}).status_code == 200
 
 
-@pytest.mark.django_db
 def test_the_form_and_imports(ippool: IPPool, owner: Api) -> None:
     for mac, last in ((A, 5), (B, 6)):
         owner.create(f"ippools/{ippool.pk}/entries/", entry(mac, last))
@@ -107,7 +104,6 @@ def test_the_form_and_imports(ippool: IPPool, owner: Api) -> None:
     assert (Entry.objects.count(), IPAMClaim.objects.count()) == (2, 0)
 
 
-@pytest.mark.django_db
 def test_operators_and_clusters_have_no_quota(ippool: IPPool) -> None:
     operator = Api()
     operator.create(f"ippools/{ippool.pk}/entries/", [entry(A, 5), entry(B, 6), entry(C, 7)])
@@ -115,7 +111,6 @@ def test_operators_and_clusters_have_no_quota(ippool: IPPool) -> None:
     assert Entry.objects.count() == 3
 
 
-@pytest.mark.django_db
 def test_without_the_setting_there_is_none(ippool: IPPool, owner: Api, settings: Any) -> None:
     settings.IPAM_VM_OWNER_QUOTA = 0
     owner.create(f"ippools/{ippool.pk}/entries/", [entry(A, 5), entry(B, 6), entry(C, 7)])

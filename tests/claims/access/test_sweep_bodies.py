@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
-import pytest
 from django.contrib import admin
 
 from claims.core import macs
@@ -16,8 +15,6 @@ from pools.core import errors
 from tests.claims.access import answers, two_worlds
 from tests.claims.access.sweeping import FORM, alike
 from tests.edges import api as apis
-
-pytestmark = pytest.mark.django_db
 
 
 def test_actions_of_lists_reach_nothing_foreign(owner: two_worlds.Owner) -> None:

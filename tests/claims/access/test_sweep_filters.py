@@ -7,14 +7,12 @@ import itertools
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
-import pytest
 from django.contrib import admin
 
 from tests.claims.access import answers, two_worlds
 from tests.claims.access.sweeping import alike, some
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 SOME = 2  # texts, and as many ids
 
 

@@ -1,6 +1,5 @@
 """The topology of a network shows a VM owner the objects of their namespaces, and nothing else."""
 
-import pytest
 from django.urls import reverse
 
 from claims.models import NAD
@@ -8,8 +7,6 @@ from pools.platform.admin import display
 from tests import factories, people
 from tests.claims import worlds
 from tests.claims.access.test_find_and_start import browser
-
-pytestmark = pytest.mark.django_db
 
 
 def test_an_owner_sees_the_objects_of_their_namespaces() -> None:

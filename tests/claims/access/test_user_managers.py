@@ -12,7 +12,6 @@ from claims.models import ClusterGroupMember
 from tests import people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 MANAGES = tuple(
     f"{verb}_{model}" for model in ("user", "group") for verb in ("view", "add", "change", "delete")
 )

@@ -16,7 +16,6 @@ from pools.register import retention
 from tests import factories, people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 MAC = "02:00:00:00:00:07"
 
 

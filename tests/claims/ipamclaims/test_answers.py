@@ -7,8 +7,6 @@ from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
 from tests.claims.ipamclaims.world import MAC, SHIPPED, World, manifest
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.exhaustive
 @both

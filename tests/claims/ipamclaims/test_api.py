@@ -11,7 +11,6 @@ from tests.claims import worlds
 from tests.edges import api as apis
 from tests.edges.api import fields, refused
 
-pytestmark = pytest.mark.django_db
 PATH = "ipamclaims/"
 MAC, OTHER = "02:03:04:05:06:07", "02:03:04:05:06:08"
 FAILED = [

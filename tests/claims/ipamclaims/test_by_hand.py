@@ -13,7 +13,6 @@ from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
 from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, PROPOSED, SHIPPED, World
 
-pytestmark = pytest.mark.django_db
 NAME = "vm1.cluster.udn.blue"
 
 

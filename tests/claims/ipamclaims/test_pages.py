@@ -11,7 +11,6 @@ from pools.models import Block, Finding, Now
 from tests.claims import worlds
 from tests.edges.api import user
 
-pytestmark = pytest.mark.django_db
 LIST, ADD = reverse("admin:claims_ipamclaim_changelist"), reverse("admin:claims_ipamclaim_add")
 PROBLEMS = reverse("admin:claims_ipamclaim_problems")
 MAC = "02:03:04:05:06:07"

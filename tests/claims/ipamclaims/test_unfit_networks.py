@@ -13,7 +13,6 @@ from tests.claims import worlds
 from tests.edges.api import Api
 from tests.reconcile import small
 
-pytestmark = pytest.mark.django_db
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 
 

@@ -10,7 +10,6 @@ from tests.claims import worlds
 from tests.edges import api as apis
 from tests.edges.api import refused
 
-pytestmark = pytest.mark.django_db
 MAC, OTHER = "02:03:04:05:06:07", "02:03:04:05:06:08"
 ASKED = {"vm": "vm1", "namespace": "blue", "mac": MAC}
 

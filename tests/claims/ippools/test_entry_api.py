@@ -11,7 +11,6 @@ from tests.claims import worlds
 from tests.core.test_entries import CONFLICTS, CORRECT
 from tests.edges.api import Api
 
-pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 MAC = "00:1a:4b:12:34:56"
 

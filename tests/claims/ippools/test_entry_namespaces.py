@@ -1,12 +1,8 @@
 """The filter of entries offers each namespace once, without reading all entries."""
 
-import pytest
-
 from claims.entries import entries
 from claims.models import Entry
 from pools.register.demo import demo
-
-pytestmark = pytest.mark.django_db
 
 
 def test_used_namespaces_are_the_distinct_ones() -> None:

@@ -9,7 +9,6 @@ from tests import people
 from tests.claims import worlds
 from tests.edges.api import ROOT, Api
 
-pytestmark = pytest.mark.django_db
 ADDRESSES = [("fd00::9/64", "10.0.0.100/24"), ("10.0.0.9/24",), ("fd00::1/64",), ("10.0.0.10/24",)]
 ORDER = ["10.0.0.9/24", "10.0.0.10/24", "fd00::9/64", "fd00::1/64"]  # the third has 10.0.0.100
 

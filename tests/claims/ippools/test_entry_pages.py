@@ -13,7 +13,6 @@ from claims.models import NAD, Entry, IPPool, Network
 from tests import people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 
 

@@ -9,7 +9,6 @@ from claims.models import NAD, Entry, IPPool, Network
 from tests.claims import worlds
 from tests.edges.api import Api
 
-pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 
 

@@ -9,7 +9,6 @@ from claims.models import NAD, IPPool, Network
 from tests.claims import worlds
 from tests.edges.api import Api
 
-pytestmark = pytest.mark.django_db
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 
 

@@ -12,7 +12,6 @@ from pools.core import errors
 from pools.models import Block
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 
 

@@ -10,7 +10,6 @@ from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet
 from tests.edges.api import Api
 
-pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 
 

@@ -14,7 +14,6 @@ from tests.claims.ippools.fleet import Fleet
 from tests.factories import BY
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 
 

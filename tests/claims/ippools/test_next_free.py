@@ -13,7 +13,6 @@ from pools.models import Environment
 from tests import factories, people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 
 

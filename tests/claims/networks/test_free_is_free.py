@@ -15,7 +15,6 @@ from pools.register.plan import containers, free_space, tree
 from tests import factories, people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 WHOLE = ip_network("10.0.0.0/22")
 
 

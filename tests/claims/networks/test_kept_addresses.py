@@ -20,7 +20,6 @@ from tests.claims.imports.drafts import mac, row
 from tests.claims.networks.ovn import Manifest, Ovn, cudn, nad
 from tests.edges.api import Api
 
-pytestmark = pytest.mark.django_db
 FIRST = "192.168.55"
 
 

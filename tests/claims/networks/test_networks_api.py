@@ -12,7 +12,6 @@ from pools.models import Cluster, Connection, Mode, Now, PoolCIDR
 from tests.claims import worlds
 from tests.edges.api import PROBLEM, Api
 
-pytestmark = pytest.mark.django_db
 BLUE: dict[str, Any] = {
     "cluster": "prod",
     "name": "cluster_udn_blue",

@@ -15,7 +15,6 @@ from tests.claims import worlds
 from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 NADS = "network-attachment-definitions"
 
 

@@ -13,7 +13,6 @@ from tests.claims import worlds
 from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad, udn
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 CUDNS, NADS = "clusteruserdefinednetworks", "network-attachment-definitions"
 
 

@@ -13,7 +13,6 @@ from pools.models import Cluster, Connection, Mode, Now
 from tests.claims import worlds
 from tests.edges.api import user
 
-pytestmark = pytest.mark.django_db
 LIST, ADD = reverse("admin:claims_network_changelist"), reverse("admin:claims_network_add")
 
 

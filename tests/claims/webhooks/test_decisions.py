@@ -4,16 +4,12 @@ import time
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from claims import tasks
 from claims.models import Decision
 from claims.workloads import vm_lookup
 from pools.platform import database
 from tests.claims.webhooks.doors import Door
 from tests.core.vm_world import pod
-
-pytestmark = pytest.mark.django_db
 
 
 def test_a_decision(door: Door) -> None:

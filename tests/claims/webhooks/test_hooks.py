@@ -5,7 +5,6 @@ import pathlib
 from io import StringIO
 from typing import Any
 
-import pytest
 import yaml
 from django.core.management import call_command
 
@@ -14,7 +13,6 @@ from claims.webhooks import hooks
 from pools.webhooks import configuration
 from tests import factories
 
-pytestmark = pytest.mark.django_db
 FOLDER = pathlib.Path(__file__).parents[3] / "deploy" / "kubernetes"
 URL = "https://cadastre.example.org"
 # What kustomize makes of kubevirt/ipam-extensions, upstream and as an operator of OpenShift has it.

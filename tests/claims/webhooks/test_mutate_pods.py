@@ -16,7 +16,6 @@ from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, bring, review, see
 from tests.core.vm_world import MAC, Manifest, pod, vm_manifest
 
-pytestmark = pytest.mark.django_db
 OTHER = "02:00:00:00:00:99"
 VMI = "VirtualMachineInstance"
 

@@ -11,7 +11,6 @@ from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, review, world
 from tests.core.vm_world import MAC, Manifest, vm_manifest
 
-pytestmark = pytest.mark.django_db
 VMI = "VirtualMachineInstance"
 
 

@@ -9,7 +9,6 @@ from tests.claims.webhooks.doors import Door
 from tests.core.vm_world import pod
 from tests.edges.api import Api
 
-pytestmark = pytest.mark.django_db
 SETTINGS = "clusters/prod/network-settings/"
 
 

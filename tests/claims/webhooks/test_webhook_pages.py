@@ -13,7 +13,6 @@ from tests import factories, people
 from tests.claims.webhooks.doors import Door
 from tests.core.vm_world import pod
 
-pytestmark = pytest.mark.django_db
 DECISIONS = "admin:claims_decision_changelist"
 SETTINGS = "admin:claims_networksettings_changelist"
 

@@ -8,8 +8,6 @@ from claims.workloads import adoption, results
 from pools.core import errors
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
-
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 

@@ -78,7 +78,6 @@ def test_what_cannot_be_read_says_nothing(text: object) -> None:
     assert network_selection.ignored_request({}, text) is None
 
 
-@pytest.mark.django_db
 def test_the_finding_names_the_pod_and_the_option(cluster: Any) -> None:
     vm = cluster.vm("vm1")
     vmi = cluster.vmi(vm)

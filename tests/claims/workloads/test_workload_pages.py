@@ -15,8 +15,6 @@ from claims.workloads import results
 from tests import people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
-
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 LIST = "admin:claims_workload_changelist"
 ADOPT = "admin:claims_workload_adopt"
