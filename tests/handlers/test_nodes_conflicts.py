@@ -1,15 +1,21 @@
-"""Two writers of one spec, half-written states, and other people's blocks."""
+"""Nodes in conflict, their pages, and nodes that migrate while they run."""
 
+import copy
+import json
+from ipaddress import ip_network
 from typing import Literal
 
 import pytest
 
-from pools.models import Block, Now, PoolCIDR
+from pools.cilium import pod_cidrs
+from pools.core import errors
+from pools.models import Block, Now, ObservedObject, PoolCIDR
 from pools.register import pools
 from pools.register.allocator import allocation
 from tests import factories
 from tests.handlers.node_world import World
 from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
 
 NODES = "ciliumnodes"
 ONE = r"ciliumnodes/n1\?"
@@ -175,3 +181,131 @@ def test_one_node_that_may_not_be_written_does_not_keep_others_waiting(world: Wo
     assert record.kinds["CiliumNode"]["failed"]
     assert world.lists("n1") == []
     assert len(world.lists("n2")) == 1
+
+
+# --- What pages say of nodes: what they ask for and have, and who is in the way of a migration ----
+def test_a_node_with_what_it_asks_for_and_has(world: World) -> None:
+    world.node(
+        "n1",
+        demands={"a": {4: 600, 6: 5}, "x": 1},
+        lists={"a": ["10.0.0.0/24", "10.9.0.0/24"]},
+    )
+    world.passed()
+    (node,) = pod_cidrs.list_nodes(world.cluster.pk)
+    a, x = node.pools
+    assert (a.pool, a.needed, a.usable) == ("a", {4: 600, 6: 5}, {4: 254, 6: 0})
+    assert a.missing == {4: 346, 6: 5}
+    assert a.cidrs == (ip_network("10.0.0.0/24"), ip_network("10.9.0.0/24"))
+    assert (x.pool, x.missing) == ("x", {4: 1, 6: 0})
+    assert node.orphans == (("a", ip_network("10.9.0.0/24")),)
+    assert node.uid == world.observed_node().uid
+    assert (node.error, node.problem) == ("", "")
+
+
+def test_overlaps_errors_and_blocks_that_wait(world: World) -> None:
+    pool = world.cluster.pools.get()
+    factories.take(pool, factories.holder("n2", kind="node"), cidr="10.0.3.0/24")
+    world.node("n1", lists={"a": ["10.0.0.0/24"]})
+    second = world.node("n2", lists={"a": ["10.0.0.0/24"]})
+    second["status"] = {"ipam": {"operator-status": {"error": "pool empty"}}}
+    world.fake.put(second)
+    world.passed()
+    _, node = pod_cidrs.list_nodes(world.cluster.pk)
+    assert node.overlaps == (("a", ip_network("10.0.0.0/24"), "node n1"),)
+    assert node.waiting == (ip_network("10.0.3.0/24"),)
+    assert node.error == "pool empty"
+
+
+def test_an_error_of_the_operator_is_shown_without_secrets(world: World) -> None:
+    node = world.node("n1")
+    node["status"] = {"ipam": {"operator-status": {"error": "refused: token=abcdef0123456789"}}}
+    world.fake.put(node)
+    world.passed()
+    (shown,) = pod_cidrs.list_nodes(world.cluster.pk)
+    assert shown.error == "refused: token=[redacted]"
+
+
+def test_pages_of_nodes(world: World) -> None:
+    for number in range(5):
+        world.node(f"n{number}")
+    world.passed()
+    assert [
+        node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, limit=2)
+    ] == ["n0", "n1"]
+    rest = pod_cidrs.list_nodes(world.cluster.pk, after="n1", limit=9)
+    assert [item.name for item in rest] == ["n2", "n3", "n4"]
+    assert [
+        node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, name="n3")
+    ] == ["n3"]
+
+
+# Rule `migration-keeps-the-address`, also where two objects stand for one owner
+# (kubevirt#13709)
+#
+# What of it belongs to clusters: a block stays with its holder's uid whichever node it is on, a block
+# that moves between nodes has one holder at every moment, and two objects with one uid are one. The
+# claims of virtual machines stand on this.
+UID = "7d2f8a54-6a0b-4a3c-9d5c-6c1a4b6f2f10"
+
+
+def test_a_holder_keeps_its_block_while_nodes_come_and_go(world: World, clock: Clock) -> None:
+    machines = factories.pool("10.9.0.0/24", category="instance", within=world.cluster)
+    owner = allocation.Holder("instance", "vm-1", UID)
+    block = factories.take(machines, owner)
+    world.node("source", lists={"a": ["10.0.0.0/24"]})
+    world.passed()
+    world.node("target", lists={"a": ["10.0.1.0/24"]})
+    world.passed()
+    assert factories.take(machines, owner) == block, "the target's pod asks, too"
+    world.fake.remove(NODES, "source")
+    for _ in range(2):
+        world.passed()
+        clock.advance(60)
+    assert factories.take(machines, owner) == block
+    assert Block.objects.filter(holder_id="vm-1", state="held").count() == 1
+
+
+def test_another_owner_of_the_name_does_not_release_it(world: World) -> None:
+    """The name is the same, the uid is not: what ends is the other one."""
+    machines = factories.pool("10.9.0.0/24", category="instance", within=world.cluster)
+    block = factories.take(machines, allocation.Holder("instance", "vm-1", UID))
+    with pytest.raises(errors.IpamError):
+        allocation.release(
+            block["id"], allocation.Holder("instance", "vm-1", "another"), author=factories.BY
+        )
+    assert factories.row(block).state == "held"
+
+
+def test_a_block_that_moves_between_nodes_is_never_free(world: World) -> None:
+    world.node("source", lists={"a": ["10.0.0.0/24"]})
+    world.passed()
+    world.node("target", lists={"a": ["10.0.0.0/24"]})  # both list it for a while
+    world.passed()
+    assert world.held() == {"10.0.0.0/24": "source"}
+    world.node("source")
+    world.passed()
+    assert world.held() == {"10.0.0.0/24": "target"}
+    assert not world.subjects_by_code()
+    assert "10.0.0.0/24" not in factories.drain(world.cluster.pools.get())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("order", [("source", "target"), ("target", "source")])
+def test_two_objects_that_name_one_uid_are_one(world: World, order: tuple[str, str]) -> None:
+    """No API server says so; were it told, nothing is held twice and nothing is lost."""
+    stored = world.node("source", lists={"a": ["10.0.0.0/24"]})
+    world.passed()
+    both = []
+    for name in order:
+        both.append(copy.deepcopy(stored))
+        both[-1]["metadata"] |= {"name": name, "resourceVersion": "99999"}
+    listed = {"apiVersion": "cilium.io/v2", "kind": "CiliumNodeList", "items": both}
+    body = json.dumps(listed | {"metadata": {"resourceVersion": "99999"}}).encode()
+    world.fake.faults.add(verb="list", path=NODES, body=body, times=2)
+    for _ in range(2):
+        world.run()
+        assert list(world.held()) == ["10.0.0.0/24"]
+        assert ObservedObject.objects.count() == 1
+    world.passed()
+    world.passed()
+    assert world.held() == {"10.0.0.0/24": "source"}

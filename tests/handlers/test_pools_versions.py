@@ -1,14 +1,17 @@
-"""Point 20: clusters with v2alpha1, with v2, with both: asked what they serve before anything is read."""
+"""Versions of the definition of pools, and pools that are converted from one to another."""
 
 import copy
+import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from pools.models.clusters import ManagedResource
-from tests.handlers.conftest import OLD, SHIPPED
-from tests.handlers.fleet import Fleet, manifest
+from pools.models import ManagedResource, ObservedObject
+from tests.handlers.conftest import OLD, PROPOSAL, SHIPPED
+from tests.handlers.fleet import Fleet, manifest, reserved
+from tests.kube import gateways
 from tests.kube.fake import CRDS, FakeCluster
 from tests.kube.fake.cluster import definitions
 
@@ -98,3 +101,107 @@ def test_what_cannot_be_discovered_is_not_absent(fleet: Fleet, served: str) -> N
             assert not fleet.passed().succeeded
         assert fleet.names() == ["green"]
     assert fleet.counted()["failed"] == 0
+
+
+# --- Rule `v2-wins`: v2alpha1 alone is converted and never touched --------------------------------
+#
+# In the CRDs both versions are views of one stored object, so that nothing is converted. Two objects of
+# one name exist where each version has a store of its own; the fake is made to answer so.
+RANGE = reserved(A, ("10.0.0.0", "10.0.0.99"))
+
+
+@pytest.fixture
+def converting(fleet: Fleet) -> Fleet:
+    fleet.manage(ManagedResource.CONVERSION)
+    return fleet
+
+
+def _old_store(fleet: Fleet, *items: dict[str, Any]) -> FakeCluster:
+    """From now on v2alpha1 has these objects, and nothing else."""
+    for number, item in enumerate(items):
+        item["metadata"] |= {"uid": f"old-{number}", "resourceVersion": "1"}
+    listed = {
+        "apiVersion": "cilium.io/v2alpha1",
+        "kind": "CiliumPodIPPoolList",
+        "metadata": {"resourceVersion": "1"},
+        "items": list(items),
+    }
+    fake = fleet.server
+    if not isinstance(fake, FakeCluster):
+        pytest.skip("a real API server has one store for both versions")
+    path = "^/apis/cilium.io/v2alpha1/ciliumpodippools"
+    fake.faults.add(verb="list", path=path, times=None, body=json.dumps(listed).encode())
+    return fake
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(
+    ("definition", "cidrs"), [(SHIPPED, [A, B]), (PROPOSAL, [{"cidr": A}, {"cidr": B}])]
+)
+def test_what_v2alpha1_has_alone_is_made_in_v2(
+    converting: Fleet, definition: str, cidrs: list[Any]
+) -> None:
+    fake = _old_store(converting, manifest("old", A, B, version="v2alpha1"))
+    assert converting.counted()["written"] == 1
+    there = converting.there()["old"]
+    assert there["apiVersion"] == "cilium.io/v2"
+    assert there["spec"]["ipv4"]["cidrs"] == cidrs
+    assert converting.counted()["written"] == 0
+    assert (converting.cidrs("old"), converting.findings()) == ([A, B], [])
+    assert not [write for write in fake.log.writes if "v2alpha1" in write.path]
+
+
+def test_v2_wins_and_differences_are_warned_of(converting: Fleet) -> None:
+    converting.put(manifest("green", A, pool=[RANGE]))
+    _old_store(converting, manifest("green", A, B, version="v2alpha1"))
+    for _ in range(2):
+        assert converting.counted()["written"] == 0
+    assert converting.cidrs("green") == [A]
+    assert converting.findings() == [("versions_differ", "green")]
+
+
+def test_what_cannot_be_converted_is_told(converting: Fleet) -> None:
+    _old_store(converting, manifest("old", A, mask=8, version="v2alpha1"))
+    converting.passed()
+    assert (converting.there(), converting.findings()) == ({}, [("not_converted", "old")])
+
+
+def test_without_the_managed_resource_nothing_is_converted(fleet: Fleet) -> None:
+    _old_store(fleet, manifest("old", A, version="v2alpha1"))
+    fleet.passed()
+    assert fleet.there() == {}
+
+
+def test_converted_objects_are_not_the_registers(converting: Fleet) -> None:
+    _old_store(converting, manifest("old", A, version="v2alpha1"))
+    converting.manage(ManagedResource.CONVERSION, ManagedResource.POOLS)
+    for _ in range(2):
+        converting.passed()
+    assert converting.pool("old").follows_cluster
+    assert converting.findings() == []
+
+
+@pytest.mark.parametrize("definition", [PROPOSAL])
+def test_an_object_whose_cidrs_a_version_hides_says_nothing(fleet: Fleet) -> None:
+    """Written with objects, and then only v2alpha1 is served: it shows `cidrs: [{}]`."""
+    pool = manifest("green")
+    pool["spec"]["ipv4"]["cidrs"] = [{"cidr": A}]
+    fleet.put(pool)
+    fleet.passed()
+    _serve_only_v2alpha1(fleet)
+    fleet.passed()
+    assert (fleet.cidrs("green"), fleet.problems()) == ([A], {})
+    ObservedObject.objects.all().delete()  # as when the cluster is connected anew
+    fleet.passed()
+    assert fleet.problems() == {"green": "written_in_another_shape"}
+    assert fleet.cidrs("green") == [A]
+
+
+def _serve_only_v2alpha1(fleet: Fleet) -> None:
+    crd = copy.deepcopy(definitions(CRDS / f"{PROPOSAL}.yaml")[0])
+    crd["spec"]["versions"][0]["served"] = False
+    fleet.server.put(crd)
+    until = time.monotonic() + 20  # a real server takes a moment
+    with gateways.to(fleet.server) as gateway:
+        while gateway.served([gateways.POOLS]) and time.monotonic() < until:
+            time.sleep(0.05)

@@ -26,6 +26,7 @@ def machines(clock: Clock) -> Iterator[Machines]:
         yield world
 
 
+@pytest.mark.exhaustive
 def test_first_and_later_passes(machines: Machines) -> None:
     for gone in (False, True):
         for n in range(0, VMS * gone, 2):

@@ -8,8 +8,10 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.access import memberships
+from claims.entries import entries
 from claims.models import Entry, IPPool, Network
 from pools.models import Environment
+from pools.register.demo import demo
 from tests import factories, people
 from tests.claims import worlds
 
@@ -99,3 +101,15 @@ def test_organizations_and_environments_are_suggested() -> None:
     assert names(client, "environments", "te") == ["test"]
     page = client.get(reverse("admin:pools_environment_add")).content.decode()
     assert f'data-names="{reverse("admin:names", args=["organizations"])}"' in page
+
+
+# --- The filter of entries offers each namespace once, without reading all entries ----------------
+@pytest.mark.exhaustive
+def test_used_namespaces_are_the_distinct_ones() -> None:
+    assert entries.used_namespaces(5) == []
+    demo.load()
+    names = Entry.objects.exclude(namespace="").order_by("namespace")
+    expected = list(names.values_list("namespace", flat=True).distinct())
+    assert len(expected) > 1
+    assert entries.used_namespaces(500) == expected
+    assert entries.used_namespaces(1) == expected[:1]

@@ -1,4 +1,4 @@
-"""The log of events also tells of VM networks, and no later migration can drop that unnoticed."""
+"""Events of VM networks: told, filtered, and as bars of time."""
 
 from typing import Any
 
@@ -10,10 +10,13 @@ from django.urls import reverse
 from claims import sql
 from claims.access import memberships
 from claims.models import Entry, IPAMClaim, IPPool, Network
-from pools.models import Cluster, Event
+from claims.networks import pools
+from pools.models import Cluster, Event, Pool
 from pools.platform import events
-from pools.register import retention
-from tests import factories, people
+from pools.register import event_filters, retention
+from tests import factories, people, stale
+from tests.claims import worlds
+from tests.claims.imports import pages
 from tests.edges import api as apis
 
 MAC = "02:00:00:00:00:07"
@@ -131,3 +134,95 @@ def test_the_installed_view_is_the_one_of_both_files() -> None:
     assert installed == written
     for table in events.event_models().values():
         assert table._meta.db_table in installed
+
+
+# The event log filtered by the pool and the cluster of a VM network: also by tables that have
+# no such column
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("most", [0, 10_000])
+def test_the_filters_find_what_the_columns_say(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(event_filters, "MOST", most)
+    network = worlds.network()
+    pools.sync_pool(network, author=factories.BY)
+    network = Network.objects.get(pk=network.pk)
+    entry = worlds.entry(worlds.ippool(network), "02:00:00:00:00:0a", "10.0.0.5/24", vm="db")
+    worlds.claim(network, "db", ips_requested=["10.0.0.6/24"])
+    other = factories.pool("10.9.0.0/24")
+    factories.take(other)
+    entry.delete()
+    deleted_pool = factories.pool("10.8.0.0/24")
+    deleted_id = deleted_pool.pk
+    deleted_pool.delete()
+    for pool_id in (*Pool.objects.values_list("pk", flat=True), deleted_id):
+        of_pool = event_filters.of_pools(Event.objects.all(), [pool_id])
+        assert {*of_pool} == {*Event.objects.filter(pool_id=pool_id)}
+        assert of_pool.exists()
+    for cluster_id in Cluster.objects.values_list("pk", flat=True):
+        of_cluster = event_filters.of_cluster(Event.objects.all(), cluster_id)
+        assert {*of_cluster} == {*Event.objects.filter(cluster_id=cluster_id)}
+    tables = {
+        event.table for event in event_filters.of_pools(Event.objects.all(), [network.pool_id])
+    }
+    assert {"entryevent", "ipamclaimevent"} <= tables
+
+
+@pytest.mark.exhaustive
+def test_the_newest_events_of_many_read_their_own_rows_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not the whole table of events, of which there may be millions."""
+    monkeypatch.setattr(event_filters, "MOST", 0)
+    network = worlds.network()
+    pools.sync_pool(network, author=factories.BY)
+    network = Network.objects.get(pk=network.pk)
+    ippool = worlds.ippool(network)
+    for number in range(2, 202):
+        mac = f"02:00:00:00:00:{number:02x}"
+        worlds.entry(ippool, mac, f"10.0.0.{number}/24", vm=f"vm-{number}")
+    stale.sql("ANALYZE")
+    of_pool = event_filters.of_pools(Event.objects.all(), [network.pool_id]).order_by("-id")
+    before = stale.read()
+    assert len(of_pool[:20]) == 20
+    assert stale.since(before).get("claims_entryevent", 0) <= 100
+
+
+# --- The bars of time of MAC entries and claims, and what of them a VM owner sees -----------------
+@pytest.fixture
+def network() -> Network:
+    return worlds.network("net", subnets=("10.0.0.0/24",))
+
+
+@pytest.fixture
+def entry(network: Network) -> Entry:
+    """An entry that was the bank's before it was the shop's."""
+    made = worlds.entry(
+        worlds.ippool(network), "02:00:00:00:00:01", "10.0.0.5/24", vm="safe", namespace="bank"
+    )
+    with events.recorded_by(worlds.BY):
+        Entry.objects.filter(pk=made.pk).update(vm="web", namespace="shop")
+    return Entry.objects.get(pk=made.pk)
+
+
+def _page(client: Any, entry: Entry) -> str:
+    return pages.text(client.get(reverse("admin:claims_entry_change", args=[entry.pk])))
+
+
+def test_an_entry_shows_what_it_named_when(entry: Entry) -> None:
+    page = _page(pages.browser("viewer"), entry)
+    assert 'aria-label="02:00:00:00:00:01 over time"' in page
+    for label in ("bank/safe 10.0.0.5/24", "shop/web 10.0.0.5/24"):
+        assert f"<td>{label}</td>" in page
+
+
+def test_an_owner_does_not_see_what_others_had(network: Network, entry: Entry) -> None:
+    page = _page(pages.owner(network, "shop"), entry)
+    assert "<td>shop/web 10.0.0.5/24</td>" in page
+    assert "bank/safe" not in page
+    assert "10.0.0.5 ·" not in page
+
+
+def test_a_claim_shows_its_addresses_over_time(network: Network) -> None:
+    claim = worlds.claim(network, "web", "10.0.0.7/24", namespace="shop")
+    url = reverse("admin:claims_ipamclaim_change", args=[claim.pk])
+    page = pages.text(pages.browser("viewer").get(url))
+    assert "<td>shop/web 10.0.0.7/24</td>" in page
