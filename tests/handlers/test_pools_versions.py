@@ -36,71 +36,77 @@ def served(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def fleet(served: str) -> Iterator[Fleet]:
+def served_fleet(served: str) -> Iterator[Fleet]:
     with FakeCluster() as fake:
         fake.put(_defined(served))
         fake.crds("cilium.io_ciliumnodes")
         yield Fleet(fake)
 
 
-def _read(fleet: Fleet) -> list[str]:
+def _read(served_fleet: Fleet) -> list[str]:
     """The paths that were asked, as far as they have to do with pools."""
-    assert isinstance(fleet.server, FakeCluster)
-    paths = [item.path for item in fleet.server.log if "/apis" in item.path]
+    assert isinstance(served_fleet.server, FakeCluster)
+    paths = [item.path for item in served_fleet.server.log if "/apis" in item.path]
     return [path for path in paths if not path.startswith("/apis/apiext")]
 
 
 @pytest.mark.sample(3)
-def test_the_version_that_is_served_is_read(fleet: Fleet, served: str) -> None:
+def test_the_version_that_is_served_is_read(served_fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
-    fleet.put(manifest("green", A, version=version))
-    assert fleet.counted()["changed"] == 1
-    assert fleet.cidrs("green") == [A]
-    discovery, *later = _read(fleet)
+    served_fleet.put(manifest("green", A, version=version))
+    assert served_fleet.counted()["changed"] == 1
+    assert served_fleet.cidrs("green") == [A]
+    discovery, *later = _read(served_fleet)
     assert discovery == "/apis"
     assert LISTS.format(version) in later
     assert LISTS.format({"v2": "v2alpha1", "v2alpha1": "v2"}[version]) not in later
-    assert fleet.counted()["changed"] == 0
+    assert served_fleet.counted()["changed"] == 0
 
 
 @pytest.mark.sample(3)
-def test_the_version_that_is_served_is_written(fleet: Fleet, served: str) -> None:
+def test_the_version_that_is_served_is_written(served_fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
-    fleet.manage(ManagedResource.POOLS, ManagedResource.CONVERSION)
-    fleet.make("mine", B)
-    assert fleet.counted()["written"] == 1
-    assert isinstance(fleet.server, FakeCluster)
-    assert {write.path for write in fleet.server.log.writes} == {LISTS.format(version) + "/mine"}
-    assert fleet.there()["mine"]["apiVersion"] == f"cilium.io/{version}"
-    assert fleet.counted()["written"] == 0
+    served_fleet.manage(ManagedResource.POOLS, ManagedResource.CONVERSION)
+    served_fleet.make("mine", B)
+    assert served_fleet.counted()["written"] == 1
+    assert isinstance(served_fleet.server, FakeCluster)
+    assert {write.path for write in served_fleet.server.log.writes} == {
+        LISTS.format(version) + "/mine"
+    }
+    assert served_fleet.there()["mine"]["apiVersion"] == f"cilium.io/{version}"
+    assert served_fleet.counted()["written"] == 0
 
 
 @pytest.mark.sample(3)
-def test_an_upgrade_in_between(fleet: Fleet, served: str) -> None:
+def test_an_upgrade_in_between(served_fleet: Fleet, served: str) -> None:
     """The same stored objects through another version: known by their uid."""
     version = "v2alpha1" if served == "v2alpha1" else "v2"
-    fleet.put(manifest("green", A, version=version))
-    fleet.passed()
-    before = fleet.pool("green").pk
+    served_fleet.put(manifest("green", A, version=version))
+    served_fleet.passed()
+    before = served_fleet.pool("green").pk
     both = definitions(CRDS / f"{SHIPPED}.yaml")[0]
-    fleet.put(both)
+    served_fleet.put(both)
     for _ in range(2):
-        fleet.passed()
-    assert (fleet.pool("green").pk, fleet.names(), fleet.findings()) == (before, ["green"], [])
+        served_fleet.passed()
+    assert (served_fleet.pool("green").pk, served_fleet.names(), served_fleet.findings()) == (
+        before,
+        ["green"],
+        [],
+    )
 
 
 @pytest.mark.sample(3)
-def test_what_cannot_be_discovered_is_not_absent(fleet: Fleet, served: str) -> None:
+def test_what_cannot_be_discovered_is_not_absent(served_fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
-    fleet.put(manifest("green", A, version=version))
-    fleet.passed()
-    assert isinstance(fleet.server, FakeCluster)
+    served_fleet.put(manifest("green", A, version=version))
+    served_fleet.passed()
+    assert isinstance(served_fleet.server, FakeCluster)
     for path in ("/apis$", f"/apis/cilium.io/{version}$"):
-        fleet.server.faults.add(path=path, status=503, times=2)
+        served_fleet.server.faults.add(path=path, status=503, times=2)
         for _ in range(2):
-            assert not fleet.passed().succeeded
-        assert fleet.names() == ["green"]
-    assert fleet.counted()["failed"] == 0
+            assert not served_fleet.passed().succeeded
+        assert served_fleet.names() == ["green"]
+    assert served_fleet.counted()["failed"] == 0
 
 
 # --- Rule `v2-wins`: v2alpha1 alone is converted and never touched --------------------------------

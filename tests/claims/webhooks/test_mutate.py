@@ -253,16 +253,16 @@ def test_a_claim_of_the_vm_whatever_its_name(pool: IPPool, door: Door) -> None:
 
 # VirtualMachines and VirtualMachineInstances get the annotation of their cluster's settings
 @pytest.fixture
-def pool() -> IPPool:
+def vm_pool() -> IPPool:
     result = world()
     worlds.entry(result, MAC, "10.0.0.5/16")
     return result
 
 
 @pytest.fixture
-def door(pool: IPPool) -> Door:
-    NetworkSettings.objects.create(cluster=pool.cluster, annotation="addresses")
-    return Door(pool.cluster, "mutate-vms")
+def vm_door(vm_pool: IPPool) -> Door:
+    NetworkSettings.objects.create(cluster=vm_pool.cluster, annotation="addresses")
+    return Door(vm_pool.cluster, "mutate-vms")
 
 
 def _annotations(stored: Manifest) -> Any:
@@ -272,8 +272,8 @@ def _annotations(stored: Manifest) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
-def test_bare_addresses(door: Door, kind: str) -> None:
-    stored = door.mutated(vm_manifest(kind=kind))
+def test_bare_addresses(vm_door: Door, kind: str) -> None:
+    stored = vm_door.mutated(vm_manifest(kind=kind))
     assert _annotations(stored) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
     decision = Decision.objects.get()
     assert (decision.code, decision.path, decision.vm, decision.namespace) == (
@@ -282,7 +282,7 @@ def test_bare_addresses(door: Door, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
-def test_the_element_of_the_proposal(door: Door, kind: str) -> None:
+def test_the_element_of_the_proposal(vm_door: Door, kind: str) -> None:
     NetworkSettings.objects.update(annotation="default-network")
     element = {
         "name": "default",
@@ -290,34 +290,34 @@ def test_the_element_of_the_proposal(door: Door, kind: str) -> None:
         "mac": MAC,
         "ips": ["10.0.0.5/16"],
     }
-    stored = door.mutated(vm_manifest(kind=kind))
+    stored = vm_door.mutated(vm_manifest(kind=kind))
     assert _annotations(stored) == {DEFAULT_NETWORK: [element]}
 
 
-def test_an_update_is_told_the_same_and_leaves_no_line_when_nothing_is_new(door: Door) -> None:
+def test_an_update_is_told_the_same_and_leaves_no_line_when_nothing_is_new(vm_door: Door) -> None:
     old = vm_manifest()
-    stored = door.mutated(vm_manifest(), old)
+    stored = vm_door.mutated(vm_manifest(), old)
     assert _annotations(stored) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
-    again = door.ask(stored, stored)
+    again = vm_door.ask(stored, stored)
     assert again == {"uid": again["uid"], "allowed": True}
     unknown = vm_manifest("other", mac="02:00:00:00:00:77")
-    assert "warnings" not in door.ask(unknown, unknown)
+    assert "warnings" not in vm_door.ask(unknown, unknown)
     assert [decision.code for decision in Decision.objects.all()] == ["patched"]
 
 
-def test_a_vm_that_is_named_later(door: Door) -> None:
+def test_a_vm_that_is_named_later(vm_door: Door) -> None:
     unnamed = vm_manifest()
     unnamed["metadata"] = {"generateName": "vm-", "namespace": "blue"}
-    stored = door.mutated(unnamed, name="")
+    stored = vm_door.mutated(unnamed, name="")
     assert _annotations(stored) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
 
 
-def test_a_manifest_of_nothing(door: Door) -> None:
+def test_a_manifest_of_nothing(vm_door: Door) -> None:
     empty = {"kind": "VirtualMachine", "metadata": {"name": "vm-server"}, "spec": None}
-    assert "patch" not in door.ask(empty)
+    assert "patch" not in vm_door.ask(empty)
 
 
-def test_other_resources(door: Door) -> None:
+def test_other_resources(vm_door: Door) -> None:
     document = review(vm_manifest())
     document["request"]["resource"]["resource"] = "virtualmachineinstancereplicasets"
-    assert door.post(document).status_code == 400
+    assert vm_door.post(document).status_code == 400

@@ -1,188 +1,18 @@
-"""What the client watches and writes."""
+"""What the client writes to a cluster, and at a cluster of this run."""
 
-import json
-import ssl
-from collections.abc import Iterator
+import time
 from typing import Any
 
 import pytest
 
 from pools.clusters.client import api_client
 from pools.platform.outbound import faults
-from tests.kube import gateways, raw_server
+from tests.kube import gateways
 from tests.kube.api import Cluster
 from tests.kube.fake import FakeCluster
-from tests.kube.gateways import NODES, POOLS
-
-CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-END = b"0\r\n\r\n"
+from tests.kube.gateways import CLAIMS, NAMESPACES, NODES, NOWHERE, OLD_POOLS, POOLS
 
 
-@pytest.fixture
-def gateway(fake: FakeCluster) -> Iterator[api_client.ClusterClient]:
-    with gateways.to(fake) as opened:
-        yield opened
-
-
-def _line(kind: str, version: str, **metadata: str) -> bytes:
-    subject = {"metadata": {"name": "a", "resourceVersion": version, **metadata}}
-    return json.dumps({"type": kind, "object": subject}).encode() + b"\n"
-
-
-def _chunk(content: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(content), content)
-
-
-def _told(*parts: bytes) -> list[api_client.WatchEvent]:
-    """What a watch yields of these bytes."""
-    with (
-        raw_server.serving(raw_server.says(CHUNKED, *parts)) as (access, _),
-        api_client.ClusterClient(access, allow_loopback=True) as gateway,
-    ):
-        return list(gateway.watch(POOLS, "1", seconds=5))
-
-
-def test_what_happens_is_told_in_order(
-    fake: FakeCluster, gateway: api_client.ClusterClient
-) -> None:
-    since = gateway.list(POOLS).resource_version
-    fake.put(gateways.pool("a"))
-    fake.put(gateways.pool("a", "10.9.0.0/16"))
-    fake.remove("ciliumpodippools", "a")
-    events = list(gateway.watch(POOLS, since, seconds=1))
-    changes = [event for event in events if event.type != "BOOKMARK"]
-    assert [event.type for event in changes] == ["ADDED", "MODIFIED", "DELETED"]
-    assert changes[-1].object["spec"]["ipv4"]["cidrs"] == ["10.9.0.0/16"]
-    assert len({event.resource_version for event in changes}) == 3
-    # Beginning again from any of them tells the rest.
-    rest = gateway.watch(POOLS, changes[0].resource_version, seconds=1)
-    assert [event.type for event in rest][:2] == ["MODIFIED", "DELETED"]
-
-
-def test_bookmarks_are_asked_for_and_move_the_version(
-    fake: FakeCluster, gateway: api_client.ClusterClient
-) -> None:
-    since = gateway.list(POOLS).resource_version
-    watch = gateway.watch(POOLS, since, seconds=30)
-    fake.later(0.3, fake.bookmark)
-    event = next(watch)
-    assert event.type == "BOOKMARK"
-    assert event.resource_version
-    (sent,) = fake.log.select("watch")
-    assert sent.query["allowWatchBookmarks"] == "true"
-    assert sent.query["timeoutSeconds"] == "30"
-
-
-def test_a_version_that_is_too_old_as_http(
-    fake: FakeCluster, gateway: api_client.ClusterClient
-) -> None:
-    """Rule `expired-list-begins-again`."""
-    fake.faults.add(verb="watch", status=410)
-    with pytest.raises(faults.Gone):
-        list(gateway.watch(POOLS, "1", seconds=1))
-
-
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [(410, faults.Gone), (500, faults.ServerFault), (429, faults.TooBusy), (403, faults.Forbidden)],
-)
-def test_an_error_event(
-    fake: FakeCluster,
-    gateway: api_client.ClusterClient,
-    status: int,
-    expected: type[faults.ClusterFault],
-) -> None:
-    fake.faults.add(verb="watch", status=status, effect="event")
-    since = gateway.list(POOLS).resource_version
-    with pytest.raises(expected):
-        list(gateway.watch(POOLS, since, seconds=1))
-    assert gateway.list(POOLS).items == []
-
-
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [(401, faults.Unauthorized), (404, faults.KindNotServed), (503, faults.ServerFault)],
-)
-def test_a_watch_that_is_refused(
-    fake: FakeCluster,
-    gateway: api_client.ClusterClient,
-    status: int,
-    expected: type[faults.ClusterFault],
-) -> None:
-    fake.faults.add(verb="watch", status=status)
-    with pytest.raises(expected):
-        list(gateway.watch(POOLS, "1", seconds=1))
-
-
-def test_a_cut_is_told_after_what_came_before(
-    fake: FakeCluster, gateway: api_client.ClusterClient
-) -> None:
-    since = gateway.list(POOLS).resource_version
-    fake.put(gateways.pool("a"))
-    watch = gateway.watch(POOLS, since, seconds=30)
-    assert next(watch).type == "ADDED"
-    fake.cut()
-    with pytest.raises(faults.Unreachable):
-        next(watch)
-    assert len(gateway.list(POOLS).items) == 1
-
-
-def test_a_watch_that_is_left_ends_its_connection() -> None:
-    remaining: list[bytes] = []
-
-    def answer(connection: ssl.SSLSocket) -> None:
-        connection.sendall(CHUNKED + _chunk(_line("ADDED", "2")))
-        connection.settimeout(10)
-        remaining.append(connection.recv(1))
-
-    with raw_server.serving(answer) as (access, _):
-        gateway = api_client.ClusterClient(access, allow_loopback=True)
-        for event in gateway.watch(POOLS, "1", seconds=60):
-            assert event.type == "ADDED"
-            break
-    assert remaining == [b""]
-
-
-def test_half_a_line_at_the_end_is_dropped() -> None:
-    whole, half = _line("ADDED", "2"), _line("DELETED", "3")[:-20]
-    assert [event.type for event in _told(_chunk(whole + half), END)] == ["ADDED"]
-    assert _told(_chunk(half), END) == []
-
-
-def test_lines_do_not_keep_to_chunks() -> None:
-    lines = _line("ADDED", "2") + _line("MODIFIED", "3") + _line("DELETED", "4")
-    pieces = [_chunk(lines[item : item + 7]) for item in range(0, len(lines), 7)]
-    assert [event.resource_version for event in _told(*pieces, END)] == ["2", "3", "4"]
-
-
-def test_a_line_may_be_large() -> None:
-    line = _line("ADDED", "2", annotation="x" * 3_000_000)
-    (event,) = _told(_chunk(line), END)
-    assert len(event.object["metadata"]["annotation"]) == 3_000_000
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"no json\n",
-        b"[]\n",
-        b'{"type":"ADDED"}\n',
-        b'{"type":"ADDED","object":{}}\n',
-        b'{"type":"NEW","object":{"metadata":{}}}\n',
-        b"\n",
-    ],
-)
-def test_what_is_no_event_is_garbled(line: bytes) -> None:
-    with pytest.raises(faults.MalformedResponse):
-        _told(_chunk(line), END)
-
-
-def test_a_line_without_end_is_cut_off() -> None:
-    with pytest.raises(faults.MalformedResponse):
-        _told(*[_chunk(b"x" * 0x100000)] * 40)
-
-
-# --- Writing through the gateway: nothing is forced, and what is stored is what is answered -------
 def _apply(
     gateway: api_client.ClusterClient, manifest: dict[str, Any], **how: Any
 ) -> dict[str, Any]:
@@ -323,3 +153,104 @@ def test_a_name_stays_inside_its_collection(fake: FakeCluster, name: str) -> Non
     prefix = "/apis/cilium.io/v2/ciliumpodippools/"
     assert all(item.path.startswith(prefix) for item in fake.log)
     assert all("/" not in item.path.removeprefix(prefix) for item in fake.log) or "/" in name
+
+
+# The gateway against whole clusters: the fakes of each run, and with --real a kube-apiserver
+def test_who_it_is(gateway: api_client.ClusterClient) -> None:
+    assert gateway.version().startswith("v")
+    assert len(gateway.identity()) == 36
+
+
+def test_what_it_serves(gateway: api_client.ClusterClient) -> None:
+    served = {POOLS, OLD_POOLS, NODES, CLAIMS, NAMESPACES}
+    assert gateway.served([*served, NOWHERE]) == served
+
+
+def test_what_it_does_not_serve(gateway: api_client.ClusterClient) -> None:
+    with pytest.raises(faults.KindNotServed):
+        gateway.list(NOWHERE)
+    with pytest.raises(faults.KindNotServed):
+        gateway.get(NOWHERE, "a", "default")
+
+
+def test_shapes(gateway: api_client.ClusterClient) -> None:
+    for resource in (POOLS, OLD_POOLS, NODES, CLAIMS):
+        schema = gateway.schema(resource)
+        assert schema is not None
+        assert "spec" in schema["properties"]
+    assert gateway.schema(NOWHERE) is None
+
+
+def test_shapes_without_rights(cluster: Cluster) -> None:
+    with gateways.to(cluster, token=cluster.user("nobody-shapes")) as gateway:
+        deadline = time.monotonic() + 30
+        # Releases before 1.23 publish it some seconds after the definition.
+        while (schema := gateway.schema(POOLS)) is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert schema is not None
+        assert "cidrs" in schema["properties"]["spec"]["properties"]["ipv4"]["properties"]
+
+
+def test_rights(cluster: Cluster) -> None:
+    rules = [{"apiGroups": ["cilium.io"], "resources": ["ciliumpodippools"], "verbs": ["list"]}]
+    with gateways.to(cluster, token=cluster.user("reader-rights", rules)) as gateway:
+        assert gateway.may("list", POOLS)
+        assert not gateway.may("patch", POOLS)
+        assert not gateway.may("list", POOLS, subresource="status")
+        with pytest.raises(faults.Forbidden):
+            gateway.list(NODES)
+
+
+def test_an_unknown_token(cluster: Cluster) -> None:
+    with gateways.to(cluster, token="nobody-knows-it") as gateway:
+        with pytest.raises(faults.Unauthorized):
+            gateway.list(POOLS)
+        with pytest.raises(faults.Unauthorized):
+            list(gateway.watch(POOLS, "1", seconds=1))
+
+
+def test_what_happens_is_told(gateway: api_client.ClusterClient, name: str) -> None:
+    since = gateway.list(POOLS).resource_version
+    created = gateway.apply(POOLS, gateways.pool(name), manager="cadastre")
+    gateway.delete(POOLS, name, uid=created["metadata"]["uid"])
+    events = [item for item in gateway.watch(POOLS, since, seconds=1) if item.type != "BOOKMARK"]
+    assert [event.type for event in events] == ["ADDED", "DELETED"]
+    assert events[0].object["metadata"]["uid"] == created["metadata"]["uid"]
+
+
+def test_pages(
+    gateway: api_client.ClusterClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    names = [f"{name}-{number}" for number in range(5)]
+    for element in names:
+        gateway.create(POOLS, gateways.pool(element), manager="cadastre")
+    monkeypatch.setattr(api_client, "PAGE", 2)
+    listed = [item["metadata"]["name"] for item in gateway.list(POOLS).items]
+    assert set(names) <= set(listed)
+    assert len(listed) == len(set(listed))
+
+
+def test_finalizers_keep_a_deleted_object(gateway: api_client.ClusterClient, name: str) -> None:
+    manifest = gateways.pool(name, finalizers=["cadastre.example/held"])
+    created = gateway.create(POOLS, manifest, manager="cadastre")
+    gateway.delete(POOLS, name, uid=created["metadata"]["uid"])
+    stored = gateway.get(POOLS, name)
+    assert stored["metadata"]["deletionTimestamp"]
+    del stored["metadata"]["finalizers"]
+    gateway.replace(POOLS, stored, manager="cadastre")
+    with pytest.raises(faults.NotFound):
+        gateway.get(POOLS, name)
+
+
+def test_what_the_definition_does_not_know_is_not_stored(
+    gateway: api_client.ClusterClient, name: str
+) -> None:
+    """Pruned, or refused: never silently taken for stored."""
+    manifest = gateways.pool(name)
+    manifest["spec"]["unknownField"] = 1
+    try:
+        stored = gateway.apply(POOLS, manifest, manager="cadastre")
+    except faults.Rejected as error:
+        assert "unknownField" in str(error)  # noqa: PT017 - either is right, by release
+    else:
+        assert "unknownField" not in stored["spec"]
