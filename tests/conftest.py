@@ -15,6 +15,7 @@ import contextlib
 import os
 import pathlib
 import secrets
+import socket
 import urllib.parse
 from typing import TYPE_CHECKING, Any
 
@@ -211,6 +212,14 @@ def demo_fleet(module_transaction: None) -> None:
     from pools.register.demo import demo
 
     assert demo.load()
+
+
+@pytest.fixture
+def canary() -> Iterator[socket.socket]:
+    """A listener on this machine that nobody may reach (`servers.heard`)."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        yield listener
 
 
 @pytest.fixture(scope="session")

@@ -21,17 +21,12 @@ from pools.platform.history import search
 from tests import clock, factories, people
 from tests.alerts import receivers
 from tests.alerts.receivers import Received, Receiver
+from tests.alerts.test_event_feed import retry
 
 
 def fill() -> None:
     """A condition: a pool without a free block."""
     factories.drain(factories.pool("10.0.0.0/30"))
-
-
-def due(target: WebhookTarget) -> None:
-    """As if its waits were over."""
-    Delivery.objects.filter(target=target).update(next_try_at=Now())
-    WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None)
 
 
 def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(
@@ -78,7 +73,7 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
     evaluation.evaluate()
     receiver.answer = lambda _handler, _received: 500
     for number in range(dispatch.TRIES):
-        due(target)
+        retry(target)
         WebhookTarget.objects.update(accepted_at=Clock())  # another message
         before = clock.moment()
         dispatch.send_pending(target.pk)
@@ -87,7 +82,7 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
         wait = timedelta(seconds=min(5 * 2**number, 3600))
         assert before + 0.75 * wait <= row.next_try_at <= after + 1.25 * wait
     assert (row.state, row.attempts, row.last_status) == ("failed", dispatch.TRIES, 500)
-    due(target)
+    retry(target)
     assert dispatch.send_pending(target.pk) == 0
     assert len(receiver.received) == dispatch.TRIES
     receiver.answer = lambda _handler, _received: 200

@@ -6,7 +6,6 @@ import secrets as randomness
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from pools.models import Delivery, Event, WebhookTarget, WebhookTargetEvent
 from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.outbound import faults, webhook_post
 from pools.platform.outbound.credentials import Access
-from tests import factories, people
+from tests import factories, people, servers
 from tests.alerts import receivers
 from tests.alerts.receivers import AUTHORITY, Receiver
 from tests.edges import api as apis
@@ -53,26 +52,12 @@ def test_a_path_is_kept() -> None:
     assert webhook_post.parse_url("https://example.org/hook/") == "https://example.org:443/hook/"
 
 
-@pytest.fixture
-def canary() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setblocking(False)
-        yield listener
-
-
-def heard(canary: socket.socket) -> bool:
-    with contextlib.suppress(BlockingIOError):
-        canary.accept()[0].close()
-        return True
-    return False
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"])
 def test_this_machine_is_not_reached(canary: socket.socket, host: str) -> None:
     access = Access(f"https://{host}:{canary.getsockname()[1]}/")
     with pytest.raises(faults.AddressNotAllowed):
         webhook_post.post(access, b"{}", {})
-    assert not heard(canary)
+    assert not servers.heard(canary)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +69,7 @@ def test_a_name_is_judged_by_where_it_leads_at_the_time_of_sending(
     access = Access(f"https://{NAME}:{canary.getsockname()[1]}/")
     with pytest.raises(faults.AddressNotAllowed):
         webhook_post.post(access, b"{}", {}, resolver=lambda *_: ["10.0.0.1", address])
-    assert not heard(canary)
+    assert not servers.heard(canary)
 
 
 def test_the_address_that_was_judged_is_dialled_and_the_name_is_resolved_once(
@@ -122,7 +107,7 @@ def test_a_redirect_is_a_failure_and_is_not_followed(
     outbox.write_test(target)
     assert dispatch.send_pending(target.pk) == 0
     assert "redirect" in Delivery.objects.get().last_error
-    assert not heard(canary)
+    assert not servers.heard(canary)
 
 
 def test_a_certificate_of_nobody_is_refused(receiver: Receiver) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from django.db import transaction
 
+from pools import models
 from pools.admin.overview import overview
 from pools.admin.pools import page
 from pools.cilium import pool_sync
@@ -14,16 +15,6 @@ from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.core.forecast import ForecastState
-from pools.models import (
-    Cluster,
-    Connection,
-    Drift,
-    Finding,
-    ManagedResource,
-    Now,
-    Pool,
-    PoolForecast,
-)
 from pools.platform import events
 from pools.register import manifests, pools, usage
 from pools.register.utilization import forecasts, samples
@@ -42,7 +33,7 @@ SPAN = "10.0.0.0-10.0.0.99"
 
 @pytest.fixture
 def managed(fleet: Fleet) -> Fleet:
-    fleet.manage(ManagedResource.POOLS)
+    fleet.manage(models.ManagedResource.POOLS)
     return fleet
 
 
@@ -126,7 +117,7 @@ def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> No
     pools.add_cidr(managed.pool("green").pk, factories.entry(B), author=factories.BY)
     assert managed.counted()["written"] == 0
     assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
-    (row,) = Drift.objects.all()
+    (row,) = models.Drift.objects.all()
     assert (row.path, row.desired, row.observed) == ("spec.ipv4.cidrs", [A, B], [A])
     assert row.managers == ["kubectl"]
     assert row.conflict
@@ -176,16 +167,18 @@ def test_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.passed()
     managed.put(manifest("green", B, A))
     managed.passed()
-    row = drift.ignore(Drift.objects.get(), author=factories.WITH_REASON, user=factories.user())
+    row = drift.ignore(
+        models.Drift.objects.get(), author=factories.WITH_REASON, user=factories.user()
+    )
     managed.passed()
-    stored = Drift.objects.get()
+    stored = models.Drift.objects.get()
     assert (stored.ignored_by, stored.ignored_reason) == (
         row.ignored_by,
         factories.WITH_REASON.reason,
     )
     managed.put(manifest("green", C, A))
     managed.passed()
-    assert Drift.objects.get().ignored_at is None
+    assert models.Drift.objects.get().ignored_at is None
 
 
 def test_an_observed_cluster_is_not_written(fleet: Fleet) -> None:
@@ -221,7 +214,7 @@ def test_what_others_added_is_kept_and_told(managed: Fleet) -> None:
     for _ in range(2):
         assert managed.counted()["written"] == 0
     assert managed.findings() == [("more_in_cluster", "green")]
-    assert "podSelector" in Finding.objects.get().message
+    assert "podSelector" in models.Finding.objects.get().message
     drift.adopt(_of(managed), author=factories.BY)
     managed.passed()
     assert managed.findings() == []
@@ -262,21 +255,21 @@ def test_a_pool_with_its_only_cidr_in_another_pool(managed: Fleet) -> None:
 @pytest.mark.parametrize("definition", [OLD], indirect=True)
 def test_a_pool_that_the_cluster_does_not_have_yet_is_not_full(fleet: Fleet) -> None:
     fleet.put(fleets.manifest("other", "10.60.0.0/16", version="v2alpha1"))
-    fleet.manage(ManagedResource.POOLS)
+    fleet.manage(models.ManagedResource.POOLS)
     fleet.passed()
     pool = fleet.make("green", "10.61.0.0/16", reserved=["10.61.0.0-10.61.0.255"])
     fleet.put(fleets.manifest("green", "10.62.0.0/16", version="v2alpha1"))
     fleet.passed()
     fleet.passed()
     assert ("cidr_addition_pending", "green 10.61.0.0/16") in fleet.findings()
-    counts = usage.pool_usage(Pool.objects.get(pk=pool.pk))[4]
+    counts = usage.pool_usage(models.Pool.objects.get(pk=pool.pk))[4]
     assert (counts.free, counts.used) == (0, 0)
     assert counts.waits_for_cluster
     assert (counts.ratio, counts.percent) == (0.0, 0)
     assert page.pool_state({4: counts}, draining=False) == "pending"
     samples.take_samples()
     forecasts.refresh_forecasts()
-    assert PoolForecast.objects.get(pool=pool, family=4).state != ForecastState.FULL
+    assert models.PoolForecast.objects.get(pool=pool, family=4).state != ForecastState.FULL
     summary = {measured.pool.name: measured for measured in overview.summarize().pools}
     assert (summary["green"].state, summary["green"].percent) == ("pending", 0)
 
@@ -301,7 +294,7 @@ def test_the_advice_on_cooldowns(fake: FakeCluster, clock: Clock, serving: bool)
     clock.advance(10)
     world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
-    message = Finding.objects.get(code="cooldown_not_kept").message
+    message = models.Finding.objects.get(code="cooldown_not_kept").message
     assert ("another controller" in message) == serving
     assert ("if it writes pod-cidrs" in message) != serving
 
@@ -309,7 +302,7 @@ def test_the_advice_on_cooldowns(fake: FakeCluster, clock: Clock, serving: bool)
 # --- A change of a pod pool makes its cluster due, in the transaction of the change ---------------
 CIDR = "10.0.0.0/16"
 FAR = "2100-01-01T00:00:00Z"
-CHANGES: dict[str, Callable[[Pool], object]] = {
+CHANGES: dict[str, Callable[[models.Pool], object]] = {
     "add": lambda pool: pools.add_cidr(
         pool.pk, factories.entry("10.1.0.0/16"), author=factories.BY
     ),
@@ -333,31 +326,31 @@ spec: {ipv4: {cidrs: [10.7.0.0/16], maskSize: 24}}
 
 
 @pytest.fixture
-def connected() -> Cluster:
+def connected() -> models.Cluster:
     cluster = factories.cluster()
-    Connection.objects.create(cluster=cluster, server="https://k", due_at=Now())
+    models.Connection.objects.create(cluster=cluster, server="https://k", due_at=models.Now())
     return cluster
 
 
 def _rests() -> None:
     """Nothing is due for some time."""
-    Connection.objects.update(due_at=FAR)
+    models.Connection.objects.update(due_at=FAR)
 
 
 def _due() -> bool:
-    return Connection.objects.filter(due_at__lt=FAR).exists()
+    return models.Connection.objects.filter(due_at__lt=FAR).exists()
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("how", list(CHANGES))
-def test_a_change_makes_the_cluster_due(connected: Cluster, how: str) -> None:
+def test_a_change_makes_the_cluster_due(connected: models.Cluster, how: str) -> None:
     pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
     _rests()
     CHANGES[how](pool)
     assert _due()
 
 
-def test_one_that_is_taken_back_does_not(connected: Cluster) -> None:
+def test_one_that_is_taken_back_does_not(connected: models.Cluster) -> None:
     pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
     _rests()
     with transaction.atomic():
@@ -366,14 +359,14 @@ def test_one_that_is_taken_back_does_not(connected: Cluster) -> None:
     assert not _due()
 
 
-def test_what_a_pass_changes_does_not(connected: Cluster) -> None:
+def test_what_a_pass_changes_does_not(connected: models.Cluster) -> None:
     pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
     _rests()
     pool_sync.remove_pool(pool, author=events.Author(actor="cluster c", source="cluster"))
     assert not _due()
 
 
-def test_pools_of_other_addresses_do_not(connected: Cluster) -> None:
+def test_pools_of_other_addresses_do_not(connected: models.Cluster) -> None:
     pool = factories.pool("10.0.0.0/24", within=connected)
     _rests()
     factories.reserve(pool, "10.0.0.0-10.0.0.9")

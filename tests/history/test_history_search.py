@@ -7,7 +7,6 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
@@ -211,8 +210,7 @@ def manager() -> Any:
 
 def test_a_token_for_somebody_else_in_the_admin(manager: Any) -> None:
     other = people.user(people.VIEWER)
-    browser = Client()
-    browser.force_login(manager)
+    browser = people.signed_in(manager)
     form = {"user": other.pk, "days": 7, "level": "read"}
     page = browser.post(reverse("admin:knox_authtoken_create"), form)
     assert _events() == [("token.created", other.username, manager.username)]
@@ -236,8 +234,7 @@ def test_the_command_and_what_goes_with_a_user(manager: Any) -> None:
     name = other.username
     call_command("token", name, verbosity=0)
     assert _events() == [("token.created", name, "manage.py")]
-    browser = Client()
-    browser.force_login(manager)
+    browser = people.signed_in(manager)
     browser.post(reverse("admin:auth_user_delete", args=[other.pk]), {"post": "yes"})
     assert _events()[1:] == [("token.revoked", name, manager.username)]
 

@@ -14,7 +14,7 @@ from django.test import Client
 from pools.management import output
 from pools.models import Leak
 from pools.platform.conditions import evaluation
-from tests import commands, factories
+from tests import commands, factories, people
 from tests.edges import api
 from tests.leaks.feeds import Feed, row
 
@@ -23,9 +23,7 @@ LIST = "/admin/pools/leak/"
 
 @pytest.fixture
 def browser(db: None) -> Client:
-    client = Client()
-    client.force_login(api.user("operator", is_staff=True))
-    return client
+    return people.signed_in(api.user("operator", is_staff=True))
 
 
 def page(client: Client, path: str, **query: Any) -> str:
@@ -98,15 +96,13 @@ def test_a_form_of_before_hits_nobody_else(feed: Feed, browser: Client) -> None:
 def test_a_viewer_sees_and_does_not_reclaim(feed: Feed) -> None:
     feed.holds("i-1")
     feed.twice()
-    viewer = Client()
-    viewer.force_login(api.user("viewer", is_staff=True))
+    viewer = people.signed_in(api.user("viewer", is_staff=True))
     text = page(viewer, LIST)
     assert "i-1" in text
     assert "reclaim_selected" not in text
     pk = Leak.objects.get().pk
     assert viewer.get(f"{LIST}reclaim/", {"id": pk}).status_code == 403
-    stranger = Client()
-    stranger.force_login(api.user("vm-owner", is_staff=True))
+    stranger = people.signed_in(api.user("vm-owner", is_staff=True))
     assert stranger.get(LIST).status_code == 403
     assert stranger.get(f"{LIST}{pk}/change/").status_code == 403
     assert stranger.get(f"{LIST}export/").status_code == 403

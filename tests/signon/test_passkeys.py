@@ -446,8 +446,7 @@ def test_accounts_that_may_not_sign_in_do_not_with_a_passkey(olga: Owner) -> Non
 
 def test_directory_accounts_have_none(olga: Owner) -> None:
     ada = directory.sign_in(Person(DirectorySource.OIDC, "ada", "ada", groups=["net-admins"]))
-    client = Client(SERVER_NAME="localhost")
-    client.force_login(ada)
+    client = people.signed_in(ada, SERVER_NAME="localhost")
     for answer in (client.get(ADD), client.post(ADD, {"credential": "{}"})):
         assert (answer.status_code, "at the directory of" in answer.text) == (403, True)
 

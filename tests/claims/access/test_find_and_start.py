@@ -40,9 +40,7 @@ def browser(role: str = "", namespace: str = "") -> Client:
         user.groups.set([Group.objects.get(name=role)])
     if namespace:
         memberships.create(worlds.cluster(), [namespace], author=worlds.BY, user=user)
-    client = Client()
-    client.force_login(User.objects.get(pk=user.pk))
-    return client
+    return people.signed_in(User.objects.get(pk=user.pk))
 
 
 TABLES = {"MAC entries", "Claims", "Workloads", "Networks", "IPPools"}

@@ -11,7 +11,7 @@ from django.urls import reverse
 from claims.access import namespaces
 from claims.models import Membership, MembershipEvent
 from pools.models import Cluster
-from tests import factories
+from tests import factories, people
 from tests.edges import api as apis
 
 PATH = "memberships/"
@@ -185,14 +185,6 @@ def test_everybody_sees_their_own(api: apis.Api) -> None:
 
 
 # --- The page Access: administrators make, change and end memberships -----------------------------
-def browser(role: str) -> Client:
-    user = User.objects.create(username=role, is_staff=True)
-    user.groups.set([Group.objects.get(name=role)])
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 @pytest.fixture
 def cluster() -> Cluster:
     return factories.cluster()
@@ -203,7 +195,7 @@ def post(client: Client, **fields: Any) -> Any:
 
 
 def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
-    client = browser("administrator")
+    client = people.signed_in(apis.user("administrator", is_staff=True))
     vera = User.objects.create(username="vera")
     assert client.get(reverse("admin:claims_membership_add")).status_code == 200
     answer = post(client, user=vera.pk, cluster=cluster.pk, namespaces="shop\n bank, depot")
@@ -238,7 +230,7 @@ def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
     ],
 )
 def test_a_bad_form_says_what_would_be_right(cluster: Cluster, fields: Any, message: str) -> None:
-    client = browser("administrator")
+    client = people.signed_in(apis.user("administrator", is_staff=True))
     post(client, group="team", cluster=cluster.pk, namespaces="shop")
     if "user" in fields:
         fields = fields | {"user": User.objects.create(username="vera").pk}

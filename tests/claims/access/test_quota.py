@@ -35,9 +35,7 @@ def ippool(settings: Any) -> IPPool:
 @pytest.fixture
 def owner(ippool: IPPool) -> Api:
     """Who owns shop and bank."""
-    api = Api("vm-owner")
-    memberships.create(ippool.cluster, ["shop", "bank"], author=worlds.BY, user=api.user)
-    return api
+    return worlds.owner(ippool.cluster, "shop", "bank")
 
 
 def entry(mac: str, last: int, namespace: str = "shop") -> dict[str, Any]:
@@ -88,8 +86,7 @@ def test_the_form_and_imports(ippool: IPPool, owner: Api) -> None:
         owner.create(f"ippools/{ippool.pk}/entries/", entry(mac, last))
     owner.user.is_staff = True
     owner.user.save()
-    client = Client()
-    client.force_login(owner.user)
+    client = people.signed_in(owner.user)
     values = entry(C, 7) | {"ips": "10.0.0.7", "ippool": ippool.pk}
     answer = client.post(reverse("admin:claims_entry_add"), values)
     assert "its VM owners may take 2" in answer.content.decode()
@@ -153,9 +150,7 @@ def manager() -> Any:
 
 @pytest.fixture
 def browser(manager: Any) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    return people.signed_in(manager)
 
 
 def change(client: Client, user: User, **fields: Any) -> int:
@@ -206,6 +201,5 @@ def test_no_owner_and_no_group_of_another_namespace_is_within_reach(
 def test_an_administrator_gives_these_names(manager: Any) -> None:
     worlds.bound(worlds.cluster(), "shop", "vera")
     manager.groups.set([Group.objects.get(name="administrator")])
-    client = Client()
-    client.force_login(manager)
+    client = people.signed_in(manager)
     assert change(client, manager, username="vera") == 302

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from claims.models import NAD, IPAMClaim, Membership, Network
+from claims.models import NAD, IPAMClaim, Network
 from pools.models import Block, Cluster, Connection, Finding, Mode, Now
 from tests.claims import worlds
 from tests.edges import api as apis
@@ -36,9 +36,7 @@ def network() -> Network:
 def owner(network: Network) -> apis.Api:
     """A VM owner of the namespace blue."""
     NAD.objects.create(network=network, namespace="blue", name="blue", role="primary")
-    result = apis.Api("vm-owner")
-    Membership.objects.create(user=result.user, cluster=network.cluster, namespaces=["blue"])
-    return result
+    return worlds.owner(network.cluster, "blue")
 
 
 def body(**more: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from claims.ipamclaims import findings
-from claims.models import NAD, IPAMClaim, Membership, Network, NetworkSettings
+from claims.models import NAD, IPAMClaim, Network, NetworkSettings
 from claims.workloads import vm_lookup
 from pools.core import errors
 from pools.models.fields import Now
@@ -85,8 +85,7 @@ def test_what_cannot_be_written(api: apis.Api, network: Network) -> None:
 
 
 def test_a_vm_owner_gets_those_of_their_namespaces(network: Network) -> None:
-    owner = apis.Api("vm-owner")
-    Membership.objects.create(user=owner.user, cluster=network.cluster, namespaces=["blue"])
+    owner = worlds.owner(network.cluster, "blue")
     pool = worlds.ippool(network)
     worlds.entry(pool, MAC, "10.0.0.5/24", vm="vm1", namespace="blue")
     worlds.entry(pool, OTHER, "10.0.0.6/24", vm="secret", namespace="red")

@@ -3,11 +3,9 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
-from claims.access import memberships
 from claims.entries import ippools
 from claims.models import NAD, Entry, IPPool, Network
 from tests import people
@@ -27,12 +25,7 @@ def network() -> Network:
 
 @pytest.fixture
 def owner(network: Network) -> Client:
-    user = people.user()
-    user.groups.set([Group.objects.get(name="vm-owner")])
-    memberships.create(network.cluster, ["shop"], author=worlds.BY, user=user)
-    client = Client()
-    client.force_login(user)
-    return client
+    return people.signed_in(worlds.owner(network.cluster, "shop").user)
 
 
 def text(answer: Any) -> str:
@@ -265,9 +258,7 @@ def foreign(ippool: IPPool) -> Entry:
 
 @pytest.fixture
 def api(network: Network) -> Api:
-    result = Api("vm-owner")
-    memberships.create(network.cluster, ["shop"], author=worlds.BY, user=result.user)
-    return result
+    return worlds.owner(network.cluster, "shop")
 
 
 def entries_path(parent: IPPool) -> str:

@@ -3,11 +3,9 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
-from claims.access import memberships
 from claims.entries import entries
 from claims.models import Entry, IPPool, Network
 from pools.models import Environment
@@ -38,12 +36,7 @@ def names(client: Client, offered: str, text: str = "") -> Any:
 
 
 def owner_of(network: Network, namespace: str) -> Client:
-    user = people.user()
-    user.groups.set([Group.objects.get(name="vm-owner")])
-    memberships.create(network.cluster, [namespace], author=worlds.BY, user=user)
-    client = Client()
-    client.force_login(user)
-    return client
+    return people.signed_in(worlds.owner(network.cluster, namespace).user)
 
 
 def test_the_next_free_address_can_be_saved(ippool: IPPool) -> None:

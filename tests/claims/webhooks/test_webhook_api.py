@@ -3,16 +3,16 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
-from claims.models import Decision, Membership, NetworkSettings
+from claims.models import Decision, NetworkSettings
 from claims.workloads import vm_lookup
 from tests import factories, people
+from tests.claims import worlds
 from tests.claims.webhooks.doors import Door
 from tests.core.vm_world import pod
-from tests.edges.api import Api
+from tests.edges.api import Api, user
 
 SETTINGS = "clusters/prod/network-settings/"
 
@@ -64,8 +64,7 @@ def test_what_is_refused(door: Door, body: Any, code: str) -> None:
 
 
 def test_who_may(door: Door) -> None:
-    owner = Api("vm-owner")
-    Membership.objects.create(user=owner.user, cluster=door.cluster, namespaces=["blue"])
+    owner = worlds.owner(door.cluster, "blue")
     for path in (SETTINGS, "decisions/"):
         assert owner("GET", path).status_code == 403
     for role in ("viewer", "operator"):
@@ -128,11 +127,7 @@ SETTINGS_PAGE = "admin:claims_networksettings_changelist"
 
 
 def _browser(role: str) -> Client:
-    person = people.user()
-    person.groups.add(Group.objects.get(name=role))
-    client = Client()
-    client.force_login(person)
-    return client
+    return people.signed_in(user(role, is_staff=True))
 
 
 def _text(client: Client, name: str, *arguments: Any, **query: str) -> str:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from claims.access import memberships
 from claims.models import IPPool, Network
 from claims.waves import readiness, waves
 from claims.workloads import adoption, results
@@ -260,8 +259,7 @@ def test_an_entry_of_another_vm_whose_ippool_is_gone(cluster: KubeVirt) -> None:
     cluster.passed()
     assert "shop/db" in findings()["default/web"]
     assert alerts() == ["1 MAC"]
-    owner = Api("vm-owner")
-    memberships.create(network.cluster, ["default"], author=BY, user=owner.user)
+    owner = worlds.owner(network.cluster, "default")
     assert "duplicate_mac" in api_results(network, owner)["default/web"][1]
     answer = owner("GET", f"networks/{network.pk}/workloads/").content.decode()
     assert (
