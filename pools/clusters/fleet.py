@@ -14,7 +14,7 @@ from django.db.models import Count, Model, Q
 
 from pools import models
 from pools.clusters import connections, other_writers
-from pools.core import custom_fields
+from pools.core import metric_labels
 from pools.core.kubernetes.connection_status import ConnectionStatus
 from pools.platform import database
 from pools.platform.metrics.registry import Value, value
@@ -137,7 +137,7 @@ def sample_values() -> Iterator[Value]:
         cluster.pk: cluster for cluster in models.Cluster.objects.only("name", *models.ATTRIBUTES)
     }
     clusters = {pk: cluster.name for pk, cluster in rows.items()}
-    attributes = custom_fields.label_values(settings.IPAM_METRIC_LABELS, rows)
+    attributes = metric_labels.label_values(settings.IPAM_METRIC_LABELS, rows)
     labels = {pk: {"cluster": name, **dict(attributes[pk])} for pk, name in clusters.items()}
     yield from _connections(labels)
     yield from _orphans(labels)
