@@ -66,6 +66,7 @@ class VMImportPage(page.ImportPage):
         "rvtools-csv": _("RVTools, CSV"),
         "rvtools-zip": _("RVTools, ZIP of CSVs"),
         "forklift": _("MTV inventory, JSON"),
+        "kubevirt": _("VMs of KubeVirt"),
         "powercli": _("PowerCLI, CSV"),
         "template-csv": _("template, CSV"),
         "template-xlsx": _("template, XLSX"),
