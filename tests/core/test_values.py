@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from claims.core import macs
-from pools.core import custom_fields, errors, holders, periods
+from pools.core import custom_fields, errors, holders, metric_labels, periods
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_nothing_is_no_value(field_type: str, value: Any) -> None:
 )
 def test_other_metric_labels_are_refused(texts: list[str]) -> None:
     with pytest.raises(errors.InvalidInput):
-        custom_fields.parse_labels(texts)
+        metric_labels.parse_labels(texts)
 
 
 def test_a_metric_label_has_few_values() -> None:
@@ -133,10 +133,10 @@ def test_a_metric_label_has_few_values() -> None:
             self.owner = owner
 
     rows = {number: Row(f"team-{number:04}") for number in range(500)} | {900: Row("team-0499")}
-    values = custom_fields.label_values(custom_fields.parse_labels(["owner", "tag:a"]), rows)
+    values = metric_labels.label_values(metric_labels.parse_labels(["owner", "tag:a"]), rows)
     owners = {dict(pairs)["attribute_owner"] for pairs in values.values()}
-    assert len(owners) == custom_fields.MOST_VALUES + 1
-    assert custom_fields.OTHER in owners
+    assert len(owners) == metric_labels.MOST_VALUES + 1
+    assert metric_labels.OTHER in owners
     assert dict(values[900]) == {"attribute_owner": "team-0499", "tag_a": "true"}
 
 
