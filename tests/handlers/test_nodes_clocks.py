@@ -34,8 +34,7 @@ def test_clock_skew(
     fake.put(node)
     world.passed()
     _skewed(monkeypatch, worker)
-    world.node("n1")
-    world.passed()
+    world.follow_node("n1")
     assert Block.objects.get().state == "cooling"
     world.node("n2", demands={"a": 8})
     world.run()
@@ -53,10 +52,8 @@ def test_the_databases_clock_is_set_back(back: float, fake: FakeCluster, clock: 
     """It gets longer, and never shorter."""
     world = World(fake, managed_resource=True)
     world.pool("a", "10.0.0.0/24", cooldown=HOUR)
-    world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
-    world.node("n1")
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24"]})
+    world.follow_node("n1")
     clock.advance(-back)
     world.node("n2", demands={"a": 8})
     world.run()

@@ -70,16 +70,14 @@ def test_what_a_person_set_aside_for_a_node_is_given_to_it(managed: World) -> No
     factories.take(
         managed.cluster.pools.get(), factories.holder("n1", kind="node"), cidr="10.0.5.0/24"
     )
-    managed.node("n1", demands={"a": 8})
-    managed.passed()
+    managed.follow_node("n1", demands={"a": 8})
     assert managed.lists() == ["10.0.5.0/24"]
     assert not managed.subjects_by_code()
 
 
 def test_the_operator_takes_a_block_from_the_second_of_two_nodes(managed: World) -> None:
     managed.node("n1", lists={"a": ["10.0.0.0/24"]})
-    managed.node("n2", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
-    managed.passed()
+    managed.follow_node("n2", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
     assert managed.lists("n1") == ["10.0.0.0/24"]
     assert managed.lists("n2") == ["10.0.1.0/24"]
     assert managed.error("n2") == (
@@ -97,15 +95,13 @@ def test_nothing_is_taken_from_a_node_for_somebody_who_uses_it_not(managed: Worl
     factories.take(
         managed.cluster.pools.get(), factories.holder("n9", kind="node"), cidr="10.0.1.0/24"
     )
-    managed.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
-    managed.passed()
+    managed.follow_node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
     assert managed.lists() == ["10.0.0.0/24", "10.0.1.0/24"]
     assert managed.subjects_by_code()["pod_cidr_overlap"] == ["10.0.0.0/24 n1", "10.0.1.0/24 n1"]
 
 
 def test_an_orphan_stays_with_its_node_and_counts_for_nothing(managed: World) -> None:
-    managed.node("n1", demands={"a": 8}, lists={"a": ["10.9.0.0/24"], "b": ["10.8.0.0/24"]})
-    managed.passed()
+    managed.follow_node("n1", demands={"a": 8}, lists={"a": ["10.9.0.0/24"], "b": ["10.8.0.0/24"]})
     assert managed.lists() == ["10.0.0.0/24", "10.9.0.0/24"]
     assert managed.lists(pool="b") == ["10.8.0.0/24"]
     assert managed.error() == (
@@ -121,14 +117,12 @@ def test_an_orphan_stays_with_its_node_and_counts_for_nothing(managed: World) ->
 
 def test_a_cidr_that_the_pool_lost_serves_nobody(managed: World) -> None:
     """What a node has of it stays with the node, which gets others in its place."""
-    managed.node("n1", demands={"a": 8})
-    managed.passed()
+    managed.follow_node("n1", demands={"a": 8})
     PoolCIDR.objects.update(orphaned_at=Now())
     pools.add_cidr(
         managed.cluster.pools.get().pk, factories.entry("10.1.0.0/23"), author=factories.BY
     )
-    managed.node("n2", demands={"a": 8})
-    managed.passed()
+    managed.follow_node("n2", demands={"a": 8})
     assert managed.lists("n1") == ["10.0.0.0/24", "10.1.0.0/24"]
     assert managed.lists("n2") == ["10.1.1.0/24"]
     assert managed.subjects_by_code() == {"orphaned_pod_cidr": ["10.0.0.0/24 n1"]}
@@ -140,11 +134,9 @@ def test_a_cidr_that_the_pool_lost_serves_nobody(managed: World) -> None:
 
 def test_no_block_under_a_cidr_of_another_size_is_handed_out(managed: World) -> None:
     managed.node("n1", lists={"a": ["10.0.0.0/23"]})
-    managed.node("n2", demands={"a": 8}, lists={"a": ["10.0.2.128/25"]})
-    managed.passed()
+    managed.follow_node("n2", demands={"a": 8}, lists={"a": ["10.0.2.128/25"]})
     assert managed.lists("n2") == ["10.0.2.128/25"]
-    managed.node("n2", demands={"a": 300}, lists={"a": ["10.0.2.128/25"]})
-    managed.passed()
+    managed.follow_node("n2", demands={"a": 300}, lists={"a": ["10.0.2.128/25"]})
     assert managed.lists("n2") == ["10.0.2.128/25", "10.0.3.0/24"]
 
 
@@ -252,10 +244,8 @@ def test_a_holder_keeps_its_block_while_nodes_come_and_go(world: World, clock: C
     machines = factories.pool("10.9.0.0/24", category="instance", within=world.cluster)
     owner = allocation.Holder("instance", "vm-1", UID)
     block = factories.take(machines, owner)
-    world.node("source", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
-    world.node("target", lists={"a": ["10.0.1.0/24"]})
-    world.passed()
+    world.follow_node("source", lists={"a": ["10.0.0.0/24"]})
+    world.follow_node("target", lists={"a": ["10.0.1.0/24"]})
     assert factories.take(machines, owner) == block, "the target's pod asks, too"
     world.fake.remove(NODES, "source")
     for _ in range(2):
@@ -277,13 +267,11 @@ def test_another_owner_of_the_name_does_not_release_it(world: World) -> None:
 
 
 def test_a_block_that_moves_between_nodes_is_never_free(world: World) -> None:
-    world.node("source", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("source", lists={"a": ["10.0.0.0/24"]})
     world.node("target", lists={"a": ["10.0.0.0/24"]})  # both list it for a while
     world.passed()
     assert world.held() == {"10.0.0.0/24": "source"}
-    world.node("source")
-    world.passed()
+    world.follow_node("source")
     assert world.held() == {"10.0.0.0/24": "target"}
     assert not world.subjects_by_code()
     assert "10.0.0.0/24" not in factories.drain(world.cluster.pools.get())

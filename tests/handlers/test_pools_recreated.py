@@ -165,8 +165,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     world.connection.managed_resources = MANAGED_RESOURCES
     world.connection.save()
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", demands={"a": 8})
-    world.passed()
+    world.follow_node("n1", demands={"a": 8})
     return world
 
 

@@ -19,8 +19,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     world.connection.managed_resources = ["pools", "pod-cidrs"]
     world.connection.save()
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", demands={"a": 8})
-    world.passed()
+    world.follow_node("n1", demands={"a": 8})
     return world
 
 
