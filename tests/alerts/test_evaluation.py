@@ -183,7 +183,7 @@ def test_every_code_is_registered_and_tidying_keeps_what_is_open() -> None:
     assert [item.code for item in opened()] == ["pool_nearly_full"]
 
 
-# Conditions of clusters and of the register: each is found with its subject, and goes again
+# --- Conditions of clusters and of the register: each is found with its subject, and goes again
 def stale() -> Any:
     now = database.now()
     hour = timedelta(hours=1)

@@ -136,7 +136,7 @@ def test_the_installed_view_is_the_one_of_both_files() -> None:
         assert table._meta.db_table in installed
 
 
-# The event log filtered by the pool and the cluster of a VM network: also by tables that have
+# --- The event log filtered by the pool and the cluster of a VM network: also by tables that have
 # no such column
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("most", [0, 10_000])

@@ -185,7 +185,7 @@ def test_gateways(
     assert network_udn.gateways(network) == expected
 
 
-# What OVN-Kubernetes keeps, gives and refuses (tests/vectors/ovn_kubernetes.yaml) is what
+# --- What OVN-Kubernetes keeps, gives and refuses (tests/vectors/ovn_kubernetes.yaml) is what
 # Cadastre computes
 FILE = pathlib.Path(__file__).parents[1] / "vectors" / "ovn_kubernetes.yaml"
 (DOCUMENT,) = (read.data for read in documents.load_yaml(FILE.read_bytes()))

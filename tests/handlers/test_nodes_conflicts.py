@@ -231,7 +231,7 @@ def test_pages_of_nodes(world: World) -> None:
     ] == ["n3"]
 
 
-# Rule `migration-keeps-the-address`, also where two objects stand for one owner
+# --- Rule `migration-keeps-the-address`, also where two objects stand for one owner
 # (kubevirt#13709)
 #
 # What of it belongs to clusters: a block stays with its holder's uid whichever node it is on, a block

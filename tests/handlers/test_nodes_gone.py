@@ -124,7 +124,7 @@ def _garbled(world: World) -> bytes:
     ).encode()
 
 
-# Point 10: a node that is being deleted keeps its blocks until it is gone; then they go, once
+# --- Point 10: a node that is being deleted keeps its blocks until it is gone; then they go, once
 #
 # The finalizers are other people's: the register has none of its own on nodes, so that what it does at
 # an object's end is release, then forget the object, in one transaction.

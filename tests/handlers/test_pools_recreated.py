@@ -153,7 +153,7 @@ def test_a_pool_of_the_register_is_written_into_the_new_object(
     assert (fleet.ranges("green"), fleet.findings()) == (["-".join(SPAN)], [])
 
 
-# Point 16: while the webhook is down, its policy says what fails: writes of pools, nothing
+# --- Point 16: while the webhook is down, its policy says what fails: writes of pools, nothing
 # else
 MANAGED_RESOURCES = ["pools", "pod-cidrs"]
 

@@ -127,7 +127,7 @@ def test_a_network_that_nobody_has_seen_is_waited_for(world: World) -> None:
     assert world.subjects_by_code() == {"ipamclaim_unknown_network": ["blue/vm1.podnet"]}
 
 
-# Claims that are made here: recorded, and written to a managed cluster that has the managed
+# --- Claims that are made here: recorded, and written to a managed cluster that has the managed
 # resource
 NAME = "vm1.cluster.udn.blue"
 

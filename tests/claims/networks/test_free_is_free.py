@@ -112,7 +112,7 @@ def test_a_cluster_that_is_disconnected_still_uses_them(network: Network) -> Non
     assert _free() == _rest(0)
 
 
-# What OVN-Kubernetes keeps of a network is handed out by nobody and flagged in entries and
+# --- What OVN-Kubernetes keeps of a network is handed out by nobody and flagged in entries and
 # imports
 FIRST = "192.168.55"
 

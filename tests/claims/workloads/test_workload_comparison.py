@@ -137,8 +137,8 @@ def test_an_address_of_a_claim_that_another_runs_with() -> None:
     assert compared_rows(network) == [("different", {"other_vm"})]
 
 
-# A MAC address or an address of two workloads: a finding, an alert, a reason in the lists,
-# and no ready wave
+# --- A MAC address or an address of two workloads: a finding, an alert, a reason in the lists, and
+# no ready wave
 RESTORED = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dr"}}
 OTHER = "02:00:00:00:00:0b"
 FOUND = "workload_duplicate"
