@@ -114,7 +114,7 @@ def test_a_reader_of_hours_holds_nothing_up() -> None:
     assert threads.together([read, scrape]) == [None, 1]
 
 
-# --- What processes count ends up in one total_lost, however they begin and end -------------------
+# --- What processes count ends up in one total, however they begin and end -------------------
 NAME = "ipam_lease_lost_total"
 
 

@@ -147,7 +147,7 @@ FOUND = "workload_duplicate"
 def api_results(network: Network, api: Api | None = None) -> dict[str, tuple[str, set[str]]]:
     """Of each workload its result and the codes of its reasons, as REST answers."""
     answer = (api or Api())("GET", f"networks/{network.pk}/workloads/")
-    rows = [row for row in answer.json()["api_results"] if row["workload"]]
+    rows = [row for row in answer.json()["results"] if row["workload"]]
     return {
         f"{row['workload']['namespace']}/{row['workload']['name']}": (
             row["result"], {reason["code"] for reason in row["reasons"]}
