@@ -16,7 +16,6 @@ from ipam_site import data_folder
 from pools.models import Delivery
 from pools.platform.alerts import dispatch, outbox
 from pools.platform.conditions import registry
-from pools.platform.outbound import webhook_post
 from tests.alerts import receivers
 from tests.alerts.receivers import Received, Receiver
 
@@ -87,7 +86,7 @@ def test_a_message_older_than_five_minutes_is_refused(
 ) -> None:
     receiver, secret = strict
     body, stamp = receiver.received[0].body, int(time.time()) - age
-    signature = webhook_post.sign(secret, stamp, body)
+    signature = dispatch.sign(secret, stamp, body)
     changes = {"X_Cadastre_Timestamp": str(stamp), "X_Cadastre_Signature": signature}
     assert replay(receiver, body, **changes) == status
 

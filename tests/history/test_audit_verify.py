@@ -22,17 +22,8 @@ from claims.models import (
     VMImport,
     Wave,
 )
+from pools import models
 from pools.core import errors
-from pools.models import (
-    AuditSegment,
-    BlockEvent,
-    Connection,
-    CustomField,
-    DirectoryAccount,
-    DNSName,
-    NetBoxSource,
-    RegisterImport,
-)
 from pools.platform import audit, database, events
 from pools.platform.alerts import targets
 from pools.register import environments, journal
@@ -54,7 +45,9 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> int:
     ippool = IPPool.objects.create(cluster=one, network=network, name="shop")
     Entry.objects.create(ippool=ippool, mac="02:00:00:00:00:01", ips=["10.0.0.1/30"], vm="web")
     IPAMClaim.objects.create(cluster=one, network=network, namespace="shop", name="web.net")
-    Connection.objects.create(cluster=one, server="https://192.0.2.1:6443", due_at=database.now())
+    models.Connection.objects.create(
+        cluster=one, server="https://192.0.2.1:6443", due_at=database.now()
+    )
     Membership.objects.create(
         user=User.objects.create(username="olga"), cluster=one, namespaces=["shop"]
     )
@@ -66,15 +59,15 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> int:
     containers.create(ip_network("10.0.0.0/8"), author=factories.BY)
     environments.declare(one, "acme", "shop", author=factories.BY)
     journal.add(one, "Moved.", "info", user=None, author=factories.BY)
-    DirectoryAccount.objects.create(source="ldap", subject="olga", username="olga")
+    models.DirectoryAccount.objects.create(source="ldap", subject="olga", username="olga")
     Authenticator.objects.create(user=User.objects.get(), type="totp", data={})
-    RegisterImport.objects.create(cluster=one)
-    CustomField.objects.create(name="rack", label="Rack", type="text", object_types=["pool"])
-    DNSName.objects.create(
+    models.RegisterImport.objects.create(cluster=one)
+    models.CustomField.objects.create(name="rack", label="Rack", type="text", object_types=["pool"])
+    models.DNSName.objects.create(
         block_id=1, pool=pool, cidr="10.0.0.1/32", name="web.example.org",
         holder_kind="vm", holder_id="web", allocated_at=database.now(),
     )  # fmt: skip
-    NetBoxSource.objects.create(name="dc", url="https://netbox.example", cluster=one)
+    models.NetBoxSource.objects.create(name="dc", url="https://netbox.example", cluster=one)
     return audit.seal()
 
 
@@ -94,7 +87,7 @@ def codes(**options: Any) -> list[str]:
 
 def test_an_untouched_history_verifies(sealed: int) -> None:
     report = audit.verify()
-    segments = AuditSegment.objects.count()
+    segments = models.AuditSegment.objects.count()
     assert (report.faults, report.segments, report.events) == ([], segments, sealed)
     assert segments > 3
     assert (report.unsealed, report.unchecked) == (0, 0)
@@ -148,7 +141,7 @@ COLUMNS = [
 
 @pytest.mark.exhaustive
 def test_every_column_counts(sealed: int) -> None:
-    event = BlockEvent.objects.order_by("pgh_id")[0]
+    event = models.BlockEvent.objects.order_by("pgh_id")[0]
     for column, value in COLUMNS:
         savepoint = transaction.savepoint()
         as_owner(f"UPDATE pools_blockevent SET {column} = {value} WHERE pgh_id = %s", event.pk)  # noqa: S608
@@ -166,7 +159,7 @@ def test_segments_that_are_gone(sealed: int) -> None:
 
 
 def test_segments_that_are_gone_from_the_end(sealed: int) -> None:
-    kept = AuditSegment.objects.order_by("-id")[2]
+    kept = models.AuditSegment.objects.order_by("-id")[2]
     as_owner("DELETE FROM pools_auditsegment WHERE id > %s", kept.pk)
     (fault,) = audit.verify().faults
     assert fault.code == "segments_missing"
@@ -191,7 +184,7 @@ def test_from_a_day_on(clock) -> None:
         factories.take(factories.pool("10.0.0.0/24"))
         audit.seal()
         clock.advance(86400)
-    days = list(AuditSegment.objects.values_list("newest_at", flat=True))
+    days = list(models.AuditSegment.objects.values_list("newest_at", flat=True))
     assert len(days) == 3
     as_owner("UPDATE pools_blockevent SET holder_id = 'mallory'"
              " WHERE pgh_id = (SELECT min(pgh_id) FROM pools_blockevent)")  # fmt: skip
@@ -210,7 +203,7 @@ def test_what_is_not_sealed_yet_is_no_fault(sealed: int) -> None:
 
 
 def test_a_number_that_was_never_drawn_is_named(sealed: int) -> None:
-    number = BlockEvent.objects.order_by("pgh_id")[3].pk
+    number = models.BlockEvent.objects.order_by("pgh_id")[3].pk
     as_owner("UPDATE pools_blockevent SET pgh_id = pgh_id + 100000 WHERE pgh_id = %s", number)
     faults = audit.verify().faults
     assert [(fault.code, fault.numbers) for fault in faults] == [
@@ -230,4 +223,4 @@ def test_a_column_that_is_gone_is_said(sealed: int, monkeypatch: pytest.MonkeyPa
 
 def test_what_no_time_was_left_for_is_said(sealed: int) -> None:
     report = audit.verify(seconds=-1)
-    assert (report.segments, report.unchecked) == (0, AuditSegment.objects.count())
+    assert (report.segments, report.unchecked) == (0, models.AuditSegment.objects.count())
