@@ -150,6 +150,7 @@ class ZoneFile(_DNSView):
         parameters=[
             OpenApiParameter("zone", required=True, description="example.org, 10.in-addr.arpa"),
             OpenApiParameter("ns", _LIST, required=True, description="The primary server first."),
+            OpenApiParameter("cidr", description="Of a classless reverse zone: 192.0.2.64/26."),
             OpenApiParameter("serial", int, description="Else seconds since 1970."),
             *_ALL,
         ],
@@ -160,12 +161,15 @@ class ZoneFile(_DNSView):
         parameters = self.parameters
         name = parameters.parse("zone", dns_names.parse_zone)
         servers = parameters.parse_each("ns", dns_names.parse_name)
+        cidr = parameters.parse("cidr", dns_names.parse_classless)
         serial = parameters.parse("serial", _parse_serial) or int(database.now().timestamp())
         ttl, cluster = self.selection()
         if not name or not servers or not all(servers):
             raise errors.InvalidInput.for_field("ns" if name else "zone", "required", "is required")
+        if cidr is None:
+            dns_names.require_addresses(name)
         records = dns.records(cluster)
-        lines = dns_names.zone_lines(records, name, servers, serial=serial, ttl=ttl)
+        lines = dns_names.zone_lines(records, name, servers, serial=serial, ttl=ttl, cidr=cidr)
         return _stream(lines, "text/dns; charset=utf-8")
 
 

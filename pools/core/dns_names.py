@@ -6,17 +6,18 @@ RFC 1123, 2.1: a label has letters, digits and hyphens, none at an end. Such nam
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from itertools import groupby
 from typing import NamedTuple
 
-from pools.core import errors, holders
+from pools.core import addresses, errors, holders
 
 LONGEST_NAME = 253
 HOLDER = "{holder}."  # a pattern begins with it
 CLUSTER = "{cluster}"
 DEFAULT_TTL = 300
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_CLASSLESS_LABEL = re.compile(r"^[0-9]{1,3}/[0-9]{1,2}\.")  # as the examples of RFC 2317 have it
 _REVERSE = re.compile(r"(?:(?:0|[1-9]\d{0,2})\.){0,4}in-addr\.arpa|(?:[0-9a-f]\.){0,32}ip6\.arpa")
 _MAILBOX = "hostmaster"
 
@@ -77,10 +78,26 @@ def parse_zone(value: object, field: str = "zone") -> str:
     longest = LONGEST_NAME - len(f"{_MAILBOX}.")
     text = holders.parse_description(value, field=field, max_length=longest)
     name = text.lower().removesuffix(".")
-    if not _is_domain(name) or (_is_reverse(name) and not _REVERSE.fullmatch(name)):
+    if not _is_domain(_CLASSLESS_LABEL.sub("", name)):
         message = "the name of a zone such as example.org or 10.in-addr.arpa is expected"
         raise errors.InvalidInput.for_field(field, "dns_name", message, name)
     return name
+
+
+def parse_classless(text: str, field: str = "cidr") -> IPv4Network:
+    """Return the CIDR of a classless reverse zone. Raises InvalidInput classless_cidr and those of CIDRs."""
+    cidr = addresses.parse_cidr(text, field=field)
+    if not isinstance(cidr, IPv4Network) or cidr.prefixlen <= 24:
+        message = "a classless reverse zone is of an IPv4 CIDR of /25 to /32"
+        raise errors.InvalidInput.for_field(field, "classless_cidr", message, text)
+    return cidr
+
+
+def require_addresses(zone: str) -> None:
+    """Raise InvalidInput dns_name if no address can have a name in a zone that is no classless one."""
+    if "/" in zone or (_is_reverse(zone) and not _REVERSE.fullmatch(zone)):
+        message = "no address has a name in it; a classless zone (RFC 2317) needs its CIDR"
+        raise errors.InvalidInput.for_field("zone", "dns_name", message, zone)
 
 
 def _is_reverse(zone: str) -> bool:
@@ -94,17 +111,22 @@ def zone_lines(
     *,
     serial: int,
     ttl: int = DEFAULT_TTL,
+    cidr: IPv4Network | None = None,
 ) -> Iterator[str]:
     """Yield the lines of a zone file (RFC 1035) with the records that belong to the zone.
 
-    The last line is a comment, so that a file that was cut off is recognized.
+    `cidr` is that of a classless reverse zone. The last line is a comment, so that a file that was cut off is
+    recognized.
     """
+    domain = _CLASSLESS_LABEL.sub("", zone)  # BIND wants a host name
     yield f"$ORIGIN {zone}.\n$TTL {ttl}\n"
-    yield f"@ IN SOA {nameservers[0]}. {_MAILBOX}.{zone}. {serial} 3600 900 1209600 {ttl}\n"
+    yield f"@ IN SOA {nameservers[0]}. {_MAILBOX}.{domain}. {serial} 3600 900 1209600 {ttl}\n"
     yield from (f"@ IN NS {nameserver}.\n" for nameserver in nameservers)
-    count, is_reverse = 0, _is_reverse(zone)
+    count, is_reverse = 0, bool(cidr) or _is_reverse(zone)
     for record in records:
         name = record.address.reverse_pointer if is_reverse else record.name
+        if cidr:
+            name = f"{record.address.packed[-1]}.{zone}" if record.address in cidr else ""
         if f".{name}".endswith(f".{zone}"):
             count += 1
             data = f"PTR {record.name}." if is_reverse else f"{record.type} {record.address}"

@@ -71,9 +71,10 @@ RECORDS = [
 NAMESERVERS = ["ns1.example.net", "ns2.example.net"]
 
 
-def _zone(name: str) -> Any:
+def _zone(name: str, cidr: str = "") -> Any:
+    network = dns_names.parse_classless(cidr) if cidr else None
     zone = dns_names.parse_zone(name)
-    lines = dns_names.zone_lines(RECORDS, zone, NAMESERVERS, serial=17, ttl=60)
+    lines = dns_names.zone_lines(RECORDS, zone, NAMESERVERS, serial=17, ttl=60, cidr=network)
     return dns.zone.from_text("".join(lines), name, relativize=False)
 
 
@@ -108,6 +109,16 @@ def test_a_reverse_zone_has_the_names_of_its_addresses(
 
 
 @pytest.mark.parametrize(
+    "name", ["0/29.0.0.10.in-addr.arpa", "0-29.0.0.10.in-addr.arpa", "clients"]
+)
+def test_a_classless_reverse_zone_has_the_last_octets_of_its_cidr(name: str) -> None:
+    zone = _zone(name, "10.0.0.0/29")
+    assert _answers(zone, f"2.{name}.", "PTR") == ["web.example.org."]
+    assert len(zone.nodes) == 3  # of it, .1 and .2; .8, .9 and IPv6 are outside
+    assert "/" not in zone.get_soa().rname.to_text()  # BIND refuses the file
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "example.org", "Internal.", "10.in-addr.arpa", "255.0.0.10.in-addr.arpa", "in-addr.arpa", "ip6.arpa",
@@ -129,7 +140,19 @@ def test_a_zone_has_a_name(text: str) -> None:
 )  # fmt: skip
 def test_a_zone_without_records_is_refused(text: str, code: str) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
-        dns_names.parse_zone(text)
+        dns_names.require_addresses(dns_names.parse_zone(text))
+    assert refusal.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("cidr", "code"),
+    [
+        ("10.0.0.0/24", "classless_cidr"), ("2001:db8::/64", "classless_cidr"), ("10.0.0.1/29", "host_bits_set"),
+    ],
+)  # fmt: skip
+def test_other_classless_zones_are_refused(cidr: str, code: str) -> None:
+    with pytest.raises(errors.InvalidInput) as refusal:
+        dns_names.parse_classless(cidr)
     assert refusal.value.code == code
 
 

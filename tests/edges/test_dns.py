@@ -164,11 +164,11 @@ def test_two_clusters_with_the_same_record_have_it_once(api: apis.Api) -> None:
     assert endpoint["spec"]["endpoints"][0]["targets"] == ["10.0.0.7"]
 
 
-def test_a_zone_has_the_serial_of_the_request(api: apis.Api) -> None:
+def test_a_zone_has_the_serial_and_the_cidr_of_the_request(api: apis.Api) -> None:
     block = factories.take(factories.pool("10.0.0.0/24"), cidr="10.0.0.7/32")
     names.set_name(block["id"], "web.example.org", author=factories.BY)
-    name = "0.0.10.in-addr.arpa"
-    zone = _zone(api, name, "&serial=2026112501")
+    name = "0/26.0.0.10.in-addr.arpa"
+    zone = _zone(api, name, "&cidr=10.0.0.0/26&serial=2026112501")
     assert zone.get_soa().serial == 2026112501
     (pointer,) = zone.get_rdataset(f"7.{name}.", "PTR")
     assert pointer.to_text() == "web.example.org."
@@ -182,7 +182,7 @@ def test_the_command_prints_the_zone(api: apis.Api) -> None:
     call_command("dns", "zone-file", "example.org", "--ns", "ns.example.net", stdout=output)
     zone = dns.zone.from_text(output.getvalue(), "example.org", relativize=False)
     assert _addresses(zone, "web.example.org") == [block["address"]]
-    for wrong in (["--ns", "_"], ["--cluster", "none"], ["--ttl", "x"]):
+    for wrong in (["--cidr", "10.0.0.0/8"], ["--ns", "_"], ["--cluster", "none"], ["--ttl", "x"]):
         with pytest.raises(base.CommandError):
             call_command("dns", "zone-file", "example.org", "--ns", "ns.example.net", *wrong)
 
@@ -191,6 +191,7 @@ def test_the_command_prints_the_zone(api: apis.Api) -> None:
     ("query", "code"),
     [
         ("?zone=0/26.2.0.192.in-addr.arpa&ns=b.example.org", "dns_name"),
+        ("?zone=clients.example.org&ns=b.example.org&cidr=192.0.2.0/24", "classless_cidr"),
         ("?zone=example.org&ns=b.example.org&serial=0", "out_of_range"),
         ("?zone=example.org&ns=b.example.org&serial=4294967296", "out_of_range"),
         ("?zone=example.org&ns=b", "dns_name"),

@@ -17,6 +17,7 @@ class Command(base.BaseCommand):
         parser.add_argument("verb", choices=["zone-file"])
         parser.add_argument("zone", help="example.org, 10.in-addr.arpa, 8.b.d.0.1.0.0.2.ip6.arpa")
         parser.add_argument("--ns", action="append", required=True, help="name server; repeatable")
+        parser.add_argument("--cidr", help="of a classless reverse zone (RFC 2317)")
         parser.add_argument("--ttl", type=int, default=dns_names.DEFAULT_TTL, help="seconds")
         parser.add_argument("--cluster", help="only names of this cluster")
 
@@ -27,9 +28,15 @@ class Command(base.BaseCommand):
         try:
             zone = dns_names.parse_zone(options["zone"])
             servers = [dns_names.parse_name(name, "ns") for name in options["ns"]]
+            cidr = dns_names.parse_classless(options["cidr"]) if options["cidr"] else None
+            if cidr is None:
+                dns_names.require_addresses(zone)
         except errors.InvalidInput as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
         records = dns.records(cluster.pk if cluster else None)
         serial = int(database.now().timestamp())
-        for line in dns_names.zone_lines(records, zone, servers, serial=serial, ttl=options["ttl"]):
+        lines = dns_names.zone_lines(
+            records, zone, servers, serial=serial, ttl=options["ttl"], cidr=cidr
+        )
+        for line in lines:
             self.stdout.write(line, ending="")
