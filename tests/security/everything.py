@@ -20,7 +20,7 @@ from pools.platform.alerts import outbox, targets
 from pools.register import environments, journal
 from pools.register.imports import drafts as register_drafts, sources as netbox_sources
 from pools.webhooks import views
-from tests import factories
+from tests import factories, people
 from tests.claims import worlds
 from tests.claims.access import two_worlds
 from tests.claims.imports import drafts
@@ -255,9 +255,7 @@ def _networks(world: Everything) -> None:
 
 
 def session(user: Any) -> Client:
-    client = Client(raise_request_exception=False)
-    client.force_login(user)
-    return client
+    return people.signed_in(user, raise_request_exception=False)
 
 
 def token(user: Any) -> Client:
