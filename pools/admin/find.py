@@ -3,6 +3,7 @@
 The palette has pages of the menu and actions, too.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from django.contrib.admin.utils import label_for_field
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy as _
@@ -22,7 +24,7 @@ from unfold.dataclasses import SearchResult
 
 from pools.admin import time_bars
 from pools.admin.pools import blocks as block_list
-from pools.core import addresses
+from pools.core import addresses, errors, periods
 from pools.models import LIVE, Block, Event, Pool, PoolCIDR
 from pools.platform import search, search_text
 from pools.platform.admin import display, lists, menu, pages, preferences
@@ -290,7 +292,12 @@ def _allocate(request: HttpRequest, text: str) -> Iterator[SearchResult]:
 
 
 def _history(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    name, _at, time = text.partition(" at ")
+    name, at, time = text.partition(" at ")
+    if not at:  # `10.1.2.3 last week`
+        first, _blank, words = text.partition(" ")
+        with contextlib.suppress(errors.InvalidInput):
+            periods.parse_period(words, timezone.localtime())
+            name, time = first, words
     query = {"q": name, **({"at": time} if time else {})}
     if url := history_url(request, **query):
         title = gettext("Who held %(text)s?") % {"text": text}
