@@ -38,9 +38,8 @@ from pools.models import (
     RegisterImport,
 )
 from pools.observed import cidrs as observed_kinds, cidrs as observed_metrics
-from pools.platform import checks as data_checks, events, search, search_text
+from pools.platform import attributes, checks as data_checks, events, search, search_text
 from pools.platform.alerts import targets
-from pools.platform.attributes import values as attribute_values
 from pools.platform.conditions import registry as condition_registry
 from pools.platform.conditions.registry import Condition
 from pools.platform.history import search as history_search
@@ -99,7 +98,7 @@ class Extension:
     history_permissions: Sequence[str] = _part(history_search.PERMISSIONS)
     holder_readers: Sequence[history_holders.AddressNamer] = _part(history_holders.ADDRESS_NAMERS)
     # Kinds of objects with tags, an owner and custom fields, by their names in REST
-    attributed: Mapping[str, Any] = _part(attribute_values.MODELS)
+    attributed: Mapping[str, Any] = _part(attributes.MODELS)
     # Checks, conditions and metrics
     checks: Mapping[str, data_checks.Check] = _part(data_checks.CHECKS)
     sql_packages: Sequence[str] = _part(data_checks.SQL_PACKAGES)

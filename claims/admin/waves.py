@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from claims.access import namespaces
-from claims.admin import scoped, vm_display
+from claims.admin import scoped
 from claims.admin.imports import vm as import_page
 from claims.imports import drafts
 from claims.models import Network, VMImport, Wave
@@ -80,9 +80,6 @@ def wave_page(request: HttpRequest, wave: Wave) -> HttpResponse:
         if not chosen_status or machine.status == chosen_status
     ]
     shown = machines if on_paper else machines[:MOST_VMS]
-    shared, numbers = vm_display.shared_texts(
-        message for machine in shown for _code, message in machine.reasons
-    )
     return pages.page(
         request,
         "wave.html",
@@ -91,8 +88,7 @@ def wave_page(request: HttpRequest, wave: Wave) -> HttpResponse:
         report=report,
         headline=_headline(report),
         chips=list(_chips(report, wave, chosen_status)),
-        machines=[_vm_row(machine, numbers) for machine in shown],
-        shared_reasons=shared,
+        machines=[_vm_row(machine) for machine in shown],
         hidden=0 if on_paper else max(len(machines) - MOST_VMS, 0),
         on_paper=on_paper,
         networks=[
@@ -148,11 +144,9 @@ def _chips(report: WaveReadiness, wave: Wave, chosen_status: str) -> Iterator[di
             }
 
 
-def _vm_row(machine: WaveMachine, numbers: dict[str, int]) -> dict[str, Any]:
-    """Return a row; a reason that several VMs have stands above the table, and the row has its number."""
+def _vm_row(machine: WaveMachine) -> dict[str, Any]:
     return {
         "machine": machine,
-        "reasons": [(code, text, numbers.get(text, 0)) for code, text in machine.reasons],
         "badge": readiness_badge(machine.status),
         "interfaces": [
             (

@@ -15,9 +15,9 @@ imports reserve nothing.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ipaddress import ip_address, ip_interface
+from ipaddress import ip_interface
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from claims.access import namespaces
 from claims.address_index import index
@@ -31,7 +31,6 @@ from claims.models.imports import ImportTarget
 from claims.models.networks import EntrySource
 from pools.clusters.reconcile import leases
 from pools.core.addresses import Address, AddressRange
-from pools.core.register_import import columns, parsing
 from pools.models import Block, Pool, PoolCIDR, ReservedRange, RowStatus
 from pools.platform import database, events
 from pools.platform.imports import rows as stored_rows, states
@@ -295,7 +294,10 @@ def _withhold(vm_import: VMImport) -> None:
         return
     for cidr in _cidrs(vm_import):
         networks = Network.objects.filter(pool=cidr.pool_id).values_list("pk", flat=True)
-        on_network = vm_import.rows.filter(values__network__in=[*networks]).order_by("number")
+        # A row without a network may be of any.
+        on_network = vm_import.rows.filter(
+            Q(values__network__in=[*networks]) | Q(values__network=None)
+        ).order_by("number")
         if noted := list(_noted(cidr)):
             written = set(_written_addresses(on_network))
             _end_ranges(cidr, [row for row in noted if row.first in written])
@@ -331,11 +333,10 @@ def _written_addresses(rows: QuerySet[VMRow]) -> Iterator[Address]:
 
 
 def _in_use(rows: QuerySet[VMRow]) -> Iterator[tuple[Address, str]]:
-    """Yield each address that the rows name, also where they cannot be parsed, with the name of its VM."""
+    """Yield each address that the rows say is in use, with the name of its VM."""
     for row in rows:
-        for text in row.ips or row.source_ips:
-            for _version, first, _last in parsing.find_spans(columns.ADDRESS, {"address": text}):
-                yield ip_address(first), row.vm or row.source_vm or row.source_mac
+        for address in import_rows.addresses_in_use(row):
+            yield address, row.vm or row.source_vm or row.source_mac
 
 
 def _end_all_ranges(vm_import: VMImport) -> None:

@@ -20,7 +20,6 @@ from claims.models import Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from claims.networks import pools as network_pools
 from pools.core import errors
-from pools.core.register_import import parsing
 from pools.models.imports import RowStatus
 from pools.platform import database, events
 from pools.platform.imports import lifecycle, rows as stored_rows, states
@@ -261,10 +260,10 @@ def _unused_addresses(
     # Rows that cannot be parsed or have no network: what their texts name.
     others = vm_import.rows.filter(values__ips=[]).exclude(number=excluded_number)
     named = [
-        first
-        for texts in others.values_list("texts__ips", flat=True)
-        for version, first, _last in parsing.find_spans("address", {"address": " ".join(texts)})
-        if version == subnet.version
+        int(address)
+        for row in others
+        for address in import_rows.addresses_in_use(row)
+        if address.version == subnet.version
     ]
     return network_pools.unused_addresses(
         network, subnet, import_id=vm_import.pk, row_number=excluded_number, named=named

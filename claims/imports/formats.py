@@ -28,6 +28,7 @@ from pools.platform.imports.lifecycle import Certainty, Recognition, Upload
 
 LARGEST = archives.LARGEST
 MOST_ROWS = 100_000
+_MOST_NAMES = 200  # of the objects of a JSON table
 _MOST_ITEMS = 1000  # list items in which duplicate keys of entries are accepted
 _REPEATABLE = frozenset({ippool.ENTRIES})
 _REPEATABLE_IN_LISTS = _REPEATABLE | {
@@ -206,7 +207,9 @@ def _read_rows(best: _Tables, vinfo: _Tables, skipped: Skipped) -> Iterator[VMIn
     A VM of which only vInfo has an address is a row, too, so that nobody gets it.
     """
     vms = [vm for table in vinfo for vm in _interfaces(table, _rows(table), Skipped())]
-    addresses = {vm.vm: vm.ips[0] for vm in vms if vm.ips}
+    addresses: dict[str, str] = {}
+    for vm in vms:  # of several vCenters several VMs may have one name
+        addresses[vm.vm] = ", ".join(filter(None, [addresses.get(vm.vm), *vm.ips[:1]]))
     names: set[str] = set()
     left = MOST_ROWS
 
@@ -286,17 +289,49 @@ def _document(documents_: list[object]) -> FileReading:
             return _list_document("rows", first["rows"], lambda rows, _: _program_rows(rows))
         if "vms" in first and not inventory.is_vm(first):
             return _list_document("forklift", first["vms"], inventory.vms)
-    objects = inventory.objects(documents_)
+    return _objects(inventory.objects(documents_))
+
+
+def _objects(objects: list[object]) -> FileReading:
     kinds = [inventory.kind_of(document) for document in objects]
     kind = next((kind for kind in kinds if kind), "")
     if kind:
         return FileReading(_FORMATS[kind], lambda _: inventory.manifest_rows(objects))
     if objects and all(inventory.is_vm(document) for document in objects):
         return _list_document("forklift", objects, inventory.vms)
-    if objects and all(isinstance(document, dict) and "mac" in document for document in objects):
-        return _list_document("rows", objects, lambda rows, _: _program_rows(rows))
-    message = "expected VMs of MTV's inventory (a plan has only their names), an IPPool, an IPAMClaim or a list of rows"
+    rows = [document for document in objects if isinstance(document, dict)]
+    if rows and len(rows) == len(objects):
+        if all(row.get("kind") in inventory.VM_KINDS for row in rows):
+            return _list_document("kubevirt", inventory.of_manifests(rows), inventory.vms)
+        if all("mac" in row for row in rows):
+            return _list_document("rows", rows, lambda rows, _: _program_rows(rows))
+        if table := _json_table(rows):
+            return _reading(Tables([table]), already_counted=False)
+    message = "expected VMs of MTV's inventory (a plan has only their names) or of KubeVirt, an IPPool, an IPAMClaim or a list of rows"
     raise file_error("unsupported_document", message)
+
+
+def _json_table(rows: Sequence[dict[str, object]]) -> Table[ColumnLayout] | None:
+    """Return the objects of PowerShell's ConvertTo-Json and of `openstack -f json` as a table; None without its columns."""
+    names = list(rows[0])[:_MOST_NAMES]
+    layout = columns.recognise(names)
+    if layout is None:
+        return None
+    used = [name if column in layout.used_columns else "" for column, name in enumerate(names)]
+
+    def read_rows(_columns: frozenset[int] | None) -> Iterator[Row]:
+        for number, row in enumerate(rows, start=1):
+            yield number, [_json_cell(row.get(name)) if name else "" for name in used]
+
+    return Table("", layout, (), read_rows)
+
+
+def _json_cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_json_cell, value))
+    if isinstance(value, dict):
+        return _json_cell(value.get("ip_address") or value.get("Name"))
+    return "" if value is None else str(value)
 
 
 def _list_document(

@@ -7,9 +7,9 @@ network's subnet, with a remark.
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import islice
 from typing import Any
 
@@ -23,7 +23,8 @@ from claims.ipamclaims import ipamclaims
 from claims.models import Network, PortGroup, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from claims.models.networks import NetworkKind
-from pools.core import errors, holders
+from pools.core import addresses, errors, holders
+from pools.core.register_import import parsing
 from pools.models.imports import RowStatus
 from pools.platform.imports import rows as stored_rows
 
@@ -31,6 +32,7 @@ BATCH = 5000
 # What a row of a file says; a correction may change it.
 TEXTS = ("vm", "mac", "ips", "port_group", "namespace", "note")
 LONGEST = 300
+_MOST_OF_RANGE = 255  # of a range in a cell
 _LONGEST_NOTE = 500
 # Formats of VMs that MTV migrates; MTV changes their names, even valid ones.
 _SOURCES_OF_MTV = ("rvtools", "forklift", "powercli")
@@ -215,6 +217,15 @@ def resolve_again(row: VMRow, destinations: Destinations) -> None:
     problems = tuple(errors.FieldProblem(**problem) for problem in row.texts.get("problems", ()))
     tuples = {"ips": tuple(row.source_ips), "problems": problems}
     resolve(row, VMInterface(row.line, **{**row.texts, **tuples}), destinations)
+
+
+def addresses_in_use(row: VMRow) -> Iterator[addresses.Address]:
+    """Yield what a row says is in use: also where it cannot be parsed, and the address that its file has of the VM only."""
+    told = [p["value"] for p in row.texts.get("problems", ()) if p["code"] == NO_ADDRESS]
+    text = " ".join(row.ips or [*row.source_ips, *told])
+    for version, first, last in parsing.find_spans("address", {"address": text}):
+        kind = IPv4Address if version == 4 else IPv6Address
+        yield from map(kind, range(first, min(last, first + _MOST_OF_RANGE) + 1))
 
 
 # --- what a row means on its network --------------------------------------------------------------

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pools.core import custom_fields, errors
+from pools.core import custom_fields, errors, metric_labels
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_nothing_is_no_value(field_type: str, value: Any) -> None:
 )
 def test_other_metric_labels_are_refused(texts: list[str]) -> None:
     with pytest.raises(errors.InvalidInput):
-        custom_fields.parse_labels(texts)
+        metric_labels.parse_labels(texts)
 
 
 def test_a_metric_label_has_few_values() -> None:
@@ -127,8 +127,8 @@ def test_a_metric_label_has_few_values() -> None:
             self.owner = owner
 
     rows = {number: Row(f"team-{number:04}") for number in range(500)} | {900: Row("team-0499")}
-    values = custom_fields.label_values(custom_fields.parse_labels(["owner", "tag:a"]), rows)
+    values = metric_labels.label_values(metric_labels.parse_labels(["owner", "tag:a"]), rows)
     owners = {dict(pairs)["attribute_owner"] for pairs in values.values()}
-    assert len(owners) == custom_fields.MOST_VALUES + 1
-    assert custom_fields.OTHER in owners
+    assert len(owners) == metric_labels.MOST_VALUES + 1
+    assert metric_labels.OTHER in owners
     assert dict(values[900]) == {"attribute_owner": "team-0499", "tag_a": "true"}

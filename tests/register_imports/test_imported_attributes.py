@@ -16,7 +16,7 @@ from pools.models import (
     RegisterImport,
     ReservedRange,
 )
-from pools.platform.attributes import custom_fields
+from pools.platform import attributes as custom_fields
 from pools.register import pools
 from pools.register.imports import drafts
 from pools.register.plan import containers

@@ -21,11 +21,11 @@ MAX_IN_A_CELL = 64
 
 
 # Around addresses: what PowerShell and people write, bullets of lists, and remarks: {10.0.0.1}, 10.0.0.2 (management).
-_DECORATION = re.compile(r"""[{}"'•●◦○▪]|\([^()]*\)""")
+_DECORATION = re.compile(r"""[\[\]{}<>*"'•●◦○▪]|\([^()]*\)""")
 _FIXED_IP = re.compile(
     r"""ip_address['"]?\s*[=:]\s*['"]?([0-9a-fA-F.:]+)"""
 )  # of OpenStack's ports
-# What people write into the cell of an address that there is not, or that they do not know.
+# What people write into the cell of an address or a MAC that there is not, or that they do not know.
 _NO_ADDRESS = {"-", "--", "–", "—", "n/a", "na", "none", "null", "tbd", "dhcp", "?", "keine"}  # noqa: RUF001
 _ENCODED = re.compile("%(2f|5c|25)", re.IGNORECASE)
 
@@ -58,6 +58,14 @@ def parse_mac(text: str) -> tuple[FieldProblem, ...]:
             return (_mangled("mac", text, "a number"),)
         return error.problems
     return ()
+
+
+def clean_mac(text: str) -> str:
+    """Return a MAC address without what people write around it; "" for a word that says that there is none."""
+    mac = unescape(text.strip())
+    if len(mac) > 17:
+        mac = _DECORATION.sub(" ", mac).strip(" ,;|")
+    return "" if mac.lower() in _NO_ADDRESS else mac
 
 
 def find_mangled(field: str, text: str) -> FieldProblem | None:

@@ -8,6 +8,8 @@ Each entry and each claim of a manifest is a row. Repeated keys arrive as pools.
 (pools.platform.documents); each occurrence is a row with the problem `duplicate_key`.
 """
 
+import contextlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -164,7 +166,8 @@ def _openstack(addresses: Json, vm: str, skipped: Skipped) -> Iterator[Interface
     """
     for network, listed in addresses.items():
         by_mac: dict[str, list[str]] = {}
-        for address in _mappings(listed):
+        plain = listed if isinstance(listed, list) else []  # of the client's `server list`
+        for address in _mappings([{"addr": ip} if isinstance(ip, str) else ip for ip in plain]):
             if address.get("OS-EXT-IPS:type") == "floating":
                 skipped.add("floating_address", f"{vm} ({_word(address.get('addr'))})")
             else:
@@ -174,9 +177,41 @@ def _openstack(addresses: Json, vm: str, skipped: Skipped) -> Iterator[Interface
             yield mac, ips, _word(network), "", ()
 
 
+def of_manifests(manifests: Sequence[Json]) -> list[Json]:
+    """Return KubeVirt's VMs and their instances (`kubectl get vm,vmi -A -o yaml`) as an OpenShift source has them."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for manifest in manifests:
+        metadata = _mapping(manifest.get("metadata"))
+        name, namespace = _word(metadata.get("name")), _word(metadata.get("namespace"))
+        vm = found.setdefault((namespace, name), {"name": name, "namespace": namespace})
+        if manifest.get("kind") == VM_KINDS[0]:
+            vm["object"] = manifest
+            vm["status"] = _mapping(manifest.get("status")).get("printableStatus")
+        else:
+            vm["instance"] = manifest
+            vm.setdefault("object", {"spec": {"template": manifest}})
+    return [*found.values()]
+
+
+VM_KINDS = ("VirtualMachine", "VirtualMachineInstance")
+_ADDRESSES = "network.kubevirt.io/addresses"  # JSON, by the name of the network
+
+
+def _requested_addresses(template: Json) -> Json:
+    annotations = _mapping(_mapping(template.get("metadata")).get("annotations"))
+    with contextlib.suppress(ValueError):
+        return _mapping(json.loads(_word(annotations.get(_ADDRESSES)) or "{}"))
+    return {}
+
+
 def _openshift(vm: Json) -> Iterator[Interface]:
     template = _mapping(_mapping(_mapping(vm["object"]).get("spec")).get("template"))
-    devices = _mapping(_mapping(_mapping(template.get("spec")).get("domain")).get("devices"))
+    spec, requested = _mapping(template.get("spec")), _requested_addresses(template)
+    devices = _mapping(_mapping(spec.get("domain")).get("devices"))
+    attachments = {
+        _word(network.get("name")): _word(_mapping(network.get("multus")).get("networkName"))
+        for network in _mappings(spec.get("networks"))
+    }
     running = {
         _word(interface.get("name")): interface
         for interface in _mappings(
@@ -187,9 +222,9 @@ def _openshift(vm: Json) -> Iterator[Interface]:
         name = _word(interface.get("name"))
         running_interface = running.get(name, {})
         mac = _word(interface.get("macAddress") or running_interface.get("mac"))
-        listed = running_interface.get("ipAddresses")
+        listed = running_interface.get("ipAddresses") or requested.get(name)
         ips = [_word(ip) for ip in listed] if isinstance(listed, list) else []
-        yield mac, ips, name, "", ()
+        yield mac, ips, attachments.get(name) or name, "", ()
 
 
 def _lost(vm: Json, guests: Sequence[Json]) -> Iterator[FieldProblem]:

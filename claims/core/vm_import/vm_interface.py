@@ -70,7 +70,7 @@ def tell_address(row: VMInterface, address: str) -> VMInterface:
     if not address or NO_ADDRESS not in row.problems:
         return row
     message = f"the file has no address for this interface, but {address} for its VM: enter it if it is this one's"
-    told = FieldProblem("ips", NO_ADDRESS.code, message, "")
+    told = FieldProblem("ips", NO_ADDRESS.code, message, address)
     problems = tuple(told if problem == NO_ADDRESS else problem for problem in row.problems)
     return replace(row, problems=problems)
 
@@ -88,7 +88,7 @@ _POWERED_OFF = {
         "saved",
         "paused",
     ),
-    *("ausgeschaltet", "aus", "éteint", "arrêté"),
+    *("ausgeschaltet", "aus", "éteint", "arrêté", "apagado", "apagada"),
 }
 
 

@@ -30,7 +30,6 @@ from pools.platform.admin import (
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
-from pools.platform.attributes import values as attribute_values
 from pools.register import clusters, event_filters, usage
 
 SHOWN_CIDRS = 50
@@ -225,9 +224,8 @@ class ClusterAdmin(attributes.AttributedList[Cluster], objects.ObjectAdmin[Clust
     def save_row(self, row: Cluster | None, form: Any, author: events.Author) -> Cluster:
         if row is not None:
             return clusters.change(row, form.changes(), author=author, version=form.check_version)
-        of_cluster, values = attribute_values.split(form.cleaned_data)
-        values["description"] = values["description"] or ""
-        return clusters.create(values.pop("name"), author=author, attributes=of_cluster, **values)
+        description = form.cleaned_data["description"] or ""
+        return clusters.create(author=author, **{**form.cleaned_data, "description": description})
 
     def show_saved(self, request: HttpRequest, row: Cluster, message: str) -> HttpResponse:
         if "_connect" in request.POST:

@@ -159,19 +159,34 @@ def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
         (Status.QUEUED, 0, "Waiting for a worker."),
         (Status.DRAFTING, 500, "500 of 2 000 rows"),
         (Status.COMMITTING, 2000, "2 000 of 2 000 rows; validating the rows"),
+        (Status.COMMITTED, 500, "Undoing the import: all of it or nothing"),
     ],
 )
 def test_work_under_way_shows_how_far_it_is(
     client: Client, of: VMImport, status: Status, done: int, told: str
 ) -> None:
-    VMImport.objects.update(status=status, rows_total=2000, rows_done=done)
+    undo_wanted = status == Status.COMMITTED
+    VMImport.objects.update(status=status, rows_total=2000, rows_done=done, undo_wanted=undo_wanted)
     renewed = client.get(pages.url(of), headers={"HX-Trigger": live.BUTTON}).text
     assert 'id="live-progress"' in renewed
-    assert told in renewed.replace("\u202f", " ")
     shown = pages.page(client, of)
+    assert undo_wanted or told in renewed.replace("\u202f", " ")
     assert told in shown
     assert "You can close this page" in shown
     assert "was Web 01" not in shown
+    assert "Apply to the cluster" not in shown
+    assert ("?ask=discard" in shown) is not undo_wanted
+
+
+def test_a_worker_that_has_not_stopped_yet_is_being_cancelled(client: Client, of: VMImport) -> None:
+    VMImport.objects.update(status=Status.DRAFTING, counts={})
+    question = pages.page(client, of, ask="discard")
+    assert "Rows that are deleted" not in question
+    assert re.findall(r">(Cancel[^<]*|Back)</", question)[-2:] == ["Cancel the import", "Back"]
+    VMImport.objects.update(cancel_wanted=True)
+    shown = pages.page(client, of)
+    assert "Cancelling: nothing is written" in shown
+    assert "?ask=discard" not in shown
 
 
 def test_a_failed_import_says_why(client: Client, of: VMImport) -> None:
@@ -253,7 +268,11 @@ def test_warnings_are_counted_apart(client: Client, network: Network) -> None:
 
 def test_after_the_last_correction_all_rows_are_valid(client: Client, of: VMImport) -> None:
     url = f"{pages.url(of)}?status=conflict"
-    said = {"action": "correct", "row": 3, "ips": "10.0.0.9"}
+    said = {"action": "correct", "row": 3, "ips": "10.0.0.999"}
+    shown = pages.text(client.post(url, said, follow=True))
+    assert "Row 3 is still invalid. 10.0.0.999" in shown
+    assert 'value="10.0.0.999"' in shown  # among the invalid rows, where it is now
+    said["ips"] = "10.0.0.9"
     shown = pages.text(client.post(url, said, follow=True))
     assert "No row has this status any more" in shown
     assert "All rows are valid now." not in shown
@@ -263,3 +282,5 @@ def test_after_the_last_correction_all_rows_are_valid(client: Client, of: VMImpo
     assert "All rows are valid now." in shown
     assert shown.count("Import 4 rows") == 2
     assert f'href="{pages.url(of)}">Show all rows</a>' in shown
+    assert "All rows are valid now." in pages.page(client, of, status="warning")
+    assert "Show all rows" in pages.page(client, of, q="nobody")
