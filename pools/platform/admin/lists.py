@@ -253,14 +253,14 @@ class ListAdmin(Base[Row]):
         }
 
     def response_action(
-        self, request: HttpRequest, queryset: models.QuerySet[Row]
-    ) -> HttpResponseBase | None:
+        self, request: HttpRequest, queryset: models.QuerySet[Row], *arguments: Any, **options: Any
+    ) -> HttpResponse | None:
         """Refuse an id that no row can have, by which Django would fail."""
         by_number = isinstance(self.opts.pk, models.IntegerField)
         for text in request.POST.getlist(ACTION_CHECKBOX_NAME):
             if "\0" in text or (by_number and not parse_id(text)):
                 raise BadRequest(gettext("There is no such object."))
-        return super().response_action(request, queryset)
+        return super().response_action(request, queryset, *arguments, **options)
 
     # --- its pages --------------------------------------------------------------------------------
 
