@@ -20,10 +20,9 @@ from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Row
 from pools.platform import documents
-from pools.platform.files import archives, tables as file_tables, texts
+from pools.platform.files import archives, tables as file_tables
 from pools.platform.files.archives import file_error
-from pools.platform.files.tables import Table, Tables
-from pools.platform.files.texts import Text
+from pools.platform.files.tables import Table, Tables, Text
 from pools.platform.imports.lifecycle import Certainty, Recognition, Upload
 
 LARGEST = archives.LARGEST
@@ -100,7 +99,7 @@ def open_file(
     """
     archives.check_kind(data)
     if not data.startswith(archives.ZIP):
-        text = texts.decode(lambda: io.BytesIO(data))
+        text = file_tables.decode(lambda: io.BytesIO(data))
         if kind := _sniff(text):
             reading = _read_document(text.read(), kind)
             reading.notes = text.notes

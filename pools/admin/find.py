@@ -18,7 +18,7 @@ from pools.admin import time_bars
 from pools.admin.pools import blocks as block_list
 from pools.core import addresses
 from pools.models import LIVE, Block, Event, PoolCIDR
-from pools.platform import search, search_text
+from pools.platform import search
 from pools.platform.admin import display, lists, pages, preferences
 from pools.platform.history import search as history_search
 from pools.register import dns
@@ -83,14 +83,14 @@ def view(request: HttpRequest) -> HttpResponse:
     """Show what is found; with a time, `at`, the history answers."""
     if not may_search(request):
         raise PermissionDenied
-    searched = search_text.parse(request.GET.get("q", ""))
+    searched = search.parse(request.GET.get("q", ""))
     at = request.GET.get("at", "").strip()
     if at and searched.text and (url := history_url(request, q=searched.text, at=at)):
         return HttpResponseRedirect(url)
     context, sections = _search(request, searched)
     _, blank, name = searched.text.partition(" ")
     if blank and not context and not sections:  # pages print `VM shop/web`: search without the kind
-        context, sections = _search(request, search_text.parse(name))
+        context, sections = _search(request, search.parse(name))
     title = gettext("Find %(text)s") % {"text": searched.text} if searched.text else gettext("Find")
     return pages.page(
         request,
@@ -120,7 +120,7 @@ def matching_rows(request: HttpRequest, text: str, most: int) -> Iterator[tuple[
 
 
 def _search(
-    request: HttpRequest, searched: search_text.SearchText
+    request: HttpRequest, searched: search.SearchText
 ) -> tuple[dict[str, Any], list[Section]]:
     """Return the facts about an address or a holder as template context, and the sections of the lists."""
     if len(searched.text) < SHORTEST:
@@ -184,7 +184,7 @@ def list_table(
     )
 
 
-def _search_blocks(searched: search_text.SearchText) -> dict[str, Any]:
+def _search_blocks(searched: search.SearchText) -> dict[str, Any]:
     if searched.address is not None:
         return _search_address(searched.address)
     if searched.network is not None and not searched.is_part:

@@ -15,7 +15,7 @@ from pools.admin import events, time_bars
 from pools.core import block_fields, errors
 from pools.core.periods import Period
 from pools.models import Event, Pool
-from pools.platform import database, search_text
+from pools.platform import database, search
 from pools.platform.admin import display, export, forms as fields, lists, pages
 from pools.platform.history import search as history_search
 from pools.platform.history.search import HistoryQuery
@@ -55,7 +55,7 @@ class PeriodForm(forms.Form):
 
 
 class HistoryForm(PeriodForm):
-    q = forms.CharField(required=False)  # search_text reads it
+    q = forms.CharField(required=False)  # platform/search.py reads it
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
 
 def _parse_query(request: HttpRequest, form: HistoryForm) -> _Query:
     """Return what is searched for; nothing where the form has errors."""
-    text = search_text.parse(request.GET.get("q", "")).text
+    text = search.parse(request.GET.get("q", "")).text
     if not form.is_valid():
         return _Query(text, None, [])
     period: Period | None = form.cleaned_data["at"]
@@ -115,7 +115,7 @@ def _parse_query(request: HttpRequest, form: HistoryForm) -> _Query:
     # The events up to a point in time, those of its second included, or those of a period.
     since = None if period.is_moment else period.start
     until = period.end + timedelta(seconds=1) if period.is_moment else period.end
-    return _Query(text, period, [replace(search, since=since, until=until) for search in searches])
+    return _Query(text, period, [replace(query, since=since, until=until) for query in searches])
 
 
 def _presets(request: HttpRequest) -> dict[StrOrPromise, str]:
@@ -156,14 +156,14 @@ def _all_tenures(request: HttpRequest, query: _Query) -> list[Tenure]:
     """Return the newest tenures of the address or holder at any time."""
     if not (query.text and query.searches and request.user.has_perm("pools.view_block")):
         return []
-    address = search_text.parse(query.text).address
+    address = search.parse(query.text).address
     if address is not None:
         return addresses.find_holders(address)[1]
     return _of_holders(query.text)
 
 
 def _of_holders(text: str, **options: Any) -> list[Tenure]:
-    names = [search.mac or search.holder for search in history_search.queries_of_text(text)]
+    names = [query.mac or query.holder for query in history_search.queries_of_text(text)]
     return [
         tenure
         for name in {*names} - {""}
@@ -172,7 +172,7 @@ def _of_holders(text: str, **options: Any) -> list[Tenure]:
 
 
 def _tenures_in(text: str, period: Period) -> list[Tenure]:
-    searched = search_text.parse(text)
+    searched = search.parse(text)
     start = None if period.is_moment else period.start
     if searched.address is not None:
         return addresses.find_holders(searched.address, at=period.last_moment, start=start)[0]

@@ -13,7 +13,7 @@ from unfold.dataclasses import SearchResult
 
 from pools.admin import find
 from pools.models import Pool, PoolCIDR
-from pools.platform import search, search_text
+from pools.platform import search
 from pools.platform.admin import display, menu
 
 _OBJECTS = 5  # of each list
@@ -27,7 +27,7 @@ _ACTION_ICON = "upload_file"
 
 def results(request: HttpRequest, text: str) -> list[SearchResult]:
     """Return what a text leads to: the pages whose titles contain it, actions, objects, and all results on Find."""
-    text = search_text.parse(text).text
+    text = search.parse(text).text
     for action in ACTIONS:
         if match := action.words.fullmatch(text):  # the action is written out
             return [*action.find(request, match[1])]
@@ -62,7 +62,7 @@ def _action(
 
 def _is_address(text: str) -> bool:
     """Whether a text is a whole address, CIDR or MAC."""
-    searched = search_text.parse(text)
+    searched = search.parse(text)
     return len(searched.spellings) == 1 or (searched.network is not None and not searched.is_part)
 
 
@@ -85,7 +85,7 @@ def _history(request: HttpRequest, text: str) -> Iterator[SearchResult]:
 
 
 def _migrate(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    network = search_text.parse(text).network
+    network = search.parse(text).network
     if network is None or not request.user.has_perms(("pools.view_pool", "pools.change_pool")):
         return
     for cidr in PoolCIDR.objects.filter(cidr=str(network)).select_related("pool__cluster"):

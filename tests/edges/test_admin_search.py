@@ -12,7 +12,7 @@ from claims.address_index import index
 from claims.models import Entry, IPPool, Network
 from pools.core.observed.uses import Role
 from pools.models import ObservedObject
-from pools.platform import search_text
+from pools.platform import search
 from pools.register.plan import containers
 from tests import factories, people
 from tests.observed.rows import observed
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
-    result = search_text.parse(text)
+    result = search.parse(text)
     assert (str(result.network) if result.network else None, bool(result.hint)) == (network, hint)
 
 

@@ -17,7 +17,7 @@ from pools.clusters import connections as cluster_connections, fleet
 from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
-from pools.platform import database, events, search_text
+from pools.platform import database, events, search
 from pools.platform.admin import (
     attributes,
     columns,
@@ -70,7 +70,7 @@ def _list_link(name: str, cluster: Cluster, number: object) -> SafeString:
 
 def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     pools = Pool.objects.filter(cluster=cluster)
-    chosen_map = search_text.parse(request.GET.get("map", "")).network
+    chosen_map = search.parse(request.GET.get("map", "")).network
     events = event_filters.of_cluster(Event.objects.all(), cluster.pk).order_by("-id")[:10]
     return pages.page(
         request,
