@@ -22,7 +22,6 @@ from pools.platform import database
 from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.alerts.dispatch import Answer
 from pools.platform.conditions import evaluation, registry
-from pools.platform.outbound import webhook_post
 from pools.register import pools
 from tests import clock, factories, people
 from tests.alerts import receivers
@@ -231,7 +230,7 @@ def test_a_message_older_than_five_minutes_is_refused(
 ) -> None:
     receiver, secret = strict
     body, stamp = receiver.received[0].body, int(time.time()) - age
-    signature = webhook_post.sign(secret, stamp, body)
+    signature = dispatch.sign(secret, stamp, body)
     changes = {"X_Cadastre_Timestamp": str(stamp), "X_Cadastre_Signature": signature}
     assert replay(receiver, body, **changes) == status
 

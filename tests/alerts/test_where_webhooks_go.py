@@ -16,7 +16,7 @@ from ipam_site import logs
 from pools.core import errors
 from pools.models import Delivery, Event, WebhookTarget, WebhookTargetEvent
 from pools.platform.alerts import dispatch, outbox, targets
-from pools.platform.outbound import faults, webhook_post
+from pools.platform.outbound import credentials, faults
 from pools.platform.outbound.credentials import Access
 from tests import factories, people, servers
 from tests.alerts import receivers
@@ -40,23 +40,21 @@ NAME = "kubernetes.default.svc"  # is in the certificates of the tests
 )  # fmt: skip
 def test_what_is_no_address_of_a_receiver_is_refused(url: str) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
-        webhook_post.parse_url(url)
+        credentials.parse_url(url)
     assert refusal.value.problems[0].field == "url"
     assert "password" not in str(refusal.value.message.replace("a user name or a password", ""))
 
 
 def test_a_path_is_kept() -> None:
-    assert (
-        webhook_post.parse_url("https://example.org/T0/B0/x") == "https://example.org:443/T0/B0/x"
-    )
-    assert webhook_post.parse_url("https://example.org/hook/") == "https://example.org:443/hook/"
+    assert credentials.parse_url("https://example.org/T0/B0/x") == "https://example.org:443/T0/B0/x"
+    assert credentials.parse_url("https://example.org/hook/") == "https://example.org:443/hook/"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"])
 def test_this_machine_is_not_reached(canary: socket.socket, host: str) -> None:
     access = Access(f"https://{host}:{canary.getsockname()[1]}/")
     with pytest.raises(faults.AddressNotAllowed):
-        webhook_post.post(access, b"{}", {})
+        dispatch.post(access, b"{}", {})
     assert not servers.heard(canary)
 
 
@@ -68,7 +66,7 @@ def test_a_name_is_judged_by_where_it_leads_at_the_time_of_sending(
 ) -> None:
     access = Access(f"https://{NAME}:{canary.getsockname()[1]}/")
     with pytest.raises(faults.AddressNotAllowed):
-        webhook_post.post(access, b"{}", {}, resolver=lambda *_: ["10.0.0.1", address])
+        dispatch.post(access, b"{}", {}, resolver=lambda *_: ["10.0.0.1", address])
     assert not servers.heard(canary)
 
 
@@ -83,7 +81,7 @@ def test_the_address_that_was_judged_is_dialled_and_the_name_is_resolved_once(
 
     port = receiver.url.rpartition(":")[2]
     access = Access(f"https://{NAME}:{port}/x", ca=receivers.AUTHORITY.pem)
-    assert webhook_post.post(access, b"{}", {}, allow_loopback=True, resolver=rebinding) == (
+    assert dispatch.post(access, b"{}", {}, allow_loopback=True, resolver=rebinding) == (
         204,
         "",
     )
@@ -134,13 +132,13 @@ def test_who_answers_too_slowly_is_not_waited_for(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits are shortened; that they are 5, 10 and 20 seconds stands in the module."""
-    assert (webhook_post.CONNECT, webhook_post.READ, webhook_post.WHOLE) == (5.0, 10.0, 20.0)
-    monkeypatch.setattr(webhook_post, "READ", 0.2)
+    assert (dispatch.CONNECT, dispatch.READ, dispatch.WHOLE) == (5.0, 10.0, 20.0)
+    monkeypatch.setattr(dispatch, "READ", 0.2)
     access = Access(receiver.url, ca=receivers.AUTHORITY.pem)
     released = threading.Event()
     receiver.answer = lambda _handler, _received: released.wait(10) and None
     with pytest.raises(faults.Unreachable):
-        webhook_post.post(access, b"{}", {}, allow_loopback=True)
+        dispatch.post(access, b"{}", {}, allow_loopback=True)
     released.set()
 
     ended = threading.Event()
@@ -153,10 +151,10 @@ def test_who_answers_too_slowly_is_not_waited_for(
                 time.sleep(0.05)
             ended.set()
 
-    monkeypatch.setattr(webhook_post, "WHOLE", 0.5)
+    monkeypatch.setattr(dispatch, "WHOLE", 0.5)
     receiver.answer = drip
     with pytest.raises(faults.Unreachable):
-        webhook_post.post(access, b"{}", {}, allow_loopback=True)
+        dispatch.post(access, b"{}", {}, allow_loopback=True)
     assert not ended.is_set()  # it was cut off while it still dripped
 
 

@@ -9,6 +9,7 @@ from django.urls import reverse
 from claims.entries import entries
 from claims.models import Entry, IPPool, Network
 from pools.models import Environment
+from pools.register.allocator import allocation
 from pools.register.demo import demo
 from tests import factories, people
 from tests.claims import worlds
@@ -94,6 +95,18 @@ def test_organizations_and_environments_are_suggested() -> None:
     assert names(client, "environments", "te") == ["test"]
     page = client.get(reverse("admin:pools_environment_add")).content.decode()
     assert f'data-names="{reverse("admin:names", args=["organizations"])}"' in page
+
+
+def test_nodes_are_suggested_where_a_node_gets_a_block() -> None:
+    pool = factories.pool("10.0.0.0/29", category="node")
+    for name in ("worker-1", "worker-2"):
+        factories.take(pool, allocation.Holder("node", name))
+    client, url = people.browser(), reverse("admin:names", args=["nodes"])
+    assert names(client, "nodes") == ["worker-1", "worker-2"]
+    assert names(client, "nodes", "2") == ["worker-2"]
+    page = reverse("admin:pools_pool_allocate", args=[pool.pk])
+    assert f'data-names="{url}"' in client.get(page).content.decode()
+    assert people.browser([]).get(url).status_code == 403
 
 
 # --- The filter of entries offers each namespace once, without reading all entries ----------------
