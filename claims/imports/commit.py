@@ -131,7 +131,7 @@ def ippool_name(network: Network) -> str:
 
 def _registered(vm_import: VMImport, rows: Sequence[VMRow]) -> dict[int, Any]:
     """Return the entries or the claims that rows are about, by their id."""
-    model = IPAMClaim if vm_import.target == ImportTarget.IPAMCLAIMS else Entry
+    model: type[Any] = IPAMClaim if vm_import.target == ImportTarget.IPAMCLAIMS else Entry
     return dict(model.objects.in_bulk([row.object_id for row in rows if row.object_id]))
 
 
