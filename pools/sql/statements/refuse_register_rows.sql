@@ -11,5 +11,6 @@ UPDATE pools_importrow u SET
 FROM pools_importrow r
 LEFT JOIN pools_importrow p ON p.source_import_id = $1 AND p.number = (r.values ->> 'pool_row')::int
 WHERE r.source_import_id = $1 AND u.id = r.id
-  AND (r.skipped OR r.verdict <> '' OR p.status IN ('conflict', 'invalid') OR p.skipped)
+  AND (r.skipped OR r.verdict <> '' OR p.status IN ('conflict', 'invalid')
+       OR p.verdict IN ('conflict', 'invalid') OR p.skipped)
 RETURNING u.id

@@ -29,11 +29,9 @@ WITH r AS (
     UNION ALL
     -- pools
     SELECT r.id,
-        CASE WHEN c.id IS NOT NULL THEN NULL WHEN o.id IS NOT NULL THEN 'registered_as_container'
-             WHEN p.id IS NOT NULL THEN 'already_exists'
+        CASE WHEN c.id IS NOT NULL THEN NULL WHEN p.id IS NOT NULL THEN 'already_exists'
              WHEN other.name IS NOT NULL THEN 'cidr_overlap' END,
-        CASE WHEN o.id IS NOT NULL THEN format('%s is a network container in the register, no pool', r.cidr)
-             WHEN p.id IS NOT NULL THEN format('the cluster has a pool %s already, without %s', p.name, r.cidr)
+        CASE WHEN p.id IS NOT NULL THEN format('the cluster has a pool %s already, without %s', p.name, r.cidr)
              ELSE format('%s overlaps %s, which the pool %s has in the cluster', r.cidr, other.cidr,
                          other.name) END,
         c.id, c.id IS NOT NULL,
@@ -44,7 +42,6 @@ WITH r AS (
     FROM r
     LEFT JOIN pools_poolcidr c ON c.space_id = r.space_id AND c.cidr = r.cidr
     LEFT JOIN pools_pool cp ON cp.id = c.pool_id
-    LEFT JOIN pools_container o ON o.space_id = r.space_id AND o.cidr = r.cidr
     LEFT JOIN pools_pool p ON p.cluster_id = r.cluster_id AND p.name = r.pool_name
     LEFT JOIN LATERAL (
         SELECT name, cidr FROM ipam_observed_elsewhere(r.cluster_id, r.pool_name, r.cidr)
