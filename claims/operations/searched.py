@@ -11,8 +11,7 @@ from claims.core import macs
 from claims.operations import history
 from pools.core import errors
 from pools.platform import search
-from pools.platform.search import Searched
-from pools.platform.search_text import SearchText, Spelling
+from pools.platform.search import Searched, SearchText, Spelling
 
 _KEYS = {"network_id": models.Network}
 

@@ -5,31 +5,28 @@ sent again with the same id. So a message arrives at least once. The dispatcher 
 needs neither Redis nor a Celery worker.
 """
 
+import hashlib
+import hmac
 import logging
 import random
 import threading
 import time
+from collections.abc import Mapping
 from concurrent import futures
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import urllib3
+from django import db
 from django.conf import settings
-from django.db import (
-    InterfaceError,
-    OperationalError,
-    close_old_connections,
-    connection,
-    transaction,
-)
 from django.db.models import F, Min, Q
 
 from pools.core import errors
 from pools.models import Clock, Delivery, DeliveryState, Now, TargetKind, WebhookTarget
 from pools.platform import database, events
 from pools.platform.alerts import notifications, outbox, targets
-from pools.platform.outbound import credentials, faults, webhook_post
+from pools.platform.outbound import credentials, faults, guard, transport
 
 TRIES = 16  # about eight hours
 OFF_AFTER = 48  # about a day and a half
@@ -47,6 +44,12 @@ _BUSY = {429, 503}
 _REASONS = {_GONE: "the receiver says that it is gone for good"}
 _NO_PAUSE = Q(wait_until=None) | Q(wait_until__lte=Clock())
 CLAIM = timedelta(seconds=90)  # longer than any try takes
+CONNECT, READ = 5.0, 10.0  # timeouts in seconds: to connect, and to wait for the next bytes
+WHOLE = 20.0  # seconds until the status of the response
+TIMESTAMP = "X-Cadastre-Timestamp"  # Unix time at which this attempt was signed
+SIGNATURE = "X-Cadastre-Signature"  # v1=<hex>
+DELIVERY = "X-Cadastre-Delivery"  # the same for each attempt
+VERSION = "v1"
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +99,7 @@ def due_targets() -> list[int]:
     return list(rows.values_list("pk", flat=True))
 
 
-@transaction.atomic
+@db.transaction.atomic
 def claim(target_id: int) -> Delivery | None:
     """Return the next due message of a target, which nobody else sends then; None while it pauses or is disabled.
 
@@ -164,11 +167,11 @@ def _post(delivery: Delivery, secret: str, query: str) -> Answer:
     headers = {
         "Content-Type": _CONTENT_TYPE,
         "User-Agent": settings.IPAM_USER_AGENT,
-        webhook_post.DELIVERY: str(delivery.uid),
-        webhook_post.TIMESTAMP: str(timestamp),
-        webhook_post.SIGNATURE: webhook_post.sign(secret, timestamp, body),
+        DELIVERY: str(delivery.uid),
+        TIMESTAMP: str(timestamp),
+        SIGNATURE: sign(secret, timestamp, body),
     }
-    status, retry_after = webhook_post.post(
+    status, retry_after = post(
         credentials.Access(target.url.removesuffix(targets.HIDDEN_QUERY), ca=target.ca),
         body,
         headers,
@@ -178,8 +181,62 @@ def _post(delivery: Delivery, secret: str, query: str) -> Answer:
     return answer(status, retry_after)
 
 
+def post(
+    access: credentials.Access,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    query: str = "",
+    allow_loopback: bool = False,
+    resolver: guard.Resolver = guard.system_resolver,
+) -> tuple[int, str]:
+    """Send a POST with the guard and the TLS of API servers; return the HTTP status, whatever it is, and Retry-After.
+
+    Redirects are not followed. `query` is that of the URL, which may be a secret: no fault and no log has it.
+    Raises ClusterFault: Unreachable, AddressNotAllowed, TLSRefused.
+    """
+    target = guard.parse_url(access.server)
+
+    def addresses() -> list[str]:
+        return guard.resolve(
+            target,
+            allow_loopback=allow_loopback,
+            loopback_setting="IPAM_ALLOW_LOOPBACK_WEBHOOKS",
+            resolver=resolver,
+        )
+
+    connections = transport.Connections(access, addresses)
+    late = threading.Timer(WHOLE, connections.interrupt)
+    late.daemon = True
+    late.start()
+    try:
+        response = connections.urlopen(
+            "POST",
+            f"{access.server}?{query}" if query else access.server,
+            body=body,
+            headers=dict(headers),
+            timeout=urllib3.Timeout(connect=CONNECT, read=READ),
+            redirect=False,
+            preload_content=False,
+        )
+        status, retry_after = int(response.status), response.headers.get("Retry-After", "")
+        response.close()
+    except faults.NO_ANSWER as error:
+        raise faults.fault_of(error) from error
+    finally:
+        late.cancel()
+        connections.clear()
+    return status, retry_after
+
+
+def sign(secret: str, timestamp: int, body: bytes) -> str:
+    """Return the value of the signature header, by which a receiver verifies sender and age: `v1=` and 64 hex digits."""
+    signed = str(timestamp).encode() + b"." + body
+    return f"{VERSION}={hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()}"
+
+
 def record_success(delivery: Delivery, status: int | None) -> None:
-    with transaction.atomic():
+    with db.transaction.atomic():
         Delivery.objects.filter(pk=delivery.pk).update(
             state=DeliveryState.DELIVERED,
             attempts=F("attempts") + 1,
@@ -198,7 +255,7 @@ def record_failure(delivery: Delivery, answer: Answer) -> None:
     A message is given up after TRIES if the target has accepted another one since it was written. Else the target
     seems to accept nothing: after OFF_AFTER failures it is switched off, and its messages wait.
     """
-    with transaction.atomic(), events.recorded_by(events.WORKER):
+    with db.transaction.atomic(), events.recorded_by(events.WORKER):
         target = WebhookTarget.objects.select_for_update().filter(pk=delivery.target_id).first()
         if target is None:
             return
@@ -240,11 +297,11 @@ class Dispatcher:
         """Send what is due and write messages about events, until `stop`; wait for a database that is unavailable."""
         while not self._stopped.wait(INTERVAL):
             try:
-                close_old_connections()
+                db.close_old_connections()
                 self.send_due()
                 # Afterwards: no fault of an event keeps alerts from being sent.
                 outbox.write_events()
-            except (OperationalError, InterfaceError) as error:
+            except (db.OperationalError, db.InterfaceError) as error:
                 log.warning("webhooks wait for the database: %s", error)
             except Exception:
                 log.exception("the dispatcher of webhooks failed")
@@ -274,4 +331,4 @@ class Dispatcher:
         except Exception:
             log.exception("sending to webhook target %s failed", target_id)
         finally:
-            connection.close()
+            db.connection.close()

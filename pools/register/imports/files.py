@@ -14,7 +14,7 @@ from pools.core.register_import import columns, infoblox, netbox_objects, tables
 from pools.core.register_import.columns import Layout
 from pools.core.spreadsheet_cells import Row
 from pools.platform import documents
-from pools.platform.files import archives, tables as file_tables, texts
+from pools.platform.files import archives, tables as file_tables
 from pools.platform.files.archives import file_error
 from pools.platform.files.tables import Table, Tables
 from pools.platform.imports.lifecycle import Certainty, Recognition
@@ -83,7 +83,7 @@ def _read_pages(content: bytes) -> list[Any]:
     archives.check_kind(content)
     if content.startswith(archives.ZIP):
         return []
-    text = texts.decode(lambda: io.BytesIO(content))
+    text = file_tables.decode(lambda: io.BytesIO(content))
     with text.open() as stream:
         start = stream.read(1024).lstrip()
     if start[:1] in {"{", "["}:
