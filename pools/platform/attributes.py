@@ -54,7 +54,7 @@ def assign(row: Any, values: Mapping[str, Any]) -> None:
             row.custom_fields = _merge(row, values["custom_fields"])
     report.raise_any()
     for name in values.keys() - {*ATTRIBUTES}:
-        setattr(row, name, values[name])
+        setattr(row, row._meta.get_field(name).name, values[name])  # a name of no column is refused
 
 
 def _merge(row: Any, changes: Mapping[str, Any]) -> dict[str, str]:
