@@ -244,7 +244,7 @@ class RegisterImportRowSerializer(ImportRowSerializer):
     texts = fields.ParsedField(
         schema={"type": "object", "additionalProperties": {"type": "string"}}
     )
-    target = fields.ChoiceField(["", *RegisterTarget.values])
+    target = fields.ChoiceField(RegisterTarget.values, allow_null=True)
     cluster = fields.TextField(source="cluster_name", allow_null=True)
     cidr = fields.TextField(allow_null=True)
     first = fields.TextField(allow_null=True)

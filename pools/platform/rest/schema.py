@@ -150,7 +150,7 @@ class Schema(AutoSchema):
         statuses = {*_ALWAYS, *getattr(self.view, "problem_statuses", ())}
         if "{" in self.path:
             statuses.add(404)
-        if _compares_versions(self.view):
+        if _compares_versions(self.view) or self.method in {"PATCH", "DELETE"}:
             statuses.add(412)
         if self.method in {"POST", "PUT", "PATCH"}:
             statuses |= {*_OF_BODIES}
