@@ -111,7 +111,6 @@ class Memberships(generics.ModelViewSet):
         "PATCH": ("claims.change_membership",),
         "DELETE": ("claims.delete_membership",),
     }
-    idempotent = ("POST",)
     queryset = AnyMembership.objects.prefetch_related("cluster", "user", "group")
     serializer_class = MembershipSerializer
     change_serializer_class = MembershipChangeSerializer
@@ -160,6 +159,3 @@ class Memberships(generics.ModelViewSet):
     def perform_destroy(self, row: AnyMembership) -> None:
         """Revoke a membership."""
         memberships.delete(self.get_local(row), author=self.author())
-
-
-urlpatterns = generics.routes(("memberships", Memberships, "memberships", "membership"))

@@ -7,18 +7,8 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pools import models
 from pools.core import errors
-from pools.models import (
-    Alert,
-    Cluster,
-    Delivery,
-    DeliveryEvent,
-    DeliveryState,
-    Level,
-    Silence,
-    TargetKind,
-    WebhookTarget,
-)
 from pools.platform.alerts import open_alerts, outbox, targets
 from pools.platform.alerts.open_alerts import AlertSerializer
 from pools.platform.rest import fields, filters, generics, schema
@@ -35,7 +25,7 @@ class AlertFilter(filters.FilterSet):
         open_alerts.ACKNOWLEDGED,
         help_text="true: only open alerts that are acknowledged; false: only others.",
     )
-    level = filters.choice(*Level.values)
+    level = filters.choice(*models.Level.values)
     code = filters.Filter(help_text="For example pool_nearly_full.")
     subject = filters.Filter(help_text="For example cluster/3.")
 
@@ -58,7 +48,7 @@ class AcknowledgementSerializer(Serializer):
 class Alerts(generics.ModelViewSet):
     """Alerts, open and ended ones."""
 
-    queryset = Alert.objects.all()
+    queryset = models.Alert.objects.all()
     serializer_class = AlertSerializer
     filterset_class = AlertFilter
     ordering = "-id"
@@ -122,22 +112,22 @@ class SilenceSerializer(Serializer):
 class Silences(generics.ModelViewSet):
     """Silences of alerts."""
 
-    queryset = Silence.objects.all()
+    queryset = models.Silence.objects.all()
     serializer_class = SilenceSerializer
     lookup_url_kwarg = "silence_id"
     row_text = "A silence."
 
-    def perform_create(self, values: dict[str, Any]) -> Silence:
+    def perform_create(self, values: dict[str, Any]) -> models.Silence:
         """Silence alerts."""
         cluster_id = values.pop("cluster_id", None)
         return open_alerts.create_silence(
             code=values.pop("code", ""),
-            cluster=cluster_id and Cluster.objects.get(pk=cluster_id),
+            cluster=cluster_id and models.Cluster.objects.get(pk=cluster_id),
             by=self.author().actor,
             **values,
         )
 
-    def perform_destroy(self, silence: Silence) -> None:
+    def perform_destroy(self, silence: models.Silence) -> None:
         """End a silence."""
         open_alerts.end_silence(silence)
 
@@ -158,10 +148,12 @@ class WebhookTargetSerializer(Serializer):
     ca = fields.TextField(targets.parse_ca, required=False)
     codes = fields.ListField(child=fields.TextField(targets.parse_code), required=False)
     enabled = fields.FlagField(required=False)
-    kind = fields.ChoiceField(TargetKind.values, read_only=True)
+    kind = fields.ChoiceField(models.TargetKind.values, read_only=True)
     alerts = fields.FlagField(required=False)
     least_level = fields.ChoiceField(
-        Level.values, required=False, help_text="Alerts of this level and of more severe ones."
+        models.Level.values,
+        required=False,
+        help_text="Alerts of this level and of more severe ones.",
     )
     digest = fields.FlagField(
         required=False,
@@ -213,11 +205,11 @@ class DeliverySerializer(Representation):
     id = fields.IntegerField()
     uid = fields.TextField()
     alert = fields.IntegerField(source="alert_id", allow_null=True)
-    event = fields.ChoiceField(DeliveryEvent.values)
+    event = fields.ChoiceField(models.DeliveryEvent.values)
     log_event = fields.IntegerField(
         allow_null=True, help_text="The id of the event that it is about."
     )
-    state = fields.ChoiceField(DeliveryState.values)
+    state = fields.ChoiceField(models.DeliveryState.values)
     attempts = fields.IntegerField()
     last_status = fields.IntegerField(allow_null=True)
     last_error = fields.TextField()
@@ -231,8 +223,8 @@ class WebhookTargetFilter(filters.FilterSet):
 
 
 class DeliveryFilter(filters.FilterSet):
-    state = filters.choice(*DeliveryState.values)
-    event = filters.choice(*DeliveryEvent.values)
+    state = filters.choice(*models.DeliveryState.values)
+    event = filters.choice(*models.DeliveryEvent.values)
 
 
 _CHANGE = "pools.change_webhooktarget"
@@ -242,7 +234,7 @@ _CHANGE = "pools.change_webhooktarget"
 class WebhookTargets(generics.ModelViewSet):
     """Receivers of alerts and events."""
 
-    queryset = WebhookTarget.objects.all()
+    queryset = models.WebhookTarget.objects.all()
     serializer_class = WebhookTargetSerializer
     filterset_class = WebhookTargetFilter
     lookup_url_kwarg = "target_id"
@@ -264,11 +256,13 @@ class WebhookTargets(generics.ModelViewSet):
         target, secret = targets.create(author=self.author(), **values)
         return Response(self.represent(target) | {"secret": secret}, status=201)
 
-    def perform_update(self, target: WebhookTarget, values: dict[str, Any]) -> WebhookTarget:
+    def perform_update(
+        self, target: models.WebhookTarget, values: dict[str, Any]
+    ) -> models.WebhookTarget:
         """Change a target."""
         return targets.change(target, values, author=self.author())
 
-    def perform_destroy(self, target: WebhookTarget) -> None:
+    def perform_destroy(self, target: models.WebhookTarget) -> None:
         """Delete a target and its pending messages."""
         targets.delete(target, author=self.author())
 
@@ -291,15 +285,15 @@ class WebhookTargets(generics.ModelViewSet):
 class Deliveries(generics.ListViewSet):
     """Messages to a target, the newest first."""
 
-    queryset = Delivery.objects.defer("body")
+    queryset = models.Delivery.objects.defer("body")
     serializer_class = DeliverySerializer
     filterset_class = DeliveryFilter
     ordering = "-id"
     lookup_url_kwarg = "delivery_id"
 
-    def get_queryset(self) -> QuerySet[Delivery]:
+    def get_queryset(self) -> QuerySet[models.Delivery]:
         target_id = self.kwargs["target_id"]
-        if not WebhookTarget.objects.filter(pk=target_id).exists():
+        if not models.WebhookTarget.objects.filter(pk=target_id).exists():
             raise errors.NotFound(self.absent)
         return super().get_queryset().filter(target=target_id)
 

@@ -262,7 +262,6 @@ class EnvironmentFilter(filters.FilterSet):
 class Environments(generics.ModelViewSet):
     """Environments, and which of them lack addresses."""
 
-    idempotent = ("POST",)
     queryset = Environment.objects.prefetch_related("cluster")
     serializer_class = EnvironmentSerializer
     create_serializer_class = EnvironmentCreateSerializer

@@ -61,7 +61,6 @@ class CustomFieldFilter(filters.FilterSet):
 class CustomFields(generics.ModelViewSet):
     """Custom fields."""
 
-    idempotent = ("POST",)
     queryset = CustomField.objects.all()
     serializer_class = CustomFieldSerializer
     filterset_class = CustomFieldFilter
@@ -139,7 +138,6 @@ class Journal(generics.ModelViewSet):
     """Notes about clusters, pools and networks."""
 
     needs = {"GET": (), "POST": (), "DELETE": ()}
-    idempotent = ("POST",)
     queryset = JournalEntry.objects.select_related("content_type")
     serializer_class = JournalEntrySerializer
     create_serializer_class = JournalEntryCreateSerializer

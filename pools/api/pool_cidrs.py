@@ -172,7 +172,6 @@ _CHANGE = ("pools.change_pool",)
 @extend_schema_view(create=extend_schema(parameters=[OVERLAPS]))
 class PoolCIDRs(generics.ModelViewSet):
     needs = {"GET": ("pools.view_pool",), "POST": _CHANGE, "PATCH": _CHANGE, "DELETE": _CHANGE}
-    idempotent = ("POST",)
     queryset = PoolCIDR.objects.prefetch_related("reserved_ranges")
     pagination_class = None
     serializer_class = PoolCIDRSerializer
