@@ -1,61 +1,119 @@
-"""A file of fifty thousand VMs, thirty columns wide: drafted beside the bare reading of it, written, undone."""
+"""A hundred thousand VMs and as many addresses of a register: drafted, committed, drafted again, undone.
+
+Drafting and committing together are promised within two minutes on two processors, which is the
+one figure of the benchmarks that is a time and not a ratio. Reading an XLSX file is compared with
+openpyxl's read-only mode alone.
+"""
 
 import csv
 import io
-import resource
-import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 import openpyxl
-from django.db import connection
-from psycopg import pq
 
 from benchmarks import registers
-from claims.imports import drafts, formats
-from claims.models import Entry, Network, VMImport
+from claims.imports import drafts as vm_drafts, formats
+from claims.models import Network, VMImport
 from claims.networks import pools
-from pools.models.imports import ImportStatus as Status
+from pools.models import RegisterImport
+from pools.models.imports import Import, ImportStatus
 from pools.platform import events
-from pools.platform.imports import worker
+from pools.platform.imports import lifecycle, worker
+from pools.register.imports import drafts as register_drafts
 
-ROWS = 50_000
-_FIRST = int(ip_address("10.64.1.0"))
-_XLSX_TIMES, _CSV_TIMES = 3.0, 20.0  # of the bare reading, at most
-_QUERIES = 5.0  # for a thousand rows written, at most
-_HEADER = (
-    "VM", "Powerstate", "Template", "SRM Placeholder", "NIC label", "Adapter", "Network", "Switch",
-    "Connected", "Starts Connected", "Mac Address", "Type", "IPv4 Address", "IPv6 Address",
-    "Direct Path IO", "Internal Sort Column", "Annotation", "Backup status",
-    "ClusterInvariantVMMId", "Last backup", "Datacenter", "Cluster", "Host", "Folder",
-    "OS according to the configuration file", "OS according to the VMware Tools", "VM ID", "VM UUID",
-    "VI SDK Server", "VI SDK UUID",
+ROWS = 100_000
+_FIRST = int(ip_address("10.64.0.0"))  # of a /14
+_IN_A_SUBNET = 250
+_MOST_SECONDS = 120.0
+_XLSX_TIMES = 3.0  # of the bare reading, at most
+_MOST_MEMORY = 100  # MiB that reading an XLSX file holds beside the file
+_VM_HEAD = (
+    "VM", "Powerstate", "Template", "NIC label", "Adapter", "Network", "Switch", "Connected",
+    "Mac Address", "Type", "IPv4 Address", "IPv6 Address", "Annotation", "Datacenter", "Cluster",
+    "Host", "Folder", "OS according to the VMware Tools", "VM ID", "VM UUID",
 )  # fmt: skip
 
 
 def measure() -> Iterator[dict[str, Any]]:
-    """Drafts of both kinds of file; a commit, its statements; what came again; the undoing."""
-    network = _network()
-    text, book = _csv(), _xlsx()
-    bare = _seconds(lambda: sum(1 for _ in csv.reader(io.StringIO(text.decode()))))
-    drafted, took = _drafted(network, text, "vms.csv")
-    yield _times("import_csv_drafted", took, bare, _CSV_TIMES)
-    drafts.IMPORTS.cancel(drafted.pk, author=registers.BY)
+    """One import of each kind through its whole life, and the reading of a workbook."""
+    text, book = _csv([_VM_HEAD, *_vms()]), _workbook()
     bare = _seconds(lambda: _read_bare(book))
-    drafted, took = _drafted(network, book, "vms.xlsx")
-    yield _times("import_xlsx_drafted", took, bare, _XLSX_TIMES)
-    yield _written(drafted)
-    again, took = _drafted(network, text, "vms.csv")
-    if again.counts["unchanged"] != ROWS:
-        raise RuntimeError(f"the same file again: {again.counts}")
-    yield {"name": "import_again_drafted", "seconds": round(took, 2)}
-    undone = _seconds(lambda: _undo(drafted))
-    yield {"name": "import_undone", "seconds": round(undone, 2), "left": Entry.objects.count()}
-    yield _memory(book)
+    took = _seconds(lambda: _read(book))
+    yield {
+        "name": "import_xlsx_read", "seconds": round(took, 2), "bare_seconds": round(bare, 2),
+        "ratio": round(took / bare, 2), "goal_at_most": _XLSX_TIMES,
+        "met": took <= _XLSX_TIMES * bare,
+    }  # fmt: skip
+    memory = _memory(book)
+    yield {
+        "name": "import_xlsx_memory", "mib": round(memory, 1), "goal_at_most": _MOST_MEMORY,
+        "met": memory <= _MOST_MEMORY,
+    }  # fmt: skip
+    network = _network()
+
+    def vm_import() -> VMImport:
+        return VMImport(cluster=network.cluster, network=network, namespace="bench")
+
+    yield _life("import_vms", vm_drafts.IMPORTS, vm_import, [("vms.csv", text)])
+    registers.clear()
+    cluster = registers.cluster()
+    yield _life(
+        "import_register",
+        register_drafts.IMPORTS,
+        lambda: RegisterImport(cluster=cluster),
+        [("prefixes.csv", _prefixes()), ("addresses.csv", _addresses())],
+    )
+
+
+def _life(
+    name: str,
+    imports: lifecycle.Imports[Any],
+    new_import: Callable[[], Import],
+    files: list[tuple[str, bytes]],
+) -> dict[str, Any]:
+    """Seconds of each step, as a worker does it."""
+
+    def draft() -> Import:
+        queued = imports.create(files, new_import(), author=registers.BY)
+        worker.process_import(queued.pk)
+        return _in_state(imports, queued.pk, ImportStatus.DRAFTED)
+
+    def commit(drafted: Import) -> None:
+        imports.commit(drafted.pk, author=registers.BY)
+        worker.process_import(drafted.pk)
+        _in_state(imports, drafted.pk, ImportStatus.COMMITTED)
+
+    def undo(committed: Import) -> None:
+        imports.undo(committed.pk, author=registers.BY)
+        worker.process_import(committed.pk)
+        _in_state(imports, committed.pk, ImportStatus.UNDONE)
+
+    began = time.perf_counter()
+    drafted = draft()
+    draft_seconds = time.perf_counter() - began
+    commit_seconds = _seconds(lambda: commit(drafted))
+    again_seconds = _seconds(draft)
+    undo_seconds = _seconds(lambda: undo(drafted))
+    both = draft_seconds + commit_seconds
+    return {
+        "name": name, "rows": sum(drafted.counts.values()), "draft": round(draft_seconds, 1),
+        "commit": round(commit_seconds, 1), "again": round(again_seconds, 1),
+        "undo": round(undo_seconds, 1), "seconds": round(both, 1), "goal_at_most": _MOST_SECONDS,
+        "met": both <= _MOST_SECONDS,
+    }  # fmt: skip
+
+
+def _in_state(imports: lifecycle.Imports[Any], pk: int, status: str) -> Import:
+    current: Import = imports.get(pk)
+    if current.status != status:
+        raise RuntimeError(
+            f"{current.status} instead of {status}: {current.counts} {current.error}"
+        )
+    return current
 
 
 def _network() -> Network:
@@ -68,111 +126,66 @@ def _network() -> Network:
     return network
 
 
-def _lines() -> Iterator[tuple[str, ...]]:
-    yield _HEADER
+def _vms() -> Iterator[tuple[str, ...]]:
     for number in range(ROWS):
         mac = f"00:50:56:{number >> 16:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
         yield (
-            f"vm-{number:05}", "poweredOn", "False", "False", "Network adapter 1", "Vmxnet3",
-            "vlan100-prod", "dvs-prod", "True", "True", mac, "assigned",
-            str(ip_address(_FIRST + number)), "", "False", f"vm-{number:05} Network adapter 1",
-            "platform team", "ok", "4203c5a1", "2026-11-20", "DC1", "Prod01",
-            f"esx{number % 40:02}.corp.example", "prod", "Red Hat Enterprise Linux 9",
-            "Red Hat Enterprise Linux 9", f"vm-{number}",
-            f"4203c5a1-8d4e-4b1e-9f7a-{number:012x}", "vcenter01.corp.example",
-            "8c1f5d3e-1f0a-4d4b-a5cf-0123456789ab",
+            f"vm-{number:06}", "poweredOn", "False", "Network adapter 1", "Vmxnet3", "vlan100",
+            "dvs-prod", "True", mac, "assigned", str(ip_address(_FIRST + 256 + number)), "",
+            "platform team", "DC1", "Prod01", f"esx{number % 40:02}.corp.example", "prod",
+            "Red Hat Enterprise Linux 9", f"vm-{number}", f"4203c5a1-8d4e-4b1e-9f7a-{number:012x}",
         )  # fmt: skip
 
 
-def _csv() -> bytes:
+def _prefixes() -> bytes:
+    subnets = (str(ip_address(_FIRST + 256 * n)) + "/24" for n in range(ROWS // _IN_A_SUBNET))
+    return _csv([("prefix", "status"), *((subnet, "active") for subnet in subnets)])
+
+
+def _addresses() -> bytes:
+    def address(number: int) -> str:
+        subnet, host = divmod(number, _IN_A_SUBNET)
+        return f"{ip_address(_FIRST + 256 * subnet + 1 + host)}/24"
+
+    rows = ((address(n), "active", f"host{n}.example") for n in range(ROWS))
+    return _csv([("address", "status", "dns_name"), *rows])
+
+
+def _csv(rows: Iterable[tuple[str, ...]]) -> bytes:
     stream = io.StringIO(newline="")
-    csv.writer(stream).writerows(_lines())
+    csv.writer(stream).writerows(rows)
     return stream.getvalue().encode()
 
 
-def _xlsx() -> bytes:
+def _workbook() -> bytes:
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("vNetwork")
-    for line in _lines():
+    sheet.append(_VM_HEAD)
+    for line in _vms():
         sheet.append(line)
     stream = io.BytesIO()
     book.save(stream)
     return stream.getvalue()
 
 
-def _read_bare(content: bytes) -> int:
-    book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-    return sum(1 for _ in book["vNetwork"].iter_rows(values_only=True))
-
-
-def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, float]:
-    began = time.perf_counter()
-    new = VMImport(cluster=network.cluster, network=network, namespace="bench")
-    made = drafts.IMPORTS.create([(name, content)], new, author=registers.BY)
-    worker.process_import(made.pk)
-    took = time.perf_counter() - began
-    found = drafts.IMPORTS.get(made.pk)
-    if found.status != Status.DRAFTED or sum(found.counts.values()) != ROWS:
-        raise RuntimeError(f"{found.status} {found.counts} {found.error}")
-    return found, took
-
-
-def _written(of: VMImport) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "trace"
-        began = time.perf_counter()
-        drafts.IMPORTS.commit(of.pk, author=registers.BY)
-        round_trips = _round_trips(trace, lambda: worker.process_import(of.pk))
-        took = time.perf_counter() - began
-    if Entry.objects.count() != ROWS:
-        raise RuntimeError(drafts.IMPORTS.get(of.pk).error)
-    each = round_trips / (ROWS / 1000)
-    return {
-        "name": "import_written", "seconds": round(took, 2), "queries_per_1000_rows": round(each, 2),
-        "goal_at_most": _QUERIES, "met": each <= _QUERIES,
-    }  # fmt: skip
-
-
-def _undo(of: VMImport) -> None:
-    drafts.IMPORTS.undo(of.pk, author=registers.BY)
-    worker.process_import(of.pk)
-
-
-def _round_trips(trace: Path, work: Callable[[], object]) -> int:
-    """What was asked of the database, on the wire: much goes past Django's cursor."""
-    connection.ensure_connection()
-    wire = connection.connection.pgconn
-    with trace.open("w") as file:
-        wire.trace(file.fileno())
-        wire.set_trace_flags(pq.Trace.SUPPRESS_TIMESTAMPS)
-        try:
-            work()
-        finally:
-            wire.untrace()
-    said = (line.split("\t") for line in trace.open(errors="replace"))
-    return sum(len(line) > 2 and line[0] == "F" and line[2] in {"Sync", "Query"} for line in said)
-
-
-def _memory(book: bytes) -> dict[str, Any]:
-    """What a draft holds beside the file while it is read; that of the process at its most."""
-    lines = formats.open_file("vms.xlsx", book).rows()
-    tracemalloc.start()
-    for _ in lines:
+def _read(book: bytes) -> None:
+    for _ in formats.open_file(book).rows():
         pass
+
+
+def _read_bare(book: bytes) -> None:
+    sheets = openpyxl.load_workbook(io.BytesIO(book), read_only=True, data_only=True)
+    for _ in sheets["vNetwork"].iter_rows(values_only=True):
+        pass
+
+
+def _memory(book: bytes) -> float:
+    """MiB that reading a workbook holds beside the file, at its most."""
+    tracemalloc.start()
+    _read(book)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    process = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {
-        "name": "import_xlsx_memory", "reading_mib": round(most / 2**20, 1),
-        "process_mib": round(process), "goal_at_most_mib": 100, "met": most < 100 * 2**20,
-    }  # fmt: skip
-
-
-def _times(name: str, took: float, bare: float, most: float) -> dict[str, Any]:
-    return {
-        "name": name, "seconds": round(took, 2), "bare_seconds": round(bare, 2),
-        "ratio": round(took / bare, 2), "goal_at_most": most, "met": took <= most * bare,
-    }  # fmt: skip
+    return most / 2**20
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools.admin import events as admin_events, find
-from pools.admin.clusters import address_claims as address_claims_admin
+from pools.admin.clusters import observed as observed_admin
 from pools.admin.overview import overview
 from pools.admin.pools import topology
 from pools.cidr_migrations import demo as migration_demo
@@ -38,9 +38,8 @@ from pools.models import (
     RegisterImport,
 )
 from pools.observed import cidrs as observed_kinds, cidrs as observed_metrics
-from pools.platform import checks as data_checks, events, search, search_text
+from pools.platform import attributes, checks as data_checks, events, search
 from pools.platform.alerts import targets
-from pools.platform.attributes import values as attribute_values
 from pools.platform.conditions import registry as condition_registry
 from pools.platform.conditions.registry import Condition
 from pools.platform.history import search as history_search
@@ -99,7 +98,7 @@ class Extension:
     history_permissions: Sequence[str] = _part(history_search.PERMISSIONS)
     holder_readers: Sequence[history_holders.AddressNamer] = _part(history_holders.ADDRESS_NAMERS)
     # Kinds of objects with tags, an owner and custom fields, by their names in REST
-    attributed: Mapping[str, Any] = _part(attribute_values.MODELS)
+    attributed: Mapping[str, Any] = _part(attributes.MODELS)
     # Checks, conditions and metrics
     checks: Mapping[str, data_checks.Check] = _part(data_checks.CHECKS)
     sql_packages: Sequence[str] = _part(data_checks.SQL_PACKAGES)
@@ -113,7 +112,7 @@ class Extension:
     find_tables: Mapping[Any, find.Table] = _part(find.TABLES)
     find_permissions: Sequence[str] = _part(find.PERMISSIONS)
     guests: Sequence[topology.Guests] = _part(topology.GUESTS)
-    search_recognizers: Sequence[search_text.Recognizer] = _part(search_text.RECOGNIZERS)
+    search_recognizers: Sequence[search.Recognizer] = _part(search.RECOGNIZERS)
     event_searches: Sequence[admin_events.Search] = _part(admin_events.SEARCHES)
     event_references: Sequence[event_filters.Reference] = _part(event_filters.REFERENCES)
     demo_parts: Sequence[demo.DemoPart] = _part(demo.PARTS)
@@ -183,7 +182,7 @@ ADDRESS_SPACE = Extension(
         metric_registry.totals,
     ),
     searched=searched.COLUMNS,
-    find_tables=address_claims_admin.TABLES,
+    find_tables=observed_admin.FIND_TABLES,
     find_permissions=("pools.view_block",),
     imports={RegisterImport.KIND: import_drafts.IMPORTS},
     journal_subjects=(

@@ -15,6 +15,7 @@ import contextlib
 import os
 import pathlib
 import secrets
+import socket
 import urllib.parse
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,10 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=5000
 hypothesis.settings.load_profile("suite")
 
 _HERE = pathlib.Path(__file__).parent
+# Folders in which each test has a database, unless it says which kind.
+_WITH_DATABASE = {
+    "alerts", "claims", "handlers", "history", "metrics", "pools", "security", "signon",
+}  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -124,6 +129,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kind = item.path.relative_to(_HERE).parts[0]
         if kind in {"concurrent", "e2e"}:
             item.add_marker(kind)
+        if kind in _WITH_DATABASE and not item.get_closest_marker("django_db"):
+            item.add_marker("django_db")
         if kind == "e2e" and not config.getoption("--with-e2e"):
             item.add_marker(skip)
         if kind == "real" and not config.getoption("--real"):
@@ -205,6 +212,14 @@ def demo_fleet(module_transaction: None) -> None:
     from pools.register.demo import demo
 
     assert demo.load()
+
+
+@pytest.fixture
+def canary() -> Iterator[socket.socket]:
+    """A listener on this machine that nobody may reach (`servers.heard`)."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        yield listener
 
 
 @pytest.fixture(scope="session")

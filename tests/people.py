@@ -43,7 +43,11 @@ def user(permissions: Iterable[str] = (), **settings: Any) -> Any:
 
 def browser(permissions: Iterable[str] | None = None, **options: Any) -> Client:
     """Logged in as somebody with these permissions, without any given as a superuser."""
+    return signed_in(user(permissions or (), is_superuser=permissions is None), **options)
+
+
+def signed_in(person: Any, **options: Any) -> Client:
+    """Logged in as this user."""
     client = Client(**options)
-    everything = permissions is None
-    client.force_login(user(permissions or (), is_superuser=everything))
+    client.force_login(person)
     return client

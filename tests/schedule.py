@@ -14,8 +14,8 @@ _HERE = pathlib.Path(__file__).parent
 # Files that start sites, build images, sweep, fuzz or wait, or whose every test takes more than three quarters of a second
 # of processor time: `make test` leaves them out. Tests of other files carry the marker themselves.
 EXHAUSTIVE = (
-    "alerts/test_conditions", "claims/access/test_journal", "claims/access/test_sweep",
-    "claims/ippools/test_entry_namespaces", "claims/test_demo_networks",
+    "claims/access/test_sweep",
+    "claims/test_demo_networks",
     "cluster_api/test_bad_claims", "cluster_api/test_deleted_at_once", "cluster_api/test_many",
     "cluster_api/test_pages", "concurrent/test_checks_at_work", "concurrent/test_history_over_http",
     "concurrent/test_mutants", "core/test_plain_cidrs", "deploy/helm/", "deploy/image/",
@@ -28,7 +28,7 @@ EXHAUSTIVE = (
     "handlers/test_faults_of_a_cluster", "handlers/test_nodes_clocks", "handlers/test_nodes_oracle",
     "handlers/test_poison", "handlers/test_pools_any_sequence", "handlers/test_pools_server_down",
     "handlers/test_restored_backup", "handlers/test_stale_statistics",
-    "leaks/test_stale_vms", "metrics/test_measures_processes", "observed/test_whereabouts",
+    "observed/test_whereabouts",
     "pools/test_any_sequence", "pools/test_stale_statistics",
     "register_imports/test_large",
     "security/test_limits_under_load", "security/test_slow_clients", "security/test_turns",

@@ -7,6 +7,7 @@ import pathlib
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -146,3 +147,11 @@ def _end(process: subprocess.Popen[bytes], folder: pathlib.Path, signum: int) ->
     process.send_signal(signum)
     process.wait(60)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def heard(canary: socket.socket) -> bool:
+    """Whether somebody connected to the canary."""
+    with contextlib.suppress(BlockingIOError):
+        canary.accept()[0].close()
+        return True
+    return False

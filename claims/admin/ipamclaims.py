@@ -83,7 +83,7 @@ class ClaimForm(row_forms.ObjectForm):
             "At most one of each family. Without any, the next free addresses are allocated."
         ),
     )
-    note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=fields.text())
+    note = fields.reason_field(label=_("Note"), required=False, help_text="")
 
     class Meta:
         model = IPAMClaim
@@ -415,6 +415,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim], objects.ObjectAdmin[IPAMClaim]):
 
     def save_row(self, row: IPAMClaim | None, form: Any, author: Author) -> IPAMClaim:
         values, user = form.cleaned_data, form.request.user
+        values["note"] = values["note"] or ""
         scope = namespaces.request_scope(user)
         if row is None:
             namespaces.require_request(user, values["network"].cluster_id, values["namespace"])

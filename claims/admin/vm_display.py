@@ -1,6 +1,5 @@
 """What pages of several kinds of objects show of VMs: links, duplicates, manifests, bars of time."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -60,13 +59,6 @@ def claim_link(row: IPAMClaim, text: str) -> SafeString:
     """Return a link to a claim that wraps after the dots of its name."""
     parts = ((part,) for part in text.split("."))
     return display.row_link(row, format_html_join(SafeString(".<wbr>"), "{}", parts))
-
-
-def shared_texts(texts: Iterable[str]) -> tuple[list[tuple[str, int]], dict[str, int]]:
-    """Return each text that occurs more than once, with its count, and by text its number in this list."""
-    counts = Counter(texts)
-    shared = [(text, count) for text, count in counts.items() if count > 1]
-    return shared, {text: number for number, (text, _count) in enumerate(shared, 1)}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,16 @@ from claims.models.networks import Annotation
 from claims.workloads import vm_lookup
 from pools.core import addresses, holders
 from pools.models import Cluster
-from pools.platform.admin import columns, display, filters, forms as fields, lists, pages, row_forms
+from pools.platform.admin import (
+    columns,
+    display,
+    filters,
+    forms as fields,
+    lists,
+    pages,
+    related,
+    row_forms,
+)
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.webhooks import configuration
@@ -90,7 +99,7 @@ class SettingsForm(row_forms.RowForm):
     default_nad_namespace = fields.ParsedField(
         lambda text: holders.parse_label(text.strip(addresses.BLANKS)),
         label=_("Namespace of the default network's NAD"),
-        widget=fields.text(),
+        widget=related.name_widget(scoped.OFFERED_NAMESPACES),
         help_text=_(
             "ovn-kubernetes; in OpenShift openshift-ovn-kubernetes. OVN-Kubernetes"
             " rejects pods that name another namespace."

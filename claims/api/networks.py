@@ -114,7 +114,7 @@ class NetworkSerializer(attributes.AttributedSerializer):
     created_at = fields.TimeField(read_only=True)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """`cluster`, `network` (a UDN), `applied`, `description`, `nads`, `attributes`.
+        """`cluster`, `network` (a UDN), `applied`, `description`, `nads`, and the attributes.
 
         `rules` reads the fields of the network together: what is valid in one depends on the others.
         """
@@ -128,7 +128,7 @@ class NetworkSerializer(attributes.AttributedSerializer):
             network = rules.check_applied(body, network)
         description = _read_description(body)
         nads = self._read_nads(body)
-        attribute_values = {"custom_fields": {}, **self._read_attributes(body)}
+        attribute_values = {"custom_fields": {}} | self._read_attributes(body)
         report.raise_any()
         return {
             "cluster": cluster,
@@ -136,7 +136,7 @@ class NetworkSerializer(attributes.AttributedSerializer):
             "applied": applied,
             "description": description,
             "nads": nads,
-            "attributes": attribute_values,
+            **attribute_values,
         }
 
     def _read_attributes(self, body: object_reader.Fields) -> dict[str, Any]:

@@ -15,23 +15,21 @@ imports reserve nothing.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ipaddress import ip_address, ip_interface
+from ipaddress import ip_interface
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from claims.access import namespaces
 from claims.address_index import index
-from claims.core.entries import EntrySpec
 from claims.core.networks import kept_addresses
 from claims.entries import entries, ippools
-from claims.imports import rows as import_rows, validation
+from claims.imports import matches, rows as import_rows, validation
 from claims.ipamclaims import ingest, ipamclaims
 from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
 from claims.models.networks import EntrySource
 from pools.clusters.reconcile import leases
 from pools.core.addresses import Address, AddressRange
-from pools.core.register_import import columns, parsing
 from pools.models import Block, Pool, PoolCIDR, ReservedRange, RowStatus
 from pools.platform import database, events
 from pools.platform.imports import rows as stored_rows, states
@@ -133,7 +131,7 @@ def _write_entries(
 ) -> None:
     existing_entries = Entry.objects.in_bulk([row.object_id for row in batch if row.object_id])
     changed = [
-        _changed_entry(existing_entries[row.object_id], row)
+        matches.changed_entry(existing_entries[row.object_id], row)
         for row in batch
         if row.object_id in existing_entries
     ]
@@ -143,25 +141,11 @@ def _write_entries(
     new = [row for row in batch if row.object_id not in existing_entries]
     source = EntrySource.REQUEST if vm_import.limited else EntrySource.IMPORT
     if new:
-        added = entries.add(ippool_id, [_spec(row) for row in new], source=source, author=author)
+        added = entries.add(
+            ippool_id, [matches.spec(row) for row in new], source=source, author=author
+        )
         for row, entry in zip(new, added, strict=True):
             row.object_id = entry.pk
-
-
-def _spec(row: VMRow) -> EntrySpec:
-    return EntrySpec(row.mac or "", tuple(row.ips), row.vm, row.namespace, row.note)
-
-
-def _changed_entry(entry: Entry, row: VMRow) -> entries.EntryRow:
-    """Return the entry with the values of the row; an empty value of the row keeps the entry's value."""
-    return entries.EntryRow(
-        entry.pk,
-        entry.mac or "",
-        tuple(row.ips),
-        row.vm or entry.vm,
-        row.namespace or entry.namespace,
-        row.note or entry.note,
-    )
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -170,7 +154,7 @@ def _changed_entry(entry: Entry, row: VMRow) -> entries.EntryRow:
 def _write_claims(vm_import: VMImport, network: Network, batch: Sequence[VMRow]) -> None:
     existing_claims = IPAMClaim.objects.in_bulk([row.object_id for row in batch if row.object_id])
     changed = [
-        _changed_claim(existing_claims[row.object_id], row)
+        matches.changed_claim(existing_claims[row.object_id], row)
         for row in batch
         if row.object_id in existing_claims
     ]
@@ -181,13 +165,6 @@ def _write_claims(vm_import: VMImport, network: Network, batch: Sequence[VMRow])
     index.write(claims=[*changed, *new_claims])
     for row, claim in zip(new, new_claims, strict=True):
         row.object_id = claim.pk
-
-
-def _changed_claim(claim: IPAMClaim, row: VMRow) -> IPAMClaim:
-    claim.mac = row.mac or claim.mac
-    claim.ips_requested = list(row.ips) or claim.ips_requested
-    claim.note = row.note or claim.note
-    return claim
 
 
 def _insert(vm_import: VMImport, network: Network, rows: Sequence[VMRow]) -> list[IPAMClaim]:
@@ -295,14 +272,19 @@ def _withhold(vm_import: VMImport) -> None:
         return
     for cidr in _cidrs(vm_import):
         networks = Network.objects.filter(pool=cidr.pool_id).values_list("pk", flat=True)
-        on_network = vm_import.rows.filter(values__network__in=[*networks]).order_by("number")
+        # A row without a network may be of any.
+        on_network = vm_import.rows.filter(
+            Q(values__network__in=[*networks]) | Q(values__network=None)
+        ).order_by("number")
         if noted := list(_noted(cidr)):
-            written = set(_written_addresses(on_network))
+            lists = on_network.filter(written=True).values_list("values__ips", flat=True)
+            written = {ip_interface(text).ip for ips in lists for text in ips}
             _end_ranges(cidr, [row for row in noted if row.first in written])
         names: dict[Address, str] = {}
-        for address, name in _in_use(on_network.filter(status__in=_LEFT_OUT)):
-            if address in cidr.cidr:
-                names.setdefault(address, name)
+        for row in on_network.filter(status__in=_LEFT_OUT):
+            for address in import_rows.addresses_in_use(row):
+                if address in cidr.cidr:
+                    names.setdefault(address, row.vm or row.source_vm or row.source_mac)
         if names:
             _reserve(cidr, names, vm_import)
 
@@ -323,19 +305,6 @@ def _reserve(cidr: PoolCIDR, names: Mapping[Address, str], vm_import: VMImport) 
             reserved += 1
     if reserved:
         _note_change(cidr)
-
-
-def _written_addresses(rows: QuerySet[VMRow]) -> Iterator[Address]:
-    for ips in rows.filter(written=True).values_list("values__ips", flat=True):
-        yield from (ip_interface(text).ip for text in ips)
-
-
-def _in_use(rows: QuerySet[VMRow]) -> Iterator[tuple[Address, str]]:
-    """Yield each address that the rows name, also where they cannot be parsed, with the name of its VM."""
-    for row in rows:
-        for text in row.ips or row.source_ips:
-            for _version, first, _last in parsing.find_spans(columns.ADDRESS, {"address": text}):
-                yield ip_address(first), row.vm or row.source_vm or row.source_mac
 
 
 def _end_all_ranges(vm_import: VMImport) -> None:

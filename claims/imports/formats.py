@@ -20,14 +20,14 @@ from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import Row
 from pools.platform import documents
-from pools.platform.files import archives, tables as file_tables, texts
+from pools.platform.files import archives, tables as file_tables
 from pools.platform.files.archives import file_error
-from pools.platform.files.tables import Table, Tables
-from pools.platform.files.texts import Text
+from pools.platform.files.tables import Table, Tables, Text
 from pools.platform.imports.lifecycle import Certainty, Recognition, Upload
 
 LARGEST = archives.LARGEST
 MOST_ROWS = 100_000
+_MOST_NAMES = 200  # of the objects of a JSON table
 _MOST_ITEMS = 1000  # list items in which duplicate keys of entries are accepted
 _REPEATABLE = frozenset({ippool.ENTRIES})
 _REPEATABLE_IN_LISTS = _REPEATABLE | {
@@ -83,13 +83,8 @@ class FileReading:
             yield row
 
 
-def open_file(
-    name: str,  # noqa: ARG001  # not trusted
-    data: bytes,
-    *,
-    already_counted: bool = False,
-) -> FileReading:
-    """Recognise a file of at most 20 MiB; `name` is the sender's file name.
+def open_file(data: bytes, *, already_counted: bool = False) -> FileReading:
+    """Recognise a file of at most 20 MiB, by its content alone.
 
     A text file is read to its end once to count its rows, unless `already_counted` is set.
 
@@ -99,10 +94,10 @@ def open_file(
     """
     archives.check_kind(data)
     if not data.startswith(archives.ZIP):
-        text = texts.decode(lambda: io.BytesIO(data))
+        text = file_tables.decode(lambda: io.BytesIO(data))
         if kind := _sniff(text):
             reading = _read_document(text.read(), kind)
-            reading.notes = text.notes
+            reading.notes = (*text.notes, *reading.notes)
             return reading
     return _reading(
         file_tables.read_tables(data, columns.find_header), already_counted=already_counted
@@ -114,9 +109,9 @@ def rows_upload(rows: Sequence[object]) -> Upload:
     return "", json.dumps({"rows": rows}, ensure_ascii=False).encode()
 
 
-def recognise(name: str, content: bytes) -> Recognition:
+def recognise(name: str, content: bytes) -> Recognition:  # noqa: ARG001  # the name is not trusted
     """Return what a file is read as, and by which columns or objects. Raises InvalidInput as `open_file` does."""
-    reading = open_file(name, content, already_counted=True)
+    reading = open_file(content, already_counted=True)
     layout = reading.layout
     if layout is None:
         return Recognition(reading.format, Certainty.PRODUCT, "the objects in it")
@@ -206,7 +201,9 @@ def _read_rows(best: _Tables, vinfo: _Tables, skipped: Skipped) -> Iterator[VMIn
     A VM of which only vInfo has an address is a row, too, so that nobody gets it.
     """
     vms = [vm for table in vinfo for vm in _interfaces(table, _rows(table), Skipped())]
-    addresses = {vm.vm: vm.ips[0] for vm in vms if vm.ips}
+    addresses: dict[str, str] = {}
+    for vm in vms:  # of several vCenters several VMs may have one name
+        addresses[vm.vm] = ", ".join(filter(None, [addresses.get(vm.vm), *vm.ips[:1]]))
     names: set[str] = set()
     left = MOST_ROWS
 
@@ -286,17 +283,49 @@ def _document(documents_: list[object]) -> FileReading:
             return _list_document("rows", first["rows"], lambda rows, _: _program_rows(rows))
         if "vms" in first and not inventory.is_vm(first):
             return _list_document("forklift", first["vms"], inventory.vms)
-    objects = inventory.objects(documents_)
+    return _objects(inventory.objects(documents_))
+
+
+def _objects(objects: list[object]) -> FileReading:
     kinds = [inventory.kind_of(document) for document in objects]
     kind = next((kind for kind in kinds if kind), "")
     if kind:
         return FileReading(_FORMATS[kind], lambda _: inventory.manifest_rows(objects))
     if objects and all(inventory.is_vm(document) for document in objects):
         return _list_document("forklift", objects, inventory.vms)
-    if objects and all(isinstance(document, dict) and "mac" in document for document in objects):
-        return _list_document("rows", objects, lambda rows, _: _program_rows(rows))
-    message = "expected VMs of MTV's inventory (a plan has only their names), an IPPool, an IPAMClaim or a list of rows"
+    rows = [document for document in objects if isinstance(document, dict)]
+    if rows and len(rows) == len(objects):
+        if all(row.get("kind") in inventory.VM_KINDS for row in rows):
+            return _list_document("kubevirt", inventory.of_manifests(rows), inventory.vms)
+        if all("mac" in row for row in rows):
+            return _list_document("rows", rows, lambda rows, _: _program_rows(rows))
+        if table := _json_table(rows):
+            return _reading(Tables([table]), already_counted=False)
+    message = "expected VMs of MTV's inventory (a plan has only their names) or of KubeVirt, an IPPool, an IPAMClaim or a list of rows"
     raise file_error("unsupported_document", message)
+
+
+def _json_table(rows: Sequence[dict[str, object]]) -> Table[ColumnLayout] | None:
+    """Return the objects of PowerShell's ConvertTo-Json and of `openstack -f json` as a table; None without its columns."""
+    names = list(rows[0])[:_MOST_NAMES]
+    layout = columns.recognise(names)
+    if layout is None:
+        return None
+    used = [name if column in layout.used_columns else "" for column, name in enumerate(names)]
+
+    def read_rows(_columns: frozenset[int] | None) -> Iterator[Row]:
+        for number, row in enumerate(rows, start=1):
+            yield number, [_json_cell(row.get(name)) if name else "" for name in used]
+
+    return Table("", layout, (), read_rows)
+
+
+def _json_cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_json_cell, value))
+    if isinstance(value, dict):
+        return _json_cell(value.get("ip_address") or value.get("Name"))
+    return "" if value is None else str(value)
 
 
 def _list_document(

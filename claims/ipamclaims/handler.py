@@ -24,16 +24,7 @@ from claims.models import IPAMClaim
 from claims.workloads.running import summarize_problems
 from pools.clusters import other_writers, recovery_mode
 from pools.clusters.other_writers import OtherWriter, Trace
-from pools.clusters.reconcile import ingest as reconcile_ingest, watchers
-from pools.clusters.reconcile.handler import (
-    MANAGER,
-    STATUS_MANAGER,
-    Handler,
-    ParsedObject,
-    ReconcileFinding,
-    SyncContext,
-    Write,
-)
+from pools.clusters.reconcile import handler, ingest as reconcile_ingest, watchers
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Manifest, Resource, lease
@@ -57,7 +48,7 @@ def _is_answered_by_another(manifest: Manifest) -> bool:
     return any(
         owner.owns_within(("status", "ips"))
         for owner in managed_fields.parse(manifest)
-        if owner.manager not in {MANAGER, STATUS_MANAGER}
+        if owner.manager not in {handler.MANAGER, handler.STATUS_MANAGER}
     )
 
 
@@ -90,7 +81,7 @@ _INTERNAL_ERROR = "The allocation failed with an internal error; see the log of 
 log = logging.getLogger(__name__)
 
 
-class IPAMClaimHandler(Handler):
+class IPAMClaimHandler(handler.Handler):
     """The reconcile handler of IPAMClaims; all of its state is in the database."""
 
     kind = ipamclaim.KIND
@@ -102,7 +93,9 @@ class IPAMClaimHandler(Handler):
         claim = ipamclaim.parse(manifest)
         return ObservedClaim(claim, written_here=status_writer.is_written_here(manifest))
 
-    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+    def ingest(
+        self, context: handler.SyncContext, parsed_objects: Sequence[handler.ParsedObject]
+    ) -> None:
         claims_managed = context.connection.manages(ManagedResource.CLAIMS)
         ingest.ingest_claims(
             context.cluster,
@@ -113,10 +106,10 @@ class IPAMClaimHandler(Handler):
             if problems := observed.parsed.claim.problems:
                 observed.row.problem_code, observed.row.problem = summarize_problems(problems)
 
-    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+    def forget(self, context: handler.SyncContext, rows: Sequence[ObservedObject]) -> None:
         ingest.forget(context.cluster, [row.uid for row in rows])
 
-    def desired(self, context: SyncContext) -> Iterator[Write]:
+    def desired(self, context: handler.SyncContext) -> Iterator[handler.Write]:
         load_dialect = functools.cache(
             lambda: dialects.dialect(context.client.schema(_resource(context)))
         )
@@ -143,20 +136,22 @@ class IPAMClaimHandler(Handler):
         resource = _resource(context)
         for claim in register_claims:
             make = partial(_spec, context=context, claim=claim, dialect=load_dialect())
-            yield Write(resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE)
+            yield handler.Write(
+                resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE
+            )
         for claim in unwritten_claims:
             make = partial(status_writer.status_manifest, claim, dialect=load_dialect(), now=now)
-            yield Write(
+            yield handler.Write(
                 resource,
                 claim.name,
                 make,
                 namespace=claim.namespace,
                 structure=_STRUCTURE,
                 subresource="status",
-                manager=STATUS_MANAGER,
+                manager=handler.STATUS_MANAGER,
             )
 
-    def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
+    def findings(self, context: handler.SyncContext) -> Iterable[handler.ReconcileFinding]:
         knows_vms = watchers.is_known(context, VM.kind)
         yield from ipamclaim_findings.cluster_findings(
             context,
@@ -169,7 +164,7 @@ class IPAMClaimHandler(Handler):
 
         yield from other_writers.findings(context, ManagedResource.CLAIMS)
 
-    def _ready(self, context: SyncContext) -> bool:
+    def _ready(self, context: handler.SyncContext) -> bool:
         """Return True if all objects that may hold an address are known (cilium/cilium#21482).
 
         A kind that was never observed in the cluster is not required: its CRD may not be installed.
@@ -181,7 +176,7 @@ class IPAMClaimHandler(Handler):
         return all(watchers.is_known(context, kind) for kind in kinds)
 
 
-def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) -> None:
+def _grant_waiting(context: handler.SyncContext, load_dialect: Callable[[], Dialect]) -> None:
     """Grant addresses to the waiting claims; an error of one claim does not affect the others."""
     waiting = allocation.waiting_claims(context.cluster.pk)
     if not waiting:
@@ -214,7 +209,7 @@ def _grant_waiting(context: SyncContext, load_dialect: Callable[[], Dialect]) ->
                         allocation.refuse_claim(failed_claim, dialect, _INTERNAL_ERROR)
 
 
-def _problems_by_uid(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
+def _problems_by_uid(context: handler.SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
     """Return the parse errors of these claims' objects, by uid."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=IPAMClaimHandler.kind)
     problems = rows.exclude(problem_code="").values_list("uid", "problem")
@@ -223,7 +218,7 @@ def _problems_by_uid(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict
 
 
 def _spec(
-    current: Manifest | None, context: SyncContext, claim: IPAMClaim, dialect: Dialect
+    current: Manifest | None, context: handler.SyncContext, claim: IPAMClaim, dialect: Dialect
 ) -> Manifest | None:
     if current is None and claim.uid:  # younger than the list, or deleted
         with contextlib.suppress(faults.NotFound):
@@ -231,5 +226,5 @@ def _spec(
     return status_writer.spec_manifest(claim, current, dialect)
 
 
-def _resource(context: SyncContext) -> Resource:
+def _resource(context: handler.SyncContext) -> Resource:
     return context.served[IPAMClaimHandler.kind]

@@ -26,15 +26,7 @@ from claims.models import NAD, Network
 from claims.models.networks import NetworkKind
 from claims.networks import findings as network_findings, networks as services, pools
 from pools.cilium import pool_sync
-from pools.clusters.reconcile import ingest, watchers
-from pools.clusters.reconcile.handler import (
-    MANAGER,
-    Handler,
-    ParsedObject,
-    ReconcileFinding,
-    SyncContext,
-    Write,
-)
+from pools.clusters.reconcile import handler, ingest, watchers
 from pools.core import errors
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.differences import Structure
@@ -49,7 +41,7 @@ STRUCTURE = Structure(
 )
 
 
-class UserDefinedNetworks(Handler):
+class UserDefinedNetworks(handler.Handler):
     """Handler of one of the two kinds; see the module."""
 
     def __init__(self, resource: Resource) -> None:
@@ -60,7 +52,9 @@ class UserDefinedNetworks(Handler):
     def parse(self, manifest: Manifest) -> UDN:
         return udn.parse(manifest)
 
-    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+    def ingest(
+        self, context: handler.SyncContext, parsed_objects: Sequence[handler.ParsedObject]
+    ) -> None:
         for parsed_object in parsed_objects:
             services.upsert_network(
                 context.cluster,
@@ -70,7 +64,7 @@ class UserDefinedNetworks(Handler):
                 is_managed=_managed(context),
             )
 
-    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+    def forget(self, context: handler.SyncContext, rows: Sequence[ObservedObject]) -> None:
         """Forget networks by uid, because a later object with the same name is another network."""
         networks = Network.objects.filter(
             cluster=context.cluster, kind=self._row_kind, uid__in=[row.uid for row in rows]
@@ -81,25 +75,25 @@ class UserDefinedNetworks(Handler):
             elif network.gone_at is None:
                 services.mark_gone(network, author=context.author)
 
-    def desired(self, context: SyncContext) -> Iterator[Write]:
+    def desired(self, context: handler.SyncContext) -> Iterator[handler.Write]:
         if self._row_kind != udn.CUDN:
             return
         _sync_pools(context)
         if _managed(context) and self.kind in context.served:
             yield from _writes(context)
 
-    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+    def findings(self, context: handler.SyncContext) -> Iterator[handler.ReconcileFinding]:
         yield from context.notes.get(self.kind, ())
         yield from network_findings.network_findings(context, self._row_kind)
         if self._row_kind == udn.CUDN:
             yield from network_findings.orphaned_subnets(context)
 
 
-def _managed(context: SyncContext) -> bool:
+def _managed(context: handler.SyncContext) -> bool:
     return context.connection.mode == Mode.MANAGED
 
 
-def _sync_pools(context: SyncContext) -> None:
+def _sync_pools(context: handler.SyncContext) -> None:
     """Remove unused orphans, and restore pools that were changed; no object triggers either."""
     if orphaned_cidrs := pools.orphaned_cidrs(context.cluster):
         with context.transaction():
@@ -118,9 +112,9 @@ def _sync_pools(context: SyncContext) -> None:
             pools.sync_pool(network, author=context.author)
 
 
-def _writes(context: SyncContext) -> Iterator[Write]:
+def _writes(context: handler.SyncContext) -> Iterator[handler.Write]:
     kind = resources.CLUSTER_UDN.kind
-    notes: list[ReconcileFinding] = []
+    notes: list[handler.ReconcileFinding] = []
     context.notes[kind] = notes
     rows = Network.objects.filter(
         cluster=context.cluster, kind=udn.CUDN, applied=True, gone_at=None
@@ -143,7 +137,7 @@ def _writes(context: SyncContext) -> Iterator[Write]:
             if differing:
                 notes.append(network_findings.network_differs(network, differing))
             make = functools.partial(_desired_manifest, manifest=udn.render(desired_network))
-            yield Write(
+            yield handler.Write(
                 context.served[kind],
                 network.object_name,
                 make,
@@ -156,7 +150,7 @@ def _desired_manifest(current: Manifest | None, manifest: Manifest) -> Manifest 
     if current is None:
         return manifest
     field_differences = differences.find_differences(
-        manifest, current, structure=STRUCTURE, manager=MANAGER
+        manifest, current, structure=STRUCTURE, manager=handler.MANAGER
     )
     return manifest if field_differences else None
 
@@ -184,7 +178,7 @@ class ParsedNAD(NamedTuple):
     uses: ObservedUses
 
 
-class NetworkAttachmentDefinitions(Handler):
+class NetworkAttachmentDefinitions(handler.Handler):
     """Handler of NADs; see the module."""
 
     kind = resources.NAD.kind
@@ -195,7 +189,9 @@ class NetworkAttachmentDefinitions(Handler):
     def parse(self, manifest: Manifest) -> ParsedNAD:
         return ParsedNAD(nads.parse(manifest), secondary_networks.parse(manifest))
 
-    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+    def ingest(
+        self, context: handler.SyncContext, parsed_objects: Sequence[handler.ParsedObject]
+    ) -> None:
         """Upsert NADs in bulk: a network for all namespaces of a cluster has a NAD in each."""
         uids = [parsed_object.row.uid for parsed_object in parsed_objects]
         former_nads = {nad.uid: nad for nad in _cluster_nads(context).filter(uid__in=uids)}
@@ -228,7 +224,7 @@ class NetworkAttachmentDefinitions(Handler):
             [(observed.row, observed.parsed.uses) for observed in parsed_objects],
         )
 
-    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+    def forget(self, context: handler.SyncContext, rows: Sequence[ObservedObject]) -> None:
         nad_rows = _cluster_nads(context).filter(uid__in=[row.uid for row in rows])
         network_ids = set(nad_rows.values_list("network_id", flat=True))
         _ingest_vms_again(context, set(nad_rows.values_list("namespace", flat=True)))
@@ -237,7 +233,7 @@ class NetworkAttachmentDefinitions(Handler):
         _sync_segments(context, network_ids)
         cidrs.forget(context.cluster, self.kind, rows)
 
-    def desired(self, context: SyncContext) -> Iterable[Write]:
+    def desired(self, context: handler.SyncContext) -> Iterable[handler.Write]:
         """Share what was allocated on a segment without an entry or a claim; NADs are not written."""
         if not context.from_watch:
             localnets = Network.objects.filter(cluster=context.cluster, topology=udn.LOCALNET)
@@ -249,7 +245,7 @@ class NetworkAttachmentDefinitions(Handler):
                     block_sync.sync_segment(network)
         return ()
 
-    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+    def findings(self, context: handler.SyncContext) -> Iterator[handler.ReconcileFinding]:
         yield from network_findings.nad_findings(context)
         yield from network_findings.shared_segments(context)
         yield from network_findings.network_findings(context, udn.NAD_KIND)
@@ -257,17 +253,17 @@ class NetworkAttachmentDefinitions(Handler):
         yield from cidrs.find_clashes(context, self.kind)
 
 
-def _cluster_nads(context: SyncContext) -> QuerySet[NAD]:
+def _cluster_nads(context: handler.SyncContext) -> QuerySet[NAD]:
     return NAD.objects.filter(network__cluster=context.cluster)
 
 
-def _ingest_vms_again(context: SyncContext, namespaces: set[str]) -> None:
+def _ingest_vms_again(context: handler.SyncContext, namespaces: set[str]) -> None:
     """Mark the VMs of namespaces whose NADs changed: their templates may name other networks now."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=resources.VM.kind)
     rows.filter(namespace__in=namespaces, problem_code="").update(pending=True)
 
 
-def _sync_segments(context: SyncContext, network_ids: set[int]) -> None:
+def _sync_segments(context: handler.SyncContext, network_ids: set[int]) -> None:
     """Localnet networks may share a segment, or no longer, since their NADs changed."""
     if Network.objects.filter(pk__in=network_ids, topology=udn.LOCALNET).exists():
         pools.sync_segments(context.cluster, author=context.author)
@@ -278,8 +274,8 @@ def _key(nad: NAD) -> tuple[int, str, str]:
 
 
 def _with_networks(
-    context: SyncContext, parsed_objects: Sequence[ParsedObject]
-) -> Iterator[tuple[ParsedObject, Network]]:
+    context: handler.SyncContext, parsed_objects: Sequence[handler.ParsedObject]
+) -> Iterator[tuple[handler.ParsedObject, Network]]:
     """Yield the NADs of OVN-Kubernetes, each with its network's row."""
     ovn_nads = [
         parsed_object
@@ -292,7 +288,7 @@ def _with_networks(
         yield parsed_object, networks[parsed_object.parsed.attachment.network.name]
 
 
-def _row(parsed_object: ParsedObject, network: Network) -> NAD:
+def _row(parsed_object: handler.ParsedObject, network: Network) -> NAD:
     attachment: Attachment = parsed_object.parsed.attachment
     return NAD(
         network=network,
@@ -306,7 +302,7 @@ def _row(parsed_object: ParsedObject, network: Network) -> NAD:
     )
 
 
-def _define(context: SyncContext, network_ids: set[int]) -> None:
+def _define(context: handler.SyncContext, network_ids: set[int]) -> None:
     rows = Network.objects.filter(pk__in=network_ids).exclude(kind__in=services.UDN_KINDS)
     for network in rows.select_related("cluster", "pool").prefetch_related("nads"):
         services.define_by_nads(network, list(_nad_networks(network)), author=context.author)
@@ -386,7 +382,7 @@ def _labels(networks: list[Network]) -> dict[int, dict[str, str]]:
     }
 
 
-class RouteAdvertisements(Handler):
+class RouteAdvertisements(handler.Handler):
     """Stores the observed objects; they change nothing else in the register."""
 
     kind = resources.ROUTE_ADVERTISEMENTS.kind

@@ -22,9 +22,8 @@ from claims.models.workloads import WorkloadKind
 from claims.networks import pools
 from pools.clusters.reconcile import leases
 from pools.core import errors
-from pools.models import Cluster, Connection, Mode, ObservedObject
-from pools.platform import database, documents, events
-from pools.platform.attributes import values as attribute_values
+from pools.models import ATTRIBUTES, Cluster, Connection, Mode, ObservedObject
+from pools.platform import attributes, database, documents, events
 
 # Fields of a network's object; the logical name is the key of the row, conditions are the status.
 OBJECT_FIELDS = tuple(
@@ -178,7 +177,7 @@ def create_network(
     applied: bool = False,
     description: str = "",
     nads: Iterable[ObjectName] = (),
-    attributes: Mapping[str, Any] | None = None,
+    **values: Any,
 ) -> Network:
     """Create a network that documents one in the cluster, or (`applied`) is written to the cluster.
 
@@ -205,7 +204,7 @@ def create_network(
             "uid": "",
             "conditions": [],
         }
-        attribute_values.set_attributes(network, attributes or {})
+        attributes.assign(network, values)
         saved_network = _save_changes(network, changes, author)
         set_nads(saved_network, nads, author=author)
     return saved_network
@@ -253,8 +252,12 @@ def change(
     `values` may contain immutable fields with their current values. Raises ClusterDecides (the network
     follows its cluster), ImmutableInUse, NotManaged, VersionMismatch.
     """
-    attributes, values = attribute_values.split(values)
-    changes = {name: value for name, value in values.items() if getattr(network, name) != value}
+    of_attributes = {name: values[name] for name in ATTRIBUTES if name in values}
+    changes = {
+        name: value
+        for name, value in values.items()
+        if name not in of_attributes and getattr(network, name) != value
+    }
     immutable_names = sorted(changes.keys() - {"description", "applied", "namespace_selector"})
     if network.follows_cluster and changes.keys() - {"description"}:
         names = ", ".join(sorted(changes.keys() - {"description"}))
@@ -274,13 +277,10 @@ def change(
             leases.nudge(network.cluster_id, patient=True)
         locked = Network.objects.select_for_update(no_key=True).get(pk=network.pk)
         database.require_version(locked, version)
-        for name, value in changes.items():
-            setattr(network, name, value)
-        if attributes:
-            network.custom_fields = locked.custom_fields
-            attribute_values.set_attributes(network, attributes)
-        if changes or attributes:
-            network.save(update_fields=[*changes, *attributes])
+        network.custom_fields = locked.custom_fields
+        attributes.assign(network, changes | of_attributes)
+        if changes or of_attributes:
+            network.save(update_fields=[*changes, *of_attributes])
     return network
 
 

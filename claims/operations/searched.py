@@ -6,58 +6,48 @@ from typing import Any
 
 from django.db.models import Model, Q
 
+from claims import models
 from claims.core import macs
-from claims.models import (
-    NAD,
-    ClusterOwner,
-    Decision,
-    Entry,
-    EntryEvent,
-    IPAMClaim,
-    IPAMClaimEvent,
-    IPPool,
-    Membership,
-    Network,
-    VMRow,
-    Wave,
-    WaveVM,
-    Workload,
-)
 from claims.operations import history
 from pools.core import errors
 from pools.platform import search
-from pools.platform.search import Searched
-from pools.platform.search_text import SearchText, Spelling
+from pools.platform.search import Searched, SearchText, Spelling
 
-_KEYS = {"network_id": Network}
+_KEYS = {"network_id": models.Network}
 
 # In the order in which Find and the palette show them.
 COLUMNS: dict[type[Model], Searched] = {
-    Network: Searched(
+    models.Network: Searched(
         ("cluster__name", "name", "namespace", "object_name", "kind", "topology", "description"),
         arrays=("subnets", "default_gateways"),
     ),
-    IPPool: Searched(("cluster__name", "name", "note"), keys=_KEYS),
-    Entry: Searched(
+    models.IPPool: Searched(("cluster__name", "name", "note"), keys=_KEYS),
+    models.Entry: Searched(
         ("namespace", "vm", "mac", "note"),
         arrays=("ips",),
-        keys={"ippool_id": IPPool, "ippool__network_id": Network},
+        keys={"ippool_id": models.IPPool, "ippool__network_id": models.Network},
     ),
-    IPAMClaim: Searched(
+    models.IPAMClaim: Searched(
         ("namespace", "name", "vm", "mac", "owner_pod", "note"),
         arrays=("ips", "ips_requested"),
         keys=_KEYS,
     ),
-    Workload: Searched(("namespace", "name", "mac", "node", "pods"), arrays=("ips",), keys=_KEYS),
-    NAD: Searched(("namespace", "name")),
-    Wave: Searched(("cluster__name", "name", "note"), parts={WaveVM: "wave_id"}),
-    WaveVM: Searched(("namespace", "vm", "source_vm")),
-    Decision: Searched(("cluster__name", "namespace", "name", "vm", "network", "code", "message")),
-    Membership: Searched(("cluster__name", "user__username", "group__name", "namespaces", "role")),
-    ClusterOwner: Searched(
+    models.Workload: Searched(
+        ("namespace", "name", "mac", "node", "pods"), arrays=("ips",), keys=_KEYS
+    ),
+    models.NAD: Searched(("namespace", "name")),
+    models.Wave: Searched(("cluster__name", "name", "note"), parts={models.WaveVM: "wave_id"}),
+    models.WaveVM: Searched(("namespace", "vm", "source_vm")),
+    models.Decision: Searched(
+        ("cluster__name", "namespace", "name", "vm", "network", "code", "message")
+    ),
+    models.Membership: Searched(
+        ("cluster__name", "user__username", "group__name", "namespaces", "role")
+    ),
+    models.ClusterOwner: Searched(
         ("connection__cluster__name", "subject", "namespace", "role", "binding")
     ),
-    VMRow: Searched(
+    models.VMRow: Searched(
         json=(
             *("texts__namespace", "texts__vm", "texts__mac", "texts__port_group", "texts__note"),
             *("texts__ips", "values__namespace", "values__vm", "values__mac"),
@@ -86,6 +76,9 @@ def search_events(searched: SearchText) -> Iterator[int]:
     if searched.network is not None:
         ips = history.address_strings(searched.network)
         query |= Q(ips__overlap=ips) if ips else Q()
-    for model, extra_query in ((EntryEvent, Q()), (IPAMClaimEvent, Q(name=searched.text))):
+    for model, extra_query in (
+        (models.EntryEvent, Q()),
+        (models.IPAMClaimEvent, Q(name=searched.text)),
+    ):
         rows: Any = model.objects.filter(query | extra_query).order_by("-pgh_id")
         yield from rows.values_list("pgh_id", flat=True)[: search.MOST]

@@ -11,17 +11,9 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
+from claims import models
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.address_index import duplicates
-from claims.models import (
-    Entry,
-    IndexEntry,
-    IPAMClaim,
-    NamespaceWorkloadComparison,
-    Workload,
-    WorkloadComparison,
-    WorkloadCounts,
-)
 from claims.models.workloads import ComparisonResult, WorkloadKind
 from pools.core import redaction
 from pools.core.block_fields import format_time
@@ -107,8 +99,8 @@ def _hosts(ips: Iterable[str]) -> list[str]:
 def visible_rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
     """Return the results in the scope. Filter them by network: each remaining network is compared fully."""
     if scope.everything:
-        return WorkloadComparison.objects.all()
-    return NamespaceWorkloadComparison.objects.filter(
+        return models.WorkloadComparison.objects.all()
+    return models.NamespaceWorkloadComparison.objects.filter(
         scope.within("network__cluster_id", "namespace")
     )
 
@@ -141,7 +133,9 @@ def overview_counts(
     if scope.everything:
         parameters = {"networks": list(network_ids), "large": LARGE}
         large = {pk for (pk,) in database.rows(_LARGER_THAN, parameters)}
-    stored = {row.network_id: row for row in WorkloadCounts.objects.filter(network__in=large)}
+    stored = {
+        row.network_id: row for row in models.WorkloadCounts.objects.filter(network__in=large)
+    }
     counts = counts_by_network([pk for pk in network_ids if pk not in large], scope)
     counts |= {pk: row.as_dict() for pk, row in stored.items()}
     return counts, min((row.counted_at for row in stored.values()), default=None)
@@ -150,10 +144,10 @@ def overview_counts(
 def refresh_counts() -> int:
     """Compare the large networks, one statement each, and store their counts; return their number."""
     large = [pk for (pk,) in database.rows(_LARGE_NETWORKS, {"large": LARGE})]
-    WorkloadCounts.objects.exclude(network__in=large).delete()
+    models.WorkloadCounts.objects.exclude(network__in=large).delete()
     for pk in large:
         values = {**result_counts(pk), "counted_at": Now()}
-        WorkloadCounts.objects.update_or_create(network_id=pk, defaults=values)
+        models.WorkloadCounts.objects.update_or_create(network_id=pk, defaults=values)
     return len(large)
 
 
@@ -170,10 +164,10 @@ def render_rows(
     "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; a part is
     null if it does not exist or is outside of the scope.
     """
-    entries = Entry.objects.select_related("ippool").in_bulk(_ids(result_rows, "entry_id"))
-    claims = IPAMClaim.objects.in_bulk(_ids(result_rows, "claim_id"))
-    workloads = Workload.objects.in_bulk(_ids(result_rows, "workload_id"))
-    sides: list[tuple[JsonObject | None, Workload | None]] = []
+    entries = models.Entry.objects.select_related("ippool").in_bulk(_ids(result_rows, "entry_id"))
+    claims = models.IPAMClaim.objects.in_bulk(_ids(result_rows, "claim_id"))
+    workloads = models.Workload.objects.in_bulk(_ids(result_rows, "workload_id"))
+    sides: list[tuple[JsonObject | None, models.Workload | None]] = []
     for row in result_rows:
         registered_row = entries.get(row["entry_id"]) or claims.get(row["claim_id"])
         shape = _render_registered(registered_row) if registered_row else None
@@ -190,7 +184,7 @@ def render_rows(
 def _duplicate_reasons(workload_ids: Collection[int], scope: Scope) -> dict[int, list[Reason]]:
     """Return duplicate_mac and duplicate_ip of the workloads that have duplicates, by the workload's id."""
     conflicting = Q(duplicate_mac=True) | Q(duplicate_ip=True)
-    rows = IndexEntry.objects.filter(conflicting, workload__in=workload_ids)
+    rows = models.IndexEntry.objects.filter(conflicting, workload__in=workload_ids)
     ids = list(rows.values_list("workload_id", flat=True).distinct())
     return {
         pk: [
@@ -206,19 +200,19 @@ def _ids(result_rows: Collection[Mapping[str, Any]], column: str) -> set[int]:
     return {row[column] for row in result_rows if row[column] is not None}
 
 
-def _render_registered(row: Entry | IPAMClaim) -> JsonObject:
+def _render_registered(row: models.Entry | models.IPAMClaim) -> JsonObject:
     return {
-        "source": "ippool" if isinstance(row, Entry) else "ipamclaim",
+        "source": "ippool" if isinstance(row, models.Entry) else "ipamclaim",
         "id": row.pk,
-        "name": row.ippool.name if isinstance(row, Entry) else row.name,
+        "name": row.ippool.name if isinstance(row, models.Entry) else row.name,
         "mac": row.mac,
-        "ips": row.ips if isinstance(row, Entry) else row.ips or row.ips_requested,
+        "ips": row.ips if isinstance(row, models.Entry) else row.ips or row.ips_requested,
         "vm": row.vm,
         "namespace": row.namespace,
     }
 
 
-def _render_workload(workload: Workload) -> JsonObject:
+def _render_workload(workload: models.Workload) -> JsonObject:
     return {
         "id": workload.pk,
         "kind": workload.kind,
@@ -232,7 +226,7 @@ def _render_workload(workload: Workload) -> JsonObject:
     }
 
 
-def running_side(workload: Workload) -> Side:
+def running_side(workload: models.Workload) -> Side:
     """Return the running side of the"""
     is_vm = workload.kind == WorkloadKind.VMI
     return Side(
@@ -247,7 +241,7 @@ def running_side(workload: Workload) -> Side:
 def _render_row(
     row: Mapping[str, Any],
     registered: JsonObject | None,
-    workload: Workload | None,
+    workload: models.Workload | None,
     statuses: Mapping[tuple[int, str, str], str],
     duplicate_reasons: Mapping[int, Sequence[Reason]],
 ) -> JsonObject:

@@ -1,6 +1,6 @@
-"""Convert errors to RFC 9457 `application/problem+json` responses, for all paths below /api/.
+"""What errors are answered with: RFC 9457 `application/problem+json` for all paths below /api/, pages elsewhere.
 
-Errors of the register have a code; errors of Django, DRF and the database get one here. docs/api.md
+Pages are those of the admin site for users who are signed in to it, else without its frame. Errors of the register have a code; errors of Django, DRF and the database get one here. docs/api.md
 lists the codes.
 """
 
@@ -12,18 +12,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from django.contrib import admin
 from django.core import exceptions as core_exceptions
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.http.multipartparser import MultiPartParserError
-from django.urls import Resolver404
-from django.utils.translation import gettext as _
+from django.template import loader
+from django.urls import Resolver404, reverse
+from django.utils.translation import gettext, gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 from rest_framework import exceptions, views
 
-from ipam_site.http import error_pages
 from pools.clusters.reconcile import connecting
 from pools.core import errors
 from pools.platform import database
+from pools.platform.admin import pages
 from pools.platform.outbound import faults
 from pools.platform.rest import token_scopes
 
@@ -215,13 +218,13 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if _is_api(request):
         return (problem_of(exception) or _plain(400)).response(request)
     text = str(exception) if isinstance(exception, core_exceptions.BadRequest) else ""
-    return error_pages.answer(request, 400, text)
+    return error_page(request, 400, text)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if _is_api(request):
         return _plain(403).response(request)
-    return error_pages.answer(request, 403, str(exception))
+    return error_page(request, 403, str(exception))
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -229,18 +232,18 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBa
         return _plain(404, "There is no such endpoint.").response(request)
     # The exception of a resolver lists all URL patterns.
     text = "" if isinstance(exception, Resolver404) else str(exception)
-    return error_pages.answer(request, 404, text)
+    return error_page(request, 404, text)
 
 
 def csrf_failure(request: HttpRequest, **_reason: str) -> HttpResponseBase:
     """Handle a form without the CSRF token of the session (CSRF_FAILURE_VIEW)."""
     if _is_api(request):
         return _plain(403).response(request)
-    text = _(
+    text = gettext(
         "The form was not sent: its session has ended or it belongs to another session. Go back,"
         " reload the page and submit the form again."
     )
-    return error_pages.answer(request, 403, text)
+    return error_page(request, 403, text)
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
@@ -251,7 +254,7 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
         return (problem or _plain(500)).response(request)
     if problem is not None and problem.status == 503:
         return _unavailable_page(problem)
-    return error_pages.plain(500)
+    return plain_page(500)
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
@@ -261,11 +264,11 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def _unavailable_page(problem: Problem) -> HttpResponse:
-    text = _("%(detail)s Nothing was changed. Try again in a moment. (%(code)s)") % {
+    text = gettext("%(detail)s Nothing was changed. Try again in a moment. (%(code)s)") % {
         "detail": problem.detail,
         "code": problem.code,
     }
-    answer = error_pages.plain(503, text, title=problem.title)
+    answer = plain_page(503, text, title=problem.title)
     for name, value in {**problem.headers, "Cache-Control": "no-store"}.items():
         answer.headers[name] = value
     return answer
@@ -273,3 +276,49 @@ def _unavailable_page(problem: Problem) -> HttpResponse:
 
 def _is_api(request: HttpRequest) -> bool:
     return request.path_info.startswith(API)
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+_TEXTS = {
+    400: _("The request is not valid."),
+    403: _("You lack the permission for this. An administrator can grant it to you."),
+    404: _("This page or object does not exist, or you have no permission to view it."),
+    500: _("An internal error occurred. Your changes were not saved. The log has the details."),
+}
+
+
+def error_page(request: HttpRequest, status: int, text: str = "") -> HttpResponseBase:
+    """Return the error page of a status; `text` describes the error further."""
+    if not _has_frame(request):
+        return plain_page(status, text)
+    title, text = _words(status, text)
+    return pages.page(request, "error.html", title=title, status=status, text=text)
+
+
+def _has_frame(request: HttpRequest) -> bool:
+    """Return True for pages of the admin site with a signed-in user.
+
+    On other paths the content security policy forbids the scripts and styles of the frame.
+    """
+    if not request.path_info.startswith(reverse("admin:index")):
+        return False
+    return hasattr(request, "user") and admin.site.has_permission(request)
+
+
+def plain_page(
+    status: int, text: str = "", *, title: str = "", link: tuple[str, StrOrPromise] | None = None
+) -> HttpResponse:
+    """Return an error page without the frame of the admin site, which uses the database.
+
+    `link` is the URL and the text of a further way on.
+    """
+    heading, text = _words(status, text)
+    context = {"title": title or heading, "text": text, "link": link}
+    page = loader.render_to_string("cadastre/error_plain.html", context)
+    return HttpResponse(page, status=status)
+
+
+def _words(status: int, text: str) -> tuple[str, str]:
+    title = http.HTTPStatus(status).phrase.capitalize()
+    return title, pages.sentence(text or str(_TEXTS[status]))

@@ -25,7 +25,7 @@ from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
-from ipam_site.http import error_pages, middleware
+from ipam_site.http import middleware, problems
 from pools.platform import events, login_limits, second_factor
 from pools.platform.admin import pages
 from pools.platform.rest import authentication
@@ -154,7 +154,9 @@ def count_attempt(request: HttpRequest, name: str) -> login_limits.Attempt:
             "Too many sign-ins have failed. Try again in %(minutes)d minutes.",
             minutes,
         )
-        page = error_pages.plain(429, text % {"minutes": minutes}, title=gettext("Sign-in refused"))
+        page = problems.plain_page(
+            429, text % {"minutes": minutes}, title=gettext("Sign-in refused")
+        )
         page.headers["Retry-After"] = str(attempt.retry_after)
         raise ImmediateHttpResponse(page)
     return attempt

@@ -35,7 +35,7 @@ from django.views.decorators import http
 
 from claims.access import directory
 from claims.access.directory import Person
-from ipam_site.http import error_pages, problems
+from ipam_site.http import problems
 from ipam_site.sign_on import gate
 from pools.models import DirectorySource
 from pools.platform.outbound import faults
@@ -277,7 +277,7 @@ def failure(error: Exception) -> HttpResponse:
 def refusal(status: int, text: str) -> HttpResponse:
     """Return a page that says why nobody was signed in, with a link to sign in as somebody else."""
     link = (f"{reverse('sign_on')}?prompt=select_account", gettext("Sign in with another account"))
-    return error_pages.plain(status, text, title=gettext("Sign-in refused"), link=link)
+    return problems.plain_page(status, text, title=gettext("Sign-in refused"), link=link)
 
 
 def _require_ours(claims: Mapping[str, Any], client: str) -> None:

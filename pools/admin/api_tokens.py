@@ -1,6 +1,7 @@
 """API tokens. The text of a token is shown once, when it is created."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -13,6 +14,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from knox.models import AuthToken
 
 from pools.admin import access, users
+from pools.core import holders
 from pools.models import TokenLevel, TokenScope
 from pools.platform import events
 from pools.platform.admin import columns, display, forms as fields, lists, pages, related
@@ -27,9 +29,9 @@ class TokenForm(forms.Form):
     user = related.RelatedField(
         users.OFFERED_USERS, User.objects.order_by("username"), label=_("User")
     )
-    description = forms.CharField(
+    description = fields.ParsedField(
+        partial(holders.parse_reason, max_length=200),
         label=_("Description"),
-        max_length=200,
         required=False,
         widget=fields.text(),
         help_text=_("What uses the token."),
@@ -84,7 +86,7 @@ def _create(request: HttpRequest) -> HttpResponse:
             validity=timedelta(days=values["days"]),
             level=values["level"],
             subject=subject,
-            description=values["description"],
+            description=values["description"] or "",
         )
     title = gettext("Create API token")
     return pages.page(

@@ -11,9 +11,9 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.core import custom_fields as core, errors
 from pools.models import CustomField, CustomFieldType
+from pools.platform import attributes
 from pools.platform.admin import columns, display, forms as fields, lists, objects, pages, row_forms
 from pools.platform.admin.columns import Column
-from pools.platform.attributes import custom_fields, values
 from pools.platform.events import Author
 
 LIST = "admin:pools_customfield_changelist"
@@ -23,7 +23,7 @@ _NAMES = ("name", "label", "type", "object_types", "required", "description")
 def _object_types() -> list[tuple[str, str]]:
     return [
         (name, capfirst(str(model._meta.verbose_name_plural)))
-        for name, model in values.MODELS.items()
+        for name, model in attributes.MODELS.items()
     ]
 
 
@@ -97,7 +97,7 @@ class CustomFieldAdmin(objects.ObjectAdmin[CustomField]):
         Column(
             "values",
             _("objects with a value"),
-            lambda row: display.number(custom_fields.count_values(row)),
+            lambda row: display.number(attributes.count_values(row)),
         ),
         Column("delete", _("delete"), _deletion_link),
     )
@@ -115,11 +115,11 @@ class CustomFieldAdmin(objects.ObjectAdmin[CustomField]):
     def save_row(self, row: CustomField | None, form: Any, author: Author) -> CustomField:
         definition = form.cleaned_data
         if row is None:
-            return custom_fields.create(definition, author=author)
-        return custom_fields.change(row, definition, author=author, version=form.check_version)
+            return attributes.create(definition, author=author)
+        return attributes.change(row, definition, author=author, version=form.check_version)
 
     def delete_model(self, request: HttpRequest, obj: CustomField) -> None:
-        custom_fields.delete(obj, author=pages.author(request))
+        attributes.delete(obj, author=pages.author(request))
 
     def deletion_effects(self, row: CustomField) -> list[str]:
         return [gettext("It is deleted only if no object has a value of it.")]

@@ -29,7 +29,7 @@ from pools.models import (
     Pool,
     PoolCIDREvent,
 )
-from pools.platform import events, search, search_text
+from pools.platform import events, search
 from pools.platform.admin import (
     columns,
     display,
@@ -91,7 +91,7 @@ _ACTIONS = {
     "failed": _("%(object)s failed"),
 }
 # Further searches: each returns the ids of events about the searched object.
-Search = Callable[[search_text.SearchText], Iterable[int]]
+Search = Callable[[search.SearchText], Iterable[int]]
 SEARCHES: list[Search] = []  # filled by pools.extension
 RECENT = (
     100_000  # events; searches by what has no index, such as the reason, are limited to the newest
@@ -144,7 +144,7 @@ def _label(event: Event) -> StrOrPromise:
 
 def _filter_events(rows: QuerySet[Event], text: str) -> QuerySet[Event]:
     """Return the events of a holder or inside of a CIDR, and the newest in which a text is found."""
-    searched = search_text.parse(text)
+    searched = search.parse(text)
     ids = [number for further in SEARCHES for number in further(searched)]
     if searched.network is not None and not searched.is_part:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"

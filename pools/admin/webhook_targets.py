@@ -22,6 +22,7 @@ from pools.platform.admin.lists import Page
 from pools.platform.alerts import outbox, targets
 from pools.platform.conditions import registry
 from pools.platform.events import Author
+from pools.platform.outbound import credentials
 
 MOST = 50  # failed deliveries on the page of a target, and as many others
 LIST = "admin:pools_webhooktarget_changelist"
@@ -92,7 +93,7 @@ class TargetForm(row_forms.ObjectForm):
         help_text=_("Cluster and name, one per line. Empty: of all pools."),
     )
     ca = fields.ParsedField(
-        targets.parse_ca,
+        credentials.parse_ca,
         label=_("CA certificate"),
         required=False,
         widget=fields.lines(4, placeholder="-----BEGIN CERTIFICATE-----"),  # no text: PEM

@@ -11,7 +11,6 @@ from rest_framework.response import Response
 from pools.api import lookups, pool_cidrs, pools as pools_api
 from pools.core import addresses, errors, object_reader
 from pools.models import ATTRIBUTES, AddressSpace, Category, Container
-from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema
 from pools.platform.rest.serializers import Representation
 from pools.register import overlaps as owners
@@ -164,8 +163,8 @@ class Containers(generics.ModelViewSet):
 
     def perform_create(self, values: dict[str, Any]) -> Container:
         """Create a network container."""
-        attribute_values, values = split(values, new=True)
-        return containers.create(author=self.author(), attributes=attribute_values, **values)
+        values.setdefault("custom_fields", {})  # required ones must have a value
+        return containers.create(author=self.author(), **values)
 
     def perform_update(self, row: Container, values: dict[str, Any]) -> Container:
         """Change the CIDR, the name, the description or the attributes; the address space never changes."""
@@ -254,8 +253,7 @@ def _create(
         cluster = next_prefix.set_cluster_prefix(container.pk, length, author=author, **values)
         created = {"cidr": str(cluster.cluster_prefix), "id": cluster.pk}
         return created, owners.owner_of_prefix(cluster)
-    attribute_values, others = split(values, new=True)
-    others |= {"author": author, "attributes": attribute_values}
+    others = {"custom_fields": {}, **values, "author": author}
     if purpose == "container":
         row = next_prefix.create_container(container.pk, length, **others)
         return {"cidr": str(row.cidr), "id": row.pk}, None

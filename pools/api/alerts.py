@@ -11,6 +11,7 @@ from pools import models
 from pools.core import errors
 from pools.platform.alerts import open_alerts, outbox, targets
 from pools.platform.alerts.open_alerts import AlertSerializer
+from pools.platform.outbound import credentials
 from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
 
@@ -145,7 +146,7 @@ class WebhookTargetSerializer(Serializer):
         help_text="Answers have *** instead of the query, or of all that follows the scheme of Apprise,"
         " which is a secret; sent so, it stays.",
     )
-    ca = fields.TextField(targets.parse_ca, required=False)
+    ca = fields.TextField(credentials.parse_ca, required=False)
     codes = fields.ListField(child=fields.TextField(targets.parse_code), required=False)
     enabled = fields.FlagField(required=False)
     kind = fields.ChoiceField(models.TargetKind.values, read_only=True)

@@ -7,16 +7,9 @@ from typing import Any, ClassVar
 from django.core.files.uploadedfile import UploadedFile
 from rest_framework.request import Request
 
+from pools import models
 from pools.api import lookups
 from pools.core import errors, holders, object_reader
-from pools.models import (
-    Cluster,
-    Import,
-    ImportStatus,
-    RegisterImport,
-    RegisterTarget,
-    RowStatus,
-)
 from pools.platform import documents, events, search
 from pools.platform.files import archives
 from pools.platform.imports import states
@@ -49,7 +42,7 @@ class ImportProgressSerializer(Representation):
     percent = fields.IntegerField(allow_null=True)
     remaining_seconds = fields.IntegerField(source="remaining", allow_null=True)
 
-    def to_representation(self, instance: Import) -> dict[str, Any]:
+    def to_representation(self, instance: models.Import) -> dict[str, Any]:
         return super().to_representation(states.import_progress(instance, datetime.now(UTC)))
 
 
@@ -59,14 +52,14 @@ class ImportRowSerializer(Representation):
     number = fields.IntegerField()
     file = fields.TextField()
     line = fields.IntegerField()
-    status = fields.ChoiceField(RowStatus.values)
+    status = fields.ChoiceField(models.RowStatus.values)
     reasons = fields.ListField(child=ReasonSerializer())
     before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
     corrected = fields.FlagField()
 
 
 class ImportRowFilter(filters.FilterSet):
-    status = filters.choice(*RowStatus.values)
+    status = filters.choice(*models.RowStatus.values)
 
 
 class ImportFailureSerializer(Representation):
@@ -75,7 +68,7 @@ class ImportFailureSerializer(Representation):
     code = fields.TextField(source="error_code")
     message = fields.TextField(source="error")
 
-    def to_representation(self, instance: Import) -> Any:
+    def to_representation(self, instance: models.Import) -> Any:
         return super().to_representation(instance) if instance.error_code else None
 
 
@@ -84,8 +77,8 @@ class ImportSerializer(Representation):
 
     id = fields.IntegerField()
     format = fields.TextField()
-    status = fields.ChoiceField(ImportStatus.values)
-    counts = RowCountsField(*RowStatus.values)
+    status = fields.ChoiceField(models.ImportStatus.values)
+    counts = RowCountsField(*models.RowStatus.values)
     cluster = fields.TextField(source="cluster.name")
     file = fields.TextField(source="file_name")
     rows = fields.IntegerField(source="rows_total", allow_null=True)
@@ -212,7 +205,7 @@ class MappingField(fields.ParsedField):
 
     def to_representation(self, value: Mapping[str, Mapping[str, int]]) -> Any:
         ids = {pk for clusters in value.values() for pk in clusters.values()}
-        names = dict(Cluster.objects.filter(pk__in=ids).values_list("pk", "name"))
+        names = dict(models.Cluster.objects.filter(pk__in=ids).values_list("pk", "name"))
         return {
             kind: {name: names[pk] for name, pk in clusters.items() if pk in names}
             for kind, clusters in value.items()
@@ -222,7 +215,7 @@ class MappingField(fields.ParsedField):
 class RegisterImportSerializer(ImportSerializer):
     """An import of another register."""
 
-    kind = fields.ChoiceField([RegisterImport.KIND])
+    kind = fields.ChoiceField([models.RegisterImport.KIND])
     netbox_source = fields.IntegerField(source="netbox_source_id", allow_null=True)
     mirror = fields.FlagField()
     mapping = MappingField()
@@ -237,7 +230,7 @@ class RegisterImportRowSerializer(ImportRowSerializer):
     texts = fields.ParsedField(
         schema={"type": "object", "additionalProperties": {"type": "string"}}
     )
-    target = fields.ChoiceField(RegisterTarget.values, allow_null=True)
+    target = fields.ChoiceField(models.RegisterTarget.values, allow_null=True)
     cluster = fields.TextField(source="cluster_name", allow_null=True)
     cidr = fields.TextField(allow_null=True)
     first = fields.TextField(allow_null=True)
@@ -250,7 +243,7 @@ class RegisterImportRowSerializer(ImportRowSerializer):
 
 
 class RegisterRowFilter(ImportRowFilter):
-    target = filters.choice(*RegisterTarget.values, field_name="values__target")
+    target = filters.choice(*models.RegisterTarget.values, field_name="values__target")
     q = filters.Filter(
         select=search.matching, help_text="A part of an address, holder or description."
     )
@@ -267,7 +260,7 @@ class NewRegisterImportSerializer(NewImportSerializer):
 
     example = {"kind": "register", "cluster": "prod", "text": "prefix\n10.70.0.0/24\n"}
 
-    kind = fields.ChoiceField([RegisterImport.KIND])
+    kind = fields.ChoiceField([models.RegisterImport.KIND])
     cluster = fields.TextField(lookups.cluster_by_name)
     mapping = MappingField(required=False)
     holder_kind = fields.TextField(holders.parse_label, required=False)
@@ -323,19 +316,19 @@ class VanishedRowsSerializer(Serializer):
 
 def new_register_import(
     request: Request, _uploads: Sequence[Upload], values: Mapping[str, Any]
-) -> RegisterImport:
-    return RegisterImport.new(**values, user=request.user)
+) -> models.RegisterImport:
+    return models.RegisterImport.new(**values, user=request.user)
 
 
 def change_register_mapping(
-    row: RegisterImport, values: Mapping[str, Any], *, author: events.Author, **_user: Any
-) -> RegisterImport:
+    row: models.RegisterImport, values: Mapping[str, Any], *, author: events.Author, **_user: Any
+) -> models.RegisterImport:
     return drafts.change_mapping(row.pk, values["mapping"], author=author)
 
 
-def load_register_rows(_row: RegisterImport, rows: list[Any]) -> None:
+def load_register_rows(_row: models.RegisterImport, rows: list[Any]) -> None:
     """Read what the rows of an import show beside their columns."""
-    clusters = Cluster.objects.filter(pk__in={line.cluster_id for line in rows})
+    clusters = models.Cluster.objects.filter(pk__in={line.cluster_id for line in rows})
     names = dict(clusters.values_list("pk", "name"))
     for line in rows:
         line.cluster_name, line.candidates = names.get(line.cluster_id), drafts.candidates(line)

@@ -18,8 +18,7 @@ from rest_framework.response import Response
 
 from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import Pending, Pool, PoolCIDR, ReservedRange
-from pools.platform.attributes.values import split
+from pools.models import ATTRIBUTES, Pending, Pool, PoolCIDR, ReservedRange
 from pools.platform.rest import attributes, fields, filters, generics, query, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import overlaps, overlaps as owners, pools
@@ -154,8 +153,8 @@ class NewCIDRSerializer(CIDREntrySerializer, attributes.AttributedSerializer):
     """A CIDR with its reserved ranges, tags, owner and custom fields."""
 
     def validate(self, attrs: dict[str, Any]) -> Any:
-        attribute_values, values = split(attrs, new=True)
-        return super().validate(values), attribute_values
+        attribute_values = {name: attrs[name] for name in ATTRIBUTES if name in attrs}
+        return super().validate(attrs), {"custom_fields": {}, **attribute_values}
 
 
 class PoolCIDRFilter(attributes.AttributeFilterSet):
@@ -210,9 +209,9 @@ class PoolCIDRs(generics.ModelViewSet):
 
     def perform_create(self, values: Any) -> PoolCIDR:
         """Add a CIDR to a pool."""
-        entry, attributes = values
+        entry, attribute_values = values
         return pools.add_cidr(
-            self.kwargs["pool_id"], entry, author=self.author(), attributes=attributes
+            self.kwargs["pool_id"], entry, author=self.author(), values=attribute_values
         )
 
     def perform_update(self, row: PoolCIDR, values: dict[str, Any]) -> PoolCIDR:

@@ -14,7 +14,6 @@ from pools.cilium import pool_sync
 from pools.core import dns_names, errors
 from pools.models import Category, Cluster, Pool
 from pools.platform import idempotency
-from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema
 from pools.platform.rest.serializers import Representation
 from pools.register import manifests, overlaps as owners, pool_cidrs as register_cidrs, pools, usage
@@ -156,16 +155,15 @@ class Pools(generics.ModelViewSet):
 
     def perform_create(self, values: dict[str, Any]) -> Pool:
         """Create a pool."""
-        attributes, values = split(values, new=True)
         values["cluster"] = values.pop("cluster.name")
-        pool = pools.create(author=self.author(), attributes=attributes, **values)
+        values.setdefault("custom_fields", {})  # required ones must have a value
+        pool = pools.create(author=self.author(), **values)
         return get_pool(pool.pk)
 
     def perform_update(self, row: Pool, values: dict[str, Any]) -> Pool:
         """Change a pool; a family replaces the whole family."""
-        attribute_values, values = split(values)
         values["families"] = values["families"] or None
-        change = pools.PoolChange(attributes=attribute_values or None, **values)
+        change = pools.PoolChange(**values)
         required = self.required_version(row)
         pools.change(row.pk, change, author=self.author(), version=required)
         return get_pool(row.pk)

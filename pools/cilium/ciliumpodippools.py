@@ -27,14 +27,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from pools.cilium import pool_findings, pool_sync, pool_writes
-from pools.clusters.reconcile import ingest as reconcile_ingest
-from pools.clusters.reconcile.handler import (
-    Handler,
-    ParsedObject,
-    ReconcileFinding,
-    SyncContext,
-    Write,
-)
+from pools.clusters.reconcile import handler, ingest as reconcile_ingest
 from pools.core import errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.core.cilium.podippool import PodIPPool
@@ -55,14 +48,14 @@ _CIDRS_FREED = (
 )
 
 
-class CiliumPodIPPools(Handler):
+class CiliumPodIPPools(handler.Handler):
     """The handler of CiliumPodIPPools; see the module."""
 
     kind = KIND
     resources: Sequence[Resource] = (CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1)
     follows = (ciliumnode.KIND,)
 
-    def is_affected(self, context: SyncContext) -> bool:
+    def is_affected(self, context: handler.SyncContext) -> bool:
         """Return True if CIDRs are closed: what nodes release may end them, and findings name the holders."""
         closed = Q(orphaned_at__isnull=False) | ~Q(pending="")
         return PoolCIDR.objects.filter(closed, pool__cluster=context.cluster).exists()
@@ -70,12 +63,14 @@ class CiliumPodIPPools(Handler):
     def parse(self, manifest: Manifest) -> PodIPPool:
         return pool_sync.parse(manifest)
 
-    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+    def ingest(
+        self, context: handler.SyncContext, parsed_objects: Sequence[handler.ParsedObject]
+    ) -> None:
         ingest(
             context, [(parsed_object.row, parsed_object.parsed) for parsed_object in parsed_objects]
         )
 
-    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+    def forget(self, context: handler.SyncContext, rows: Sequence[ObservedObject]) -> None:
         """Remove the pools of deleted objects, unless a later object of the name replaced the object."""
         observed_cidrs.forget(context.cluster, self.kind, rows)
         uids = {row.name: row.uid for row in rows}
@@ -89,9 +84,9 @@ class CiliumPodIPPools(Handler):
                 pool_sync.remove_pool(pool, author=context.author)
                 context.notes[_CIDRS_FREED] = True
 
-    def desired(self, context: SyncContext) -> Iterator[Write]:
+    def desired(self, context: handler.SyncContext) -> Iterator[handler.Write]:
         ingest_register_changes(context)
-        notes: list[ReconcileFinding] = []
+        notes: list[handler.ReconcileFinding] = []
         context.notes[KIND] = notes
         shape = self._shape(context)
         if context.connection.manages(ManagedResource.POOLS):
@@ -99,14 +94,14 @@ class CiliumPodIPPools(Handler):
         if context.connection.manages(ManagedResource.CONVERSION):
             yield from pool_writes.conversion_writes(context, shape, notes)
 
-    def _shape(self, context: SyncContext) -> Callable[[], pool_writes.ServedShape]:
+    def _shape(self, context: handler.SyncContext) -> Callable[[], pool_writes.ServedShape]:
         """Return a function that reads the shape from the cluster at most once in a sync."""
         cached_shape: Callable[[], pool_writes.ServedShape] = context.notes.setdefault(
             _SHAPE, functools.cache(lambda: pool_writes.fetch_shape(context))
         )
         return cached_shape
 
-    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+    def findings(self, context: handler.SyncContext) -> Iterator[handler.ReconcileFinding]:
         @contextlib.contextmanager
         def isolated(name: str) -> Iterator[None]:
             with reconcile_ingest.isolate_object(context, KIND, name), context.transaction():
@@ -123,7 +118,7 @@ class CiliumPodIPPools(Handler):
         yield from pool_findings.find_unreadable(context, self._shape(context))
 
 
-def is_register_authoritative(context: SyncContext, pool: Pool) -> bool:
+def is_register_authoritative(context: handler.SyncContext, pool: Pool) -> bool:
     """Return True if the register is authoritative for the pool."""
     is_own = not pool.follows_cluster and pool.orphaned_at is None
     return is_own and context.connection.manages(ManagedResource.POOLS)
@@ -133,7 +128,7 @@ def is_register_authoritative(context: SyncContext, pool: Pool) -> bool:
 
 
 def ingest(
-    context: SyncContext, observed_pools: Sequence[tuple[ObservedObject, PodIPPool]]
+    context: handler.SyncContext, observed_pools: Sequence[tuple[ObservedObject, PodIPPool]]
 ) -> None:
     """Import objects in any order; one may have a CIDR that another one no longer has."""
     pools_by_name = {
@@ -166,7 +161,7 @@ def ingest(
     pool_writes.mark_agreed(ingested)
 
 
-def _update_pools(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
+def _update_pools(context: handler.SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
     """Update pools; retry refused ones as long as another update freed addresses."""
     registered_manifests = pool_sync.registered_manifests([pool for pool, _ in changed])
     remaining = changed
@@ -190,7 +185,7 @@ def _update_pools(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]
         remaining = refused
 
 
-def ingest_register_changes(context: SyncContext) -> None:
+def ingest_register_changes(context: handler.SyncContext) -> None:
     """Reconcile pools that changed in the register, and remove orphans without blocks in use."""
     orphaned = pool_sync.orphaned_cidrs(context.cluster)
     rows = pool_writes.changed_objects(context.cluster)
@@ -208,7 +203,7 @@ def ingest_register_changes(context: SyncContext) -> None:
                 _ingest_one(context, row)
 
 
-def _try_ingest(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
+def _try_ingest(context: handler.SyncContext, rows: Sequence[ObservedObject]) -> bool:
     if any(row.problem_code for row in rows):
         return False
     try:
@@ -219,12 +214,12 @@ def _try_ingest(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
     return True
 
 
-def _remove_unused_orphans(context: SyncContext, orphaned: Sequence[PoolCIDR]) -> bool:
+def _remove_unused_orphans(context: handler.SyncContext, orphaned: Sequence[PoolCIDR]) -> bool:
     with context.transaction():
         return pool_sync.remove_unused_orphans(orphaned, author=context.author) > 0
 
 
-def _ingest_one(context: SyncContext, row: ObservedObject) -> None:
+def _ingest_one(context: handler.SyncContext, row: ObservedObject) -> None:
     code = message = ""
     with context.transaction():
         for _, error in reconcile_ingest.isolate_failures(

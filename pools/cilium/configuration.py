@@ -11,6 +11,7 @@ from ipaddress import ip_network
 
 from django.core.cache import cache
 
+from pools import models
 from pools.cilium import pool_sync
 from pools.clusters import connections
 from pools.clusters.client.api_client import ClusterClient
@@ -23,16 +24,6 @@ from pools.core.cilium.podippool import PodIPPool
 from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.core.kubernetes import label_selector, managed_fields
 from pools.core.kubernetes.resources import CILIUM_NODE, CONFIG_MAP, Manifest, lease
-from pools.models import (
-    Block,
-    BlockState,
-    Category,
-    Cluster,
-    Connection,
-    ManagedResource,
-    ObservedObject,
-    Pool,
-)
 from pools.platform.outbound import faults
 from pools.register import manifests as register_manifests, pool_cidrs
 
@@ -57,7 +48,7 @@ class Config:
     announced: tuple[label_selector.Selector, ...] | None = None  # the pools that BGP announces
 
 
-def read_config(cluster: Cluster, *, fresh: bool = True) -> Config:
+def read_config(cluster: models.Cluster, *, fresh: bool = True) -> Config:
     """Read cilium-config from the cluster; without `fresh` a cached result is valid. Never raises."""
     key = f"cilium-config:{cluster.pk}"
     cached_config: Config | None = None if fresh else cache.get(key)
@@ -67,8 +58,8 @@ def read_config(cluster: Cluster, *, fresh: bool = True) -> Config:
     return cached_config
 
 
-def _fetch_config(cluster: Cluster) -> Config:
-    connection = Connection.objects.filter(cluster=cluster).first()
+def _fetch_config(cluster: models.Cluster) -> Config:
+    connection = models.Connection.objects.filter(cluster=cluster).first()
     if connection is None:
         return Config(None, "the cluster is not connected")
     if connection.paused:
@@ -107,16 +98,18 @@ def _release(labels: Mapping[str, object]) -> str:
     return ""
 
 
-def pod_pools(cluster: Cluster) -> list[podippool.PodIPPool]:
+def pod_pools(cluster: models.Cluster) -> list[podippool.PodIPPool]:
     """Return the pod pools as manifests, by name, without orphans."""
-    rows = Pool.objects.filter(cluster=cluster, category=Category.POD, orphaned_at=None)
+    rows = models.Pool.objects.filter(
+        cluster=cluster, category=models.Category.POD, orphaned_at=None
+    )
     pool_rows = list(rows.order_by("name"))
     families = pool_cidrs.families_by_pool(pool_rows)
     return [register_manifests.build_manifest(pool, families[pool.pk]) for pool in pool_rows]
 
 
 def cilium_state(
-    cluster: Cluster, *, fresh: bool = True, release: str = ""
+    cluster: models.Cluster, *, fresh: bool = True, release: str = ""
 ) -> configuration.CiliumState:
     """Return the state of Cilium; `release` is the default if the cluster does not show it."""
     cilium_config = read_config(cluster, fresh=fresh)
@@ -129,12 +122,12 @@ def cilium_state(
     )
 
 
-def nodes(cluster: Cluster) -> list[ciliumnode.NodeDemand]:
+def nodes(cluster: models.Cluster) -> list[ciliumnode.NodeDemand]:
     """Return the requests and CIDRs of all nodes, by name.
 
     Invalid CiliumNodes are omitted. Nodes from the register request as many addresses as they hold.
     """
-    observed = ObservedObject.objects.filter(cluster=cluster, kind=ciliumnode.KIND)
+    observed = models.ObservedObject.objects.filter(cluster=cluster, kind=ciliumnode.KIND)
     manifests = list(observed.order_by("name").values_list("manifest", flat=True))
     return list(_parse_nodes(manifests) if manifests else _registered_nodes(cluster))
 
@@ -147,15 +140,15 @@ def _parse_nodes(manifests: list[object]) -> Iterator[ciliumnode.NodeDemand]:
             continue
 
 
-def _registered_nodes(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
-    rows = Block.objects.filter(
-        pool__in=list(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True)),
-        category=Category.POD,
-        state=BlockState.HELD,
+def _registered_nodes(cluster: models.Cluster) -> Iterator[ciliumnode.NodeDemand]:
+    rows = models.Block.objects.filter(
+        pool__in=list(models.Pool.objects.filter(cluster=cluster).values_list("pk", flat=True)),
+        category=models.Category.POD,
+        state=models.BlockState.HELD,
         holder_kind="node",
     )
-    held: dict[str, dict[Pool, list[addresses.Network]]] = {}
-    by_id = Pool.objects.filter(cluster=cluster).in_bulk()
+    held: dict[str, dict[models.Pool, list[addresses.Network]]] = {}
+    by_id = models.Pool.objects.filter(cluster=cluster).in_bulk()
     columns = rows.order_by("holder_id", "id").values_list("holder_id", "pool_id", "cidr")
     for node, pool_id, cidr in columns:
         held.setdefault(node, {}).setdefault(by_id[pool_id], []).append(ip_network(str(cidr)))
@@ -202,7 +195,7 @@ def _is_written_by_operator(manifest: Manifest) -> bool:
 
 
 CILIUM_OPERATOR = OtherWriter(
-    ManagedResource.POD_CIDRS,
+    models.ManagedResource.POD_CIDRS,
     "Cilium's operator",
     lease("cilium-operator-resource-lock"),
     (
@@ -236,7 +229,7 @@ class Preflight:
         return next((result for result in worst if result in results), RuleResult.OK)
 
 
-def run_preflight(cluster: Cluster, *, release: str = "") -> Preflight:
+def run_preflight(cluster: models.Cluster, *, release: str = "") -> Preflight:
     """Run all checks; `release` is the version of Cilium if the cluster does not show it."""
     config = read_config(cluster)
     state = cilium_state(cluster, fresh=False, release=release)
@@ -250,10 +243,12 @@ def run_preflight(cluster: Cluster, *, release: str = "") -> Preflight:
     )
 
 
-def _add_observed_pools(cluster: Cluster, pools: Sequence[PodIPPool]) -> list[PodIPPool]:
+def _add_observed_pools(cluster: models.Cluster, pools: Sequence[PodIPPool]) -> list[PodIPPool]:
     """Return the register's pools, with additional pools and CIDRs of the cluster's objects."""
     pools_by_name = {pool.name: pool for pool in pools}
-    rows = ObservedObject.objects.filter(cluster=cluster, kind=podippool.KIND).order_by("name")
+    rows = models.ObservedObject.objects.filter(cluster=cluster, kind=podippool.KIND).order_by(
+        "name"
+    )
     for name, manifest in rows.values_list("name", "manifest"):
         try:
             observed = pool_sync.parse(manifest)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
+from pools import models
 from pools.cilium import pool_sync, pool_writes
 from pools.cilium.pool_writes import ServedShape
 from pools.clusters.reconcile import ingest
@@ -20,18 +21,6 @@ from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import Shape
 from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, Manifest
-from pools.models import (
-    Category,
-    CIDRMigration,
-    Cluster,
-    ManagedResource,
-    Now,
-    ObservedObject,
-    Pending,
-    Pool,
-    PoolCIDR,
-    Severity,
-)
 from pools.models.pools import MigrationOutcome
 from pools.platform import events
 from pools.register import orphans, pool_cidrs, pools
@@ -41,7 +30,7 @@ _MAX_LISTED = 20  # holders in a message
 
 
 def find_orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
-    by_pool: dict[Pool, list[PoolCIDR]] = {}
+    by_pool: dict[models.Pool, list[models.PoolCIDR]] = {}
     for cidr in pool_sync.orphaned_cidrs(context.cluster):
         by_pool.setdefault(cidr.pool, []).append(cidr)
     yield from ingest.find_each(
@@ -53,7 +42,7 @@ def find_orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
     )
 
 
-def _orphans_of_pool(pool: Pool, cidrs: list[PoolCIDR]) -> Iterator[ReconcileFinding]:
+def _orphans_of_pool(pool: models.Pool, cidrs: list[models.PoolCIDR]) -> Iterator[ReconcileFinding]:
     if pool.orphaned_at is not None:
         message = f"The cluster no longer has the pool {pool.name}, but blocks of it are in use: "
         yield _orphan_finding("orphaned_pool", pool.name, message, cidrs)
@@ -64,7 +53,7 @@ def _orphans_of_pool(pool: Pool, cidrs: list[PoolCIDR]) -> Iterator[ReconcileFin
 
 
 def _orphan_finding(
-    code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]
+    code: str, subject: str, message: str, cidrs: Iterable[models.PoolCIDR]
 ) -> ReconcileFinding:
     count, holders = 0, list[dict[str, str]]()
     for cidr in cidrs:
@@ -89,7 +78,7 @@ def _orphan_finding(
 
 def find_overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Yield a finding for each CIDR of an object that was refused because another pool has addresses of it."""
-    rows = ObservedObject.objects.filter(
+    rows = models.ObservedObject.objects.filter(
         cluster=context.cluster, kind=KIND, problem_code=errors.CIDROverlap.code
     )
     yield from ingest.find_each(
@@ -101,7 +90,9 @@ def find_overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
     )
 
 
-def _overlaps_of_object(context: SyncContext, row: ObservedObject) -> Iterator[ReconcileFinding]:
+def _overlaps_of_object(
+    context: SyncContext, row: models.ObservedObject
+) -> Iterator[ReconcileFinding]:
     try:
         manifest = pool_sync.parse(row.manifest)
     except errors.InvalidInput:
@@ -112,7 +103,7 @@ def _overlaps_of_object(context: SyncContext, row: ObservedObject) -> Iterator[R
 
 
 def _overlap_findings(context: SyncContext, name: str, cidr: str) -> Iterator[ReconcileFinding]:
-    overlapping_cidrs = PoolCIDR.objects.filter(
+    overlapping_cidrs = models.PoolCIDR.objects.filter(
         space__cluster=context.cluster, cidr__net_overlaps=cidr
     ).select_related("pool")
     for overlapping_cidr in overlapping_cidrs[:_MAX_LISTED]:
@@ -128,14 +119,14 @@ def _overlap_findings(context: SyncContext, name: str, cidr: str) -> Iterator[Re
             "cidrs": [cidr, str(overlapping_cidr)],
         }
         subject = f"{name} {cidr}, {overlapping_cidr.pool.name} {overlapping_cidr}"
-        yield ReconcileFinding("cidr_overlap", subject, message, Severity.ERROR, details)
+        yield ReconcileFinding("cidr_overlap", subject, message, models.Severity.ERROR, details)
 
 
 def find_unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Yield a finding for each object without a pool, or pool without an object, that needs a decision."""
-    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND)
-    pool_rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD)
-    if context.connection.manages(ManagedResource.POOLS):
+    rows = models.ObservedObject.objects.filter(cluster=context.cluster, kind=KIND)
+    pool_rows = models.Pool.objects.filter(cluster=context.cluster, category=models.Category.POD)
+    if context.connection.manages(models.ManagedResource.POOLS):
         unknown = rows.filter(problem_code="", missed_at=None)
         objects = unknown.exclude(name__in=pool_rows.values("name")).order_by("name")
         yield from ingest.find_each(
@@ -146,7 +137,7 @@ def find_unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
     yield from ingest.find_each(context, KIND, pools, _not_in_cluster, name=lambda pool: pool.name)
 
 
-def _not_in_register(row: ObservedObject) -> Iterator[ReconcileFinding]:
+def _not_in_register(row: models.ObservedObject) -> Iterator[ReconcileFinding]:
     if pool_writes.has_our_manager(row.manifest):
         message = (
             f"Cadastre wrote the object {row.name}, but no longer has such a pool. Adopt it"
@@ -155,13 +146,13 @@ def _not_in_register(row: ObservedObject) -> Iterator[ReconcileFinding]:
         yield ReconcileFinding("pool_not_in_register", row.name, message)
 
 
-def _not_in_cluster(pool: Pool) -> Iterator[ReconcileFinding]:
+def _not_in_cluster(pool: models.Pool) -> Iterator[ReconcileFinding]:
     message = f"The register has the pool {pool.name}, but the cluster has no such object."
     yield ReconcileFinding("pool_not_in_cluster", pool.name, message)
 
 
 def update_pending(
-    cluster: Cluster,
+    cluster: models.Cluster,
     *,
     author: events.Author,
     isolated: Callable[[str], AbstractContextManager[None]] = lambda _: contextlib.nullcontext(),
@@ -171,19 +162,19 @@ def update_pending(
     `isolated` opens the transaction of each change, given the name of its pool.
     """
     changes = orphans.pending_changes(cluster)
-    rows = PoolCIDR.objects.filter(pk__in=[change.id for change in changes])
+    rows = models.PoolCIDR.objects.filter(pk__in=[change.id for change in changes])
     names = dict(rows.values_list("pk", "pool__name"))
     for change in changes:
         with isolated(names.get(change.id, "")):
             if change.gone:
-                migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
-                migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=Now())
+                migrations = models.CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
+                migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=models.Now())
                 pools.complete_removal(change.id, author=author)
             else:
                 pools.set_pending(change.id, change.pending, author=author)
 
 
-def end_pending(cluster: Cluster, author: events.Author) -> None:
+def end_pending(cluster: models.Cluster, author: events.Author) -> None:
     """End all pending changes of a cluster that is no longer connected."""
     update_pending(cluster, author=author)
 
@@ -203,7 +194,7 @@ def find_pending(context: SyncContext) -> Iterator[ReconcileFinding]:
     cidrs = orphans.pending_cidrs(context.cluster)
     if not cidrs:
         return
-    rows = ObservedObject.objects.filter(
+    rows = models.ObservedObject.objects.filter(
         cluster=context.cluster, kind=KIND, name__in={cidr.pool.name for cidr in cidrs}
     )
     manifests = dict(rows.values_list("name", "manifest"))
@@ -218,14 +209,14 @@ def find_pending(context: SyncContext) -> Iterator[ReconcileFinding]:
     )
 
 
-def _pending_finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Iterator[ReconcileFinding]:
+def _pending_finding(cidr: models.PoolCIDR, manifest: dict[str, Any]) -> Iterator[ReconcileFinding]:
     path = ("spec", f"ipv{cidr.cidr.version}", "cidrs")
     owners = {entry.manager for entry in managed_fields.parse(manifest) if entry.owns(path)}
     other_managers = sorted(owners - {MANAGER})
     owner = "The next sync writes the object."
     if other_managers:
         owner = f"{', '.join(other_managers)} owns spec.{path[1]}.cidrs: change it there, or take the field over."
-    addition = cidr.pending == Pending.ADDITION
+    addition = cidr.pending == models.Pending.ADDITION
     message = (_ADDITION if addition else _REMOVAL).format(
         cidr=cidr, pool=cidr.pool.name, owner=owner
     )
@@ -244,7 +235,7 @@ def find_unreadable(
     """Yield a finding for each unreadable object; `details.manifest` is the corrected manifest."""
     if context.served.get(KIND) != CILIUM_POD_IP_POOL:
         return
-    rows = ObservedObject.objects.filter(
+    rows = models.ObservedObject.objects.filter(
         cluster=context.cluster, kind=KIND, missed_at=None
     ).order_by("name")
     served = shape().shape if rows.exists() else None
@@ -284,7 +275,9 @@ def _corrected_manifest(
     objects = shape.shape is Shape.V2_PROPOSAL
     with contextlib.suppress(errors.InvalidInput):
         return conversion.convert(manifest, Shape.V2_PROPOSAL if objects else Shape.V2)
-    rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD, name=name)
+    rows = models.Pool.objects.filter(
+        cluster=context.cluster, category=models.Category.POD, name=name
+    )
     with contextlib.suppress(errors.InvalidInput):
         return next(
             (

@@ -20,15 +20,7 @@ from django.db.models import QuerySet
 from pools.cluster_api import allocation, claim_writes, observed
 from pools.cluster_api.claim_writes import Target
 from pools.cluster_api.observed import Bindings, Observation, ObservedClaim, PoolBinding
-from pools.clusters.reconcile import ingest
-from pools.clusters.reconcile.handler import (
-    BUGS,
-    Handler,
-    ParsedObject,
-    ReconcileFinding,
-    SyncContext,
-    Write,
-)
+from pools.clusters.reconcile import handler, ingest
 from pools.core import errors, redaction
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason
@@ -43,7 +35,7 @@ _GATEWAY_ERROR = "Its gateway could not be reserved; see the log of the worker."
 log = logging.getLogger(__name__)
 
 
-class IPAddressClaims(Handler):
+class IPAddressClaims(handler.Handler):
     """The reconcile handler of IPAddressClaims; all of its state is in the database."""
 
     kind = contract.CLAIM_KIND
@@ -59,8 +51,8 @@ class IPAddressClaims(Handler):
 
     def ingest(
         self,
-        context: SyncContext,  # noqa: ARG002
-        parsed_objects: Sequence[ParsedObject],
+        context: handler.SyncContext,  # noqa: ARG002
+        parsed_objects: Sequence[handler.ParsedObject],
     ) -> None:
         """Mark the claims that are not answered, which each watch event looks at again."""
         for row, claim in parsed_objects:
@@ -70,7 +62,7 @@ class IPAddressClaims(Handler):
                 or conditions.current_reason(row.manifest) != (Reason.READY.value, "")
             )
 
-    def desired(self, context: SyncContext) -> Iterator[Write]:
+    def desired(self, context: handler.SyncContext) -> Iterator[handler.Write]:
         if not context.connection.manages(ManagedResource.CLUSTER_API):
             return
         claims = observed.served_resource(context, contract.CLAIMS)
@@ -91,12 +83,12 @@ class IPAddressClaims(Handler):
         )
         yield from _Answers(target, observation).writes()
 
-    def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
+    def findings(self, context: handler.SyncContext) -> Iterable[handler.ReconcileFinding]:
         if context.connection.manages(ManagedResource.CLUSTER_API):
             return
         number = claims_of_cluster(context.cluster).filter(problem_code="").count()
         if number:
-            yield ReconcileFinding(
+            yield handler.ReconcileFinding(
                 "cluster_api_off",
                 self.kind,
                 f"{number} IPAddressClaim{'s name' if number > 1 else ' names'} a pool of the register,"
@@ -104,7 +96,7 @@ class IPAddressClaims(Handler):
             )
 
 
-def _release_vanished(context: SyncContext, observation: Observation) -> None:
+def _release_vanished(context: handler.SyncContext, observation: Observation) -> None:
     if observation.unknown & {contract.CLAIM_KIND, contract.ADDRESS_KIND}:
         return
     allocation.release_vanished(context, observation.claim_uids, observation.address_texts)
@@ -129,7 +121,7 @@ class _Answers:
         )
         self._reserve_gateways()
 
-    def writes(self) -> Iterator[Write]:
+    def writes(self) -> Iterator[handler.Write]:
         for observed_claim in self.observation.claims:
             if not self.observation.is_paused(observed_claim.claim):
                 with self._isolate(observed_claim.claim.name):
@@ -151,12 +143,12 @@ class _Answers:
                     raise
                 except errors.IpamError as error:
                     bindings[key] = error
-                except (DatabaseError, *BUGS):
+                except (DatabaseError, *handler.BUGS):
                     log.exception("the gateway of %s could not be reserved", key)
                     bindings[key] = errors.IpamError(_GATEWAY_ERROR)
         self._bindings = bindings
 
-    def _answer(self, observed_claim: ObservedClaim) -> Iterator[Write]:
+    def _answer(self, observed_claim: ObservedClaim) -> Iterator[handler.Write]:
         claim = observed_claim.claim
         address = self.observation.addresses.get(claim.name)
         if claim.is_deleting:
@@ -167,7 +159,7 @@ class _Answers:
             text = self._hold(claim, binding, address)
         except ingest.STOPS:
             raise
-        except (errors.IpamError, DatabaseError, *BUGS) as error:
+        except (errors.IpamError, DatabaseError, *handler.BUGS) as error:
             if not self._is_answered(claim, address):
                 yield from self._refuse(observed_claim, error)
             return
@@ -198,7 +190,7 @@ class _Answers:
         """Return True if the claim has its address already; a problem of the pool does not take it."""
         return address is not None and self._held.get(claim.uid) == contract.address_of(address)
 
-    def _refuse(self, observed_claim: ObservedClaim, error: Exception) -> Iterator[Write]:
+    def _refuse(self, observed_claim: ObservedClaim, error: Exception) -> Iterator[handler.Write]:
         claim = observed_claim.claim
         outcome = _outcome(claim, error)
         if conditions.current_reason(observed_claim.manifest) != (
@@ -225,7 +217,7 @@ class _Answers:
                 author=self._context.author,
             )
 
-    def _abandoned(self) -> Iterator[Write]:
+    def _abandoned(self) -> Iterator[handler.Write]:
         """Yield writes for addresses whose claim is gone: somebody deletes them, or they are leaks."""
         if contract.CLAIM_KIND in self.observation.unknown:
             return
@@ -280,7 +272,7 @@ _METADATA = (
 )
 
 
-class Clusters(Handler):
+class Clusters(handler.Handler):
     """Clusters of Cluster API; only what may pause them is kept."""
 
     kind = contract.CLUSTER_KIND
@@ -304,7 +296,7 @@ class Clusters(Handler):
         return contract.object_name(manifest)
 
 
-class IPAddresses(Handler):
+class IPAddresses(handler.Handler):
     """IPAddresses of our pools; the handler of claims writes them."""
 
     kind = contract.ADDRESS_KIND

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
+from pools import models
 from pools.clusters.reconcile import watchers
 from pools.clusters.reconcile.handler import ObjectKey, SyncContext
 from pools.core import addresses, errors
@@ -25,16 +26,6 @@ from pools.core.cluster_api.contract import (
     PoolObject,
 )
 from pools.core.kubernetes.resources import Manifest, Resource
-from pools.models import (
-    Block,
-    BlockState,
-    Category,
-    Cluster,
-    Connection,
-    ObservedObject,
-    Pool,
-    PoolCIDR,
-)
 from pools.platform import events
 from pools.register import pools as register_pools
 
@@ -100,14 +91,17 @@ def read(context: SyncContext) -> Observation:
 
 
 def read_rows(
-    cluster: Cluster, absent: Collection[str] = (), *, changed: Collection[ObjectKey] | None = None
+    cluster: models.Cluster,
+    absent: Collection[str] = (),
+    *,
+    changed: Collection[ObjectKey] | None = None,
 ) -> Observation:
     """Return the objects of the cluster as last observed, without those of absent kinds.
 
     With `changed`, the names of the objects of watch events, the claims are those that are due (`_due`), and
     the IPAddresses and Clusters are theirs.
     """
-    objects = ObservedObject.objects.filter(cluster=cluster).exclude(kind__in=absent)
+    objects = models.ObservedObject.objects.filter(cluster=cluster).exclude(kind__in=absent)
     claim_query = objects.filter(kind=contract.CLAIM_KIND)
     address_query = objects.filter(kind=contract.ADDRESS_KIND)
     cluster_query = objects.filter(kind=contract.CLUSTER_KIND)
@@ -156,11 +150,11 @@ def _due(changed: Collection[ObjectKey]) -> Q:
     """
     if changed:
         return Q(pending=True) | _is_named(changed)
-    held = Block.objects.filter(
+    held = models.Block.objects.filter(
         holder_id=Concat(OuterRef("namespace"), Value("/"), OuterRef("name")),
         holder_kind=HOLDER_KIND,
         holder_uid=OuterRef("uid"),
-        state=BlockState.HELD,
+        state=models.BlockState.HELD,
     )
     return Q(pending=True) | Q(~Exists(held))
 
@@ -171,7 +165,7 @@ def _is_named(keys: Collection[ObjectKey]) -> Q:
     return Q(namespace__in=namespaces, name__in=names)
 
 
-def _rows(objects: QuerySet[ObservedObject]) -> list[_Row]:
+def _rows(objects: QuerySet[models.ObservedObject]) -> list[_Row]:
     # Ten thousand instances of a model would take most of the time of a full sync.
     return [_Row(*values) for values in objects.order_by("pk").values_list(*_Row._fields)]
 
@@ -197,7 +191,7 @@ def parse_pool(manifest: Manifest) -> PoolObject | errors.InvalidInput:
         return error
 
 
-def is_absent(connection: Connection, kind: str) -> bool:
+def is_absent(connection: models.Connection, kind: str) -> bool:
     """Return True if the last discovery of the cluster did not have the kind."""
     served: Any = (connection.served or {}).get(kind)
     return bool(served) and not served["api_version"]
@@ -217,7 +211,7 @@ def served_resource(context: SyncContext, resources: Iterable[Resource]) -> Reso
 
 
 # Pods get blocks of their nodes; the other two categories demand an org and an env (`owner-is-named`).
-CATEGORIES = (Category.NODE, Category.VM)
+CATEGORIES = (models.Category.NODE, models.Category.VM)
 
 
 class PoolNotUsable(errors.Conflict):
@@ -231,7 +225,7 @@ class PoolBinding:
     """A pool object, and the pool of the register and the family from which it gives addresses."""
 
     pool_object: PoolObject
-    pool: Pool
+    pool: models.Pool
     family: int
     cidrs: tuple[addresses.Network, ...]
 
@@ -258,13 +252,15 @@ Bindings = Mapping[PoolKey, PoolBinding | errors.IpamError]
 
 
 def bind(
-    cluster: Cluster, pool_objects: Mapping[PoolKey, PoolObject | errors.InvalidInput]
+    cluster: models.Cluster, pool_objects: Mapping[PoolKey, PoolObject | errors.InvalidInput]
 ) -> Bindings:
     """Return the pool of the register for each pool object, or the error why none can be used."""
     names = {row.pool_name for row in pool_objects.values() if isinstance(row, PoolObject)}
-    pools_by_name = {row.name: row for row in Pool.objects.filter(cluster=cluster, name__in=names)}
+    pools_by_name = {
+        row.name: row for row in models.Pool.objects.filter(cluster=cluster, name__in=names)
+    }
     cidrs: dict[int, list[addresses.Network]] = {}
-    for row in PoolCIDR.objects.filter(pool__in=pools_by_name.values()):
+    for row in models.PoolCIDR.objects.filter(pool__in=pools_by_name.values()):
         cidrs.setdefault(row.pool_id, []).append(row.cidr)
     bindings: dict[PoolKey, PoolBinding | errors.IpamError] = {}
     for key, pool_object in pool_objects.items():
@@ -283,9 +279,9 @@ def bind(
 
 
 def _bind_one(
-    cluster: Cluster,
+    cluster: models.Cluster,
     pool_object: PoolObject,
-    pool: Pool | None,
+    pool: models.Pool | None,
     cidrs: Mapping[int, Iterable[addresses.Network]],
 ) -> PoolBinding:
     if pool is None:
@@ -312,7 +308,7 @@ def _bind_one(
 
 
 def _check_prefix(
-    prefix: int, pool: Pool, family: int, networks: Iterable[addresses.Network]
+    prefix: int, pool: models.Pool, family: int, networks: Iterable[addresses.Network]
 ) -> None:
     """Raise PoolNotUsable for a prefix length with which an address of the pool would be none of a machine."""
     if prefix > addresses.LONGEST_PREFIX[family]:
@@ -334,7 +330,7 @@ def reserve_gateway(binding: PoolBinding, *, author: events.Author) -> None:
     if gateway is None or not any(gateway in cidr for cidr in binding.cidrs):
         return
     text = str(gateway)
-    cidr = PoolCIDR.objects.get(pool=binding.pool, cidr__net_contains_or_equals=text)
+    cidr = models.PoolCIDR.objects.get(pool=binding.pool, cidr__net_contains_or_equals=text)
     if cidr.reserved_ranges.filter(first__lte=text, last__gte=text).exists():
         return
     reason = f"Gateway of {binding.pool_object.key}"

@@ -6,13 +6,7 @@ from functools import partial
 
 from pools.cluster_api import claim_writes, observed
 from pools.cluster_api.observed import PoolBinding
-from pools.clusters.reconcile import ingest
-from pools.clusters.reconcile.handler import (
-    STATUS_MANAGER,
-    Handler,
-    SyncContext,
-    Write,
-)
+from pools.clusters.reconcile import handler, ingest
 from pools.core import errors
 from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason
@@ -26,7 +20,7 @@ from pools.register import usage
 _CONDITIONS = ("conditions",)
 
 
-class CadastrePools(Handler):
+class CadastrePools(handler.Handler):
     """The handler of the kind CadastrePool, or of GlobalCadastrePool, which has no namespace."""
 
     prompt = True
@@ -39,7 +33,7 @@ class CadastrePools(Handler):
     def parse(self, manifest: Manifest) -> PoolObject:
         return contract.parse_pool(manifest)
 
-    def desired(self, context: SyncContext) -> Iterator[Write]:
+    def desired(self, context: handler.SyncContext) -> Iterator[handler.Write]:
         if not context.connection.manages(ManagedResource.CLUSTER_API):
             return
         rows = ObservedObject.objects.filter(cluster=context.cluster, kind=self.kind)
@@ -65,13 +59,13 @@ class CadastrePools(Handler):
                     else None
                 )
                 make_status = partial(_status, binding=binding, counts=counts, now=now)
-                write = Write(
+                write = handler.Write(
                     resource,
                     key.name,
                     make_status,
                     namespace=key.namespace,
                     subresource="status",
-                    manager=STATUS_MANAGER,
+                    manager=handler.STATUS_MANAGER,
                     structure=claim_writes.STRUCTURE,
                 )
                 if differences.find_differences(
@@ -81,8 +75,8 @@ class CadastrePools(Handler):
 
 
 def _finalizer_writes(
-    context: SyncContext, resource: Resource, key: PoolKey, manifest: Manifest
-) -> Iterator[Write]:
+    context: handler.SyncContext, resource: Resource, key: PoolKey, manifest: Manifest
+) -> Iterator[handler.Write]:
     name = ObjectName(key.namespace, key.name)
     is_protected = contract.has_finalizer(manifest, contract.POOL_FINALIZER)
     if contract.is_deleting(manifest):
@@ -110,7 +104,9 @@ def _protected(current: Manifest | None) -> Manifest | None:
     return manifest
 
 
-def _unprotected(current: Manifest | None, context: SyncContext, key: PoolKey) -> Manifest | None:
+def _unprotected(
+    current: Manifest | None, context: handler.SyncContext, key: PoolKey
+) -> Manifest | None:
     """Return the pool without its finalizer once the cluster has no IPAddress of it."""
     addresses = observed.served_resource(context, contract.ADDRESSES)
     is_absent = observed.is_absent(context.connection, contract.ADDRESS_KIND)

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
+from pools import models
 from pools.clusters import other_writers
 from pools.clusters.client import kubeconfig
 from pools.clusters.client.api_client import ClusterClient
@@ -21,17 +22,6 @@ from pools.clusters.reconcile import connecting, leases
 from pools.core import errors
 from pools.core.kubernetes import connection_status
 from pools.core.observed import uses
-from pools.models import (
-    Cluster,
-    Connection,
-    Drift,
-    Finding,
-    ManagedResource,
-    Mode,
-    Now,
-    ObservedCIDR,
-    ObservedObject,
-)
 from pools.platform import database, events
 from pools.platform.outbound import credentials, guard, secrets
 from pools.platform.outbound.credentials import Access
@@ -44,7 +34,7 @@ _ERROR_BY_CONSTRAINT = {
 }
 # A worker that syncs under the old terms loses its lease, and does not record its outcome.
 _DUE_NOW: dict[str, Any] = {
-    "due_at": Now(),
+    "due_at": models.Now(),
     "fence": F("fence") + 1,
     "leased_by": "",
     "leased_until": None,
@@ -52,15 +42,15 @@ _DUE_NOW: dict[str, Any] = {
 
 
 # Called in the transaction that disconnects a cluster; filled by pools.extension.
-DISCONNECT_OBSERVERS: list[Callable[[Cluster, events.Author], None]] = []
+DISCONNECT_OBSERVERS: list[Callable[[models.Cluster, events.Author], None]] = []
 
 
 @dataclass(frozen=True)
 class Terms:
     """The mode of a connection, and the resources that Cadastre may write."""
 
-    mode: Mode = Mode.OBSERVED
-    managed_resources: tuple[ManagedResource, ...] = ()
+    mode: models.Mode = models.Mode.OBSERVED
+    managed_resources: tuple[models.ManagedResource, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
     Raises InvalidInput invalid_choice at `mode` or `managed_resources`, managed_resources_of_observed.
     """
     report = []
-    modes, resource_names = list(map(str, Mode)), list(map(str, ManagedResource))
+    modes, resource_names = list(map(str, models.Mode)), list(map(str, models.ManagedResource))
     if mode not in modes:
         report.append(_choice("mode", mode, modes))
     requested_resources = set(managed_resources)
@@ -89,13 +79,13 @@ def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
     ]
     if report:
         raise errors.InvalidInput.all(report)
-    if mode == Mode.OBSERVED and requested_resources:
+    if mode == models.Mode.OBSERVED and requested_resources:
         message = "nothing is written to an observed cluster: set the mode to managed, or omit the managed resources"
         raise errors.InvalidInput.for_field(
             "managed_resources", "managed_resources_of_observed", message
         )
-    resources = (resource for resource in ManagedResource if resource in requested_resources)
-    return Terms(Mode(mode), tuple(resources))
+    resources = (resource for resource in models.ManagedResource if resource in requested_resources)
+    return Terms(models.Mode(mode), tuple(resources))
 
 
 def _choice(name: str, value: str, allowed: Iterable[str]) -> errors.FieldProblem:
@@ -133,15 +123,15 @@ def from_pod() -> ConnectionSource:
     return ConnectionSource(kubeconfig.service_account_access(os.environ), in_cluster=True)
 
 
-def get_connection(cluster: Cluster) -> Connection:
+def get_connection(cluster: models.Cluster) -> models.Connection:
     """Return the connection of a cluster. Raises NotFound for a cluster without one."""
-    connection = Connection.objects.select_related("cluster").filter(cluster=cluster).first()
+    connection = models.Connection.objects.select_related("cluster").filter(cluster=cluster).first()
     if connection is None:
         raise errors.NotFound(f"The cluster {cluster} is not connected.")
     return connection
 
 
-def status(connection: Connection, now: datetime) -> connection_status.ConnectionStatus:
+def status(connection: models.Connection, now: datetime) -> connection_status.ConnectionStatus:
     """Return the status of a connection for pages, REST and commands."""
     return connection_status.describe(
         connection_status.ConnectionFacts(
@@ -165,14 +155,14 @@ def stale_after() -> timedelta:
 
 
 def connect(
-    cluster: Cluster,
+    cluster: models.Cluster,
     source: ConnectionSource,
     terms: Terms,
     *,
     author: events.Author,
     offline: bool = False,
     confirmed: bool = False,
-) -> Connection:
+) -> models.Connection:
     """Store the connection of a cluster; unless `offline`, read its identity and version first.
 
     Raises AlreadyExists, SameCluster, KeyRingInvalid and ClusterFault, and unless `confirmed` OtherWriterRuns.
@@ -191,44 +181,44 @@ def register(
     source: ConnectionSource,
     terms: Terms,
     *,
-    create: Callable[[], Cluster],
+    create: Callable[[], models.Cluster],
     author: events.Author,
     offline: bool = False,
     confirmed: bool = False,
-) -> Connection:
+) -> models.Connection:
     """Create a cluster with `create` and its connection in one transaction; see `connect`."""
     identity, server_version = _fetch_cluster_info(source, offline=offline)
     if not offline:
         check_other_writers(terms, lambda: source.access, confirmed=confirmed)
     _check_not_registered(identity)
 
-    def write() -> Cluster:
+    def write() -> models.Cluster:
         with events.recorded_by(author):
             cluster = create()
-            if Connection.objects.filter(cluster=cluster).exists():
+            if models.Connection.objects.filter(cluster=cluster).exists():
                 raise errors.AlreadyExists(f"The cluster {cluster} is already connected.")
-            Connection.objects.create(
+            models.Connection.objects.create(
                 cluster=cluster,
                 mode=terms.mode,
                 managed_resources=list(terms.managed_resources),
                 identity=identity,
-                due_at=Now(),
+                due_at=models.Now(),
                 **_connection_fields(cluster, source, server_version),
             )
         return cluster
 
-    cluster: Cluster = _in_transaction(write)
+    cluster: models.Cluster = _in_transaction(write)
     return get_connection(cluster)
 
 
 def replace(
-    connection: Connection,
+    connection: models.Connection,
     source: ConnectionSource,
     *,
     author: events.Author,
     offline: bool = False,
     version: database.Version = None,
-) -> Connection:
+) -> models.Connection:
     """Replace the credentials and the address of a connection; the cluster is due at once.
 
     Raises IdentityChanged if another cluster answers, SameCluster, VersionMismatch, and the errors of `connect`.
@@ -246,7 +236,7 @@ def replace(
         values["identity"] = identity
 
     def write() -> None:
-        rows = Connection.objects.select_for_update()
+        rows = models.Connection.objects.select_for_update()
         with events.recorded_by(author):
             database.require_version(rows.get(pk=connection.pk), version)
             rows.filter(pk=connection.pk).update(**values)
@@ -257,14 +247,14 @@ def replace(
 
 
 def change(
-    connection: Connection,
+    connection: models.Connection,
     *,
     author: events.Author,
     terms: Terms | None = None,
     paused: bool | None = None,
     confirmed: bool = False,
     version: database.Version = None,
-) -> Connection:
+) -> models.Connection:
     """Change the terms, pause or resume; a running sync loses its lease.
 
     Raises OtherWriterRuns for a resource that is switched on where another controller writes it, unless `confirmed`,
@@ -283,9 +273,9 @@ def change(
     if paused is not None:
         values["paused"] = paused
     with events.recorded_by(author):
-        for row in Connection.objects.select_for_update().filter(pk=connection.pk):
+        for row in models.Connection.objects.select_for_update().filter(pk=connection.pk):
             database.require_version(row, version)
-        Connection.objects.filter(pk=connection.pk).update(**values)
+        models.Connection.objects.filter(pk=connection.pk).update(**values)
     return get_connection(connection.cluster)
 
 
@@ -301,7 +291,7 @@ def check_other_writers(
         other_writers.require_confirmation(lambda: client_for(access()), added)
 
 
-def disconnect(connection: Connection, *, author: events.Author) -> None:
+def disconnect(connection: models.Connection, *, author: events.Author) -> None:
     """Delete the connection and all observed objects; blocks of the register do not change.
 
     The observed objects must be deleted: a later cluster of this name would not have them, and its sync
@@ -309,15 +299,15 @@ def disconnect(connection: Connection, *, author: events.Author) -> None:
     """
     with events.recorded_by(author):
         connection.delete()
-        for model in (ObservedObject, Finding, Drift):
+        for model in (models.ObservedObject, models.Finding, models.Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
-        observed = ObservedCIDR.objects.filter(space__cluster=connection.cluster_id)
+        observed = models.ObservedCIDR.objects.filter(space__cluster=connection.cluster_id)
         observed.exclude(kind=uses.VM_NETWORK).delete()
         for observer in DISCONNECT_OBSERVERS:
             observer(connection.cluster, author)
 
 
-def make_due(connection: Connection) -> None:
+def make_due(connection: models.Connection) -> None:
     """Make a sync of the cluster due at once. Raises ConnectionPaused."""
     if connection.paused:
         raise errors.ConnectionPaused(
@@ -329,7 +319,7 @@ def make_due(connection: Connection) -> None:
 
 def reseal() -> secrets.ResealResult:
     """Encrypt all credentials with the newest key of the key ring. Raises KeyRingInvalid."""
-    rows = Connection.objects.exclude(sealed="").select_related("cluster")
+    rows = models.Connection.objects.exclude(sealed="").select_related("cluster")
     return secrets.reseal(
         rows, lambda row: connecting.secret_owner(row.cluster_id), lambda row: row.cluster.name
     )
@@ -344,9 +334,11 @@ def client_for(access: Access) -> ClusterClient:
     return ClusterClient(access, allow_loopback=loopback, timeouts=INTERACTIVE_TIMEOUTS)
 
 
-def find_by_identity(identity: str, excluded: Connection | None = None) -> Connection | None:
+def find_by_identity(
+    identity: str, excluded: models.Connection | None = None
+) -> models.Connection | None:
     """Return the connection, other than `excluded`, of the cluster with this uid of kube-system."""
-    rows = Connection.objects.filter(identity=identity).exclude(identity="")
+    rows = models.Connection.objects.filter(identity=identity).exclude(identity="")
     if excluded is not None:
         rows = rows.exclude(pk=excluded.pk)
     return rows.select_related("cluster").first()
@@ -361,7 +353,7 @@ def _fetch_cluster_info(source: ConnectionSource, *, offline: bool) -> tuple[str
         return client.identity(), version
 
 
-def _check_not_registered(identity: str, excluded: Connection | None = None) -> None:
+def _check_not_registered(identity: str, excluded: models.Connection | None = None) -> None:
     if existing := find_by_identity(identity, excluded):
         raise errors.SameCluster(
             f"This cluster is already registered as {existing.cluster} ({existing.server})."
@@ -381,7 +373,7 @@ def _in_transaction(write: Callable[[], Any]) -> Any:
 
 
 def _connection_fields(
-    cluster: Cluster, source: ConnectionSource, server_version: str
+    cluster: models.Cluster, source: ConnectionSource, server_version: str
 ) -> dict[str, Any]:
     ends = [
         end

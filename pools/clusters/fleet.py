@@ -12,20 +12,10 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Count, Model, Q
 
+from pools import models
 from pools.clusters import connections, other_writers
-from pools.core import custom_fields
+from pools.core import metric_labels
 from pools.core.kubernetes.connection_status import ConnectionStatus
-from pools.models import (
-    ATTRIBUTES,
-    Cluster,
-    Connection,
-    Drift,
-    Finding,
-    Leak,
-    ObservedObject,
-    PoolCIDR,
-    Severity,
-)
 from pools.platform import database
 from pools.platform.metrics.registry import Value, value
 
@@ -35,7 +25,7 @@ _NOTHING = (
 )
 
 
-def served_versions(connection: Connection) -> dict[str, str] | None:
+def served_versions(connection: models.Connection) -> dict[str, str] | None:
     """Return the apiVersion of each kind that the cluster serves; None before the first full sync."""
     if connection.served is None:
         return None
@@ -44,7 +34,7 @@ def served_versions(connection: Connection) -> dict[str, str] | None:
     }
 
 
-def describe(connection: Connection) -> str:
+def describe(connection: models.Connection) -> str:
     """Return the line for the pages of the cluster."""
     if connection.served is None:
         return _NOT_KNOWN
@@ -67,7 +57,7 @@ def describe(connection: Connection) -> str:
 class ConnectionSummary:
     """One connected cluster: its status, and its numbers of objects, problems, findings, differences."""
 
-    connection: Connection
+    connection: models.Connection
     status: ConnectionStatus
     objects: int
     problems: int  # objects that are invalid or could not be ingested
@@ -96,15 +86,17 @@ class ConnectionSummary:
         return {"code": row.error_code, "message": row.error} if row.error_code else None
 
 
-def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[ConnectionSummary]:
+def summaries(
+    rows: Iterable[models.Connection], now: datetime | None = None
+) -> list[ConnectionSummary]:
     """Return summaries in the order of the rows, whose clusters must be loaded; four queries in total."""
     connection_rows = list(rows)
     now = now or database.now()
     listed = Q(cluster_id__in=[row.cluster_id for row in connection_rows])
-    objects = _counts(ObservedObject, listed)
-    problems = _counts(ObservedObject, listed & ~Q(problem_code=""))
-    findings = _counts(Finding, listed)
-    drift = _counts(Drift, listed & Q(ignored_at=None))
+    objects = _counts(models.ObservedObject, listed)
+    problems = _counts(models.ObservedObject, listed & ~Q(problem_code=""))
+    findings = _counts(models.Finding, listed)
+    drift = _counts(models.Drift, listed & Q(ignored_at=None))
     return [
         ConnectionSummary(
             row,
@@ -118,13 +110,13 @@ def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[C
     ]
 
 
-def summary(connection: Connection) -> ConnectionSummary:
+def summary(connection: models.Connection) -> ConnectionSummary:
     return summaries([connection])[0]
 
 
-def list_connections() -> list[Connection]:
+def list_connections() -> list[models.Connection]:
     """Return all connections by name of the cluster, without credentials."""
-    rows = Connection.objects.select_related("cluster").defer("sealed")
+    rows = models.Connection.objects.select_related("cluster").defer("sealed")
     return list(rows.order_by("cluster__name"))
 
 
@@ -141,9 +133,11 @@ SAME_POD_CIDR = "pod_cidr_overlap"  # code of the finding that two nodes use one
 
 
 def sample_values() -> Iterator[Value]:
-    rows = {cluster.pk: cluster for cluster in Cluster.objects.only("name", *ATTRIBUTES)}
+    rows = {
+        cluster.pk: cluster for cluster in models.Cluster.objects.only("name", *models.ATTRIBUTES)
+    }
     clusters = {pk: cluster.name for pk, cluster in rows.items()}
-    attributes = custom_fields.label_values(settings.IPAM_METRIC_LABELS, rows)
+    attributes = metric_labels.label_values(settings.IPAM_METRIC_LABELS, rows)
     labels = {pk: {"cluster": name, **dict(attributes[pk])} for pk, name in clusters.items()}
     yield from _connections(labels)
     yield from _orphans(labels)
@@ -153,7 +147,7 @@ def sample_values() -> Iterator[Value]:
 
 
 def _connections(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value]:
-    rows = Connection.objects.order_by().values_list("cluster_id", "succeeded_at", "paused")
+    rows = models.Connection.objects.order_by().values_list("cluster_id", "succeeded_at", "paused")
     for cluster_id, succeeded_at, paused in rows:
         labels = labels_by_cluster[cluster_id]
         timestamp = succeeded_at.timestamp() if succeeded_at else 0
@@ -163,33 +157,33 @@ def _connections(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value
 
 def _orphans(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value]:
     is_orphaned = Q(orphaned_at__isnull=False) | Q(pool__orphaned_at__isnull=False)
-    counts = _counts(PoolCIDR, is_orphaned, "pool__cluster_id")
+    counts = _counts(models.PoolCIDR, is_orphaned, "pool__cluster_id")
     for cluster_id, labels in labels_by_cluster.items():
         yield value("ipam_orphans_detected", counts.get(cluster_id, 0), **labels)
 
 
 def _findings(labels_by_cluster: dict[int, dict[str, str]]) -> Iterator[Value]:
-    rows = Finding.objects.order_by().values_list("cluster_id", "severity")
+    rows = models.Finding.objects.order_by().values_list("cluster_id", "severity")
     counts = {
         (cluster_id, severity): count
         for cluster_id, severity, count in rows.annotate(count=Count("pk"))
     }
     for cluster_id, labels in labels_by_cluster.items():
-        for severity in Severity.values:
+        for severity in models.Severity.values:
             count = counts.get((cluster_id, severity), 0)
             yield value("ipam_findings", count, **labels, severity=severity)
 
 
 def _duplicates(clusters: dict[int, str]) -> Iterator[Value]:
     """Yield the number of PodCIDRs that two nodes use; VM networks add duplicates of their own."""
-    counts = _counts(Finding, Q(code=SAME_POD_CIDR))
+    counts = _counts(models.Finding, Q(code=SAME_POD_CIDR))
     for cluster_id, name in clusters.items():
         yield value("ipam_duplicates_detected", counts.get(cluster_id, 0), cluster=name)
 
 
 def leak_values(clusters: dict[int, str]) -> Iterator[Value]:
     """Yield the number of confirmed leaks by kind of holder; rare kinds are counted as `other`."""
-    rows = Leak.objects.filter(confirmed_at__isnull=False).order_by()
+    rows = models.Leak.objects.filter(confirmed_at__isnull=False).order_by()
     leak_counts = list(rows.values_list("cluster_id", "holder_kind").annotate(count=Count("pk")))
     kinds = series_kinds(kind for _, kind, _ in leak_counts)
     counts: dict[int, Counter[str]] = defaultdict(Counter)

@@ -70,6 +70,9 @@ def whole_number(text: str) -> str:
 _WHOLE = re.compile(r"^([0-9]+)[.,]0+$")
 _MASK_BEHIND = re.compile(r"(?<=[0-9])\s+(?=(?:255|0)\.)")  # 10.0.0.0 255.255.255.0
 _OTHER_ADDRESS = re.compile(r"/(?=(?!255\.|0\.)[0-9]+(?:\.[0-9]+){3})")  # 10.0.0.1 / 10.0.0.2
+_BETWEEN = re.compile(
+    r"(?<=[0-9a-fA-F:])(?:\s*(?:[-\u2013\u2014\u2026]|\.{2,3})\s*|\s+(?:to|bis|au|à|al|a|hasta)\s+)(?=[0-9a-fA-F:.])"
+)
 _SIGNS = re.compile(r"[,;|\s]+")
 _SIGNS_AND_WORDS = re.compile(r"(?:[,;|&\s]|\+(?=\s*[0-9]+\.)|\b(?:and|und|et|y)\b)+")
 _BLANKS = " \t\xa0"
@@ -78,6 +81,11 @@ _BLANKS = " \t\xa0"
 def join_mask(text: str) -> str:
     """Return a text with a slash between an address and the mask behind it."""
     return _MASK_BEHIND.sub("/", text)
+
+
+def join_range(text: str) -> str:
+    """Return a text with a hyphen for each other sign or word between the ends of a range."""
+    return _BETWEEN.sub("-", text)
 
 
 def split_values(text: str) -> list[str]:

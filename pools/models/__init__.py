@@ -25,13 +25,7 @@ from pools.models.alerts import (
     TargetKind,
     WebhookTarget,
 )
-from pools.models.attributes import (
-    ATTRIBUTES,
-    CustomField,
-    CustomFieldType,
-    JournalEntry,
-    JournalKind,
-)
+from pools.models.attributes import ATTRIBUTES, CustomField, CustomFieldType
 from pools.models.audit import AuditLayout, AuditSegment
 from pools.models.blocks import LIVE, Block, BlockState, DNSName, FreeSpan, Window
 from pools.models.clusters import (
@@ -77,6 +71,7 @@ from pools.models.imports import (
     RegisterTarget,
     RowStatus,
 )
+from pools.models.journal import JournalEntry, JournalKind
 from pools.models.observed import (
     Drift,
     Finding,

@@ -18,10 +18,11 @@ from pghistory import trigger as pghistory_trigger
 
 from pools.models.accounts import DirectoryAccount, FactorOwner, TokenOwner
 from pools.models.alerts import WebhookTarget
-from pools.models.attributes import ATTRIBUTES, CustomField, JournalEntry
+from pools.models.attributes import ATTRIBUTES, CustomField
 from pools.models.blocks import Block, BlockState, DNSName
 from pools.models.clusters import Cluster, Connection
 from pools.models.imports import Import, NetBoxSource
+from pools.models.journal import JournalEntry
 from pools.models.pools import Category, Container, Pool, PoolCIDR, ReservedRange
 from pools.models.requests import Environment
 

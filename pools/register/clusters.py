@@ -10,8 +10,7 @@ from pools.clusters.reconcile import leases
 from pools.core import blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Category, Cluster, Pool, PoolCIDR
-from pools.platform import database, events
-from pools.platform.attributes import values as attribute_values
+from pools.platform import attributes, database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import window
 from pools.register.plan import containers
@@ -29,8 +28,7 @@ def create(
     cluster_prefix: IPv6Network | None = None,
     node_prefix: IPv6Network | None = None,
     instance_prefix: IPv6Network | None = None,
-    description: str = "",
-    attributes: Mapping[str, object] | None = None,
+    **values: object,
 ) -> Cluster:
     """Create a cluster with its address space and, if it has a prefix, its node and instance pools.
 
@@ -44,8 +42,8 @@ def create(
     with events.recorded_by(author):
         if Cluster.objects.filter(name=name).exists():
             raise errors.AlreadyExists(f"A cluster named {name} already exists.")
-        cluster = Cluster(name=name, cluster_prefix=cluster_prefix, description=description)
-        attribute_values.set_attributes(cluster, attributes or {})
+        cluster = Cluster(name=name, cluster_prefix=cluster_prefix)
+        attributes.assign(cluster, values)
         database.save(cluster)
         AddressSpace.objects.create(cluster=cluster)
         if cluster_prefix is not None:
@@ -102,19 +100,17 @@ def change(
     Raises VersionMismatch, ImmutableInUse (another prefix is divided into pools), InvalidInput
     `outside_cluster_prefix`.
     """
-    attributes, values = attribute_values.split(values)
     with events.recorded_by(author):
         if values.get("cluster_prefix"):
             containers.lock_plan(shared=True)  # before the cluster
         row = _lock_cluster(cluster)
         database.require_version(row, version)
-        prefix = values.pop("cluster_prefix", None)
-        attribute_values.set_attributes(row, attributes)
-        for name, value in values.items():
-            setattr(row, name, value)
+        attributes.assign(
+            row, {name: value for name, value in values.items() if name != "cluster_prefix"}
+        )
         row.version += 1
         database.save(row)
-        if isinstance(prefix, IPv6Network):
+        if isinstance(prefix := values.get("cluster_prefix"), IPv6Network):
             _set_prefix(row, prefix, author=author)
     return Cluster.objects.get(pk=cluster.pk)
 

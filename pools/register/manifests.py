@@ -139,7 +139,7 @@ def _set_attributes(
     """Set the attributes that an import gives to a pool; return its result with them."""
     tags = {*pool.tags, *attributes.get("tags", ())}
     values = {**attributes, "tags": sorted(tags)}
-    change = pools.PoolChange(attributes=values)
+    change = pools.PoolChange(**values)
     changed = pools.change(pool.pk, change, author=author)
     is_same = all(getattr(changed, name) == getattr(pool, name) for name in ATTRIBUTES)
     return "changed" if result == "unchanged" and not is_same else result

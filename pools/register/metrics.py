@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import Count
 
 from pools.clusters import connections
-from pools.core import addresses, custom_fields
+from pools.core import addresses, metric_labels
 from pools.models import Alert, AllocationRequest, AuditSegment, Delivery, Pool, Recovery
 from pools.models.alerts import DeliveryState, Level
 from pools.models.attributes import ATTRIBUTES
@@ -44,7 +44,7 @@ def values() -> Iterator[Value]:
     )
     pending = _pending_request_counts()
     usages = usage.usage_by_pool(pools)
-    attributes = custom_fields.label_values(
+    attributes = metric_labels.label_values(
         settings.IPAM_METRIC_LABELS, {pool.pk: pool for pool in pools}
     )
     for pool in pools:

@@ -5,7 +5,7 @@ blocks in use: a reserved range only stops new allocations, and a CIDR with held
 cannot be removed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +17,7 @@ from pools.core import addresses, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import ATTRIBUTES, AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
-from pools.platform import database, events
-from pools.platform.attributes import values as attribute_values
+from pools.platform import attributes, database, events
 from pools.register import orphans, pool_cidrs
 from pools.register.allocator import window
 from pools.register.plan import containers
@@ -31,8 +30,8 @@ class PoolChange:
     A family replaces the whole family: CIDRs and ranges that it does not contain are removed. With
     `keep_orphans`, a removed CIDR in use becomes an orphan instead of raising CIDRInUse, because the
     cluster has removed it already. `selectors` are the pod selector and the namespace selector.
-    `attributes` are tags, owner and custom fields; no cluster has them or the DNS pattern: a change
-    of these alone leaves a pool following its cluster.
+    No cluster has the attributes or the DNS pattern: a change of these alone leaves a pool following its
+    cluster.
     """
 
     families: Mapping[int, Family] | None = None
@@ -43,7 +42,12 @@ class PoolChange:
     labels: Mapping[str, str] | None = None
     selectors: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] | None = None
     keep_orphans: bool = False
-    attributes: Mapping[str, Any] | None = None
+    tags: Sequence[str] | None = None
+    owner: str | None = None
+    custom_fields: Mapping[str, Any] | None = None
+
+
+_COLUMNS = {"cooldown_seconds", "description", "dns_pattern", "annotations", "labels", *ATTRIBUTES}
 
 
 def create(
@@ -54,7 +58,6 @@ def create(
     author: events.Author,
     cooldown_seconds: int | None = None,
     space: AddressSpace | None = None,
-    attributes: Mapping[str, Any] | None = None,
     **columns: Any,
 ) -> Pool:
     """Create a pool with its CIDRs and ranges; the keys of `families` are 4 and 6, `columns` are others of its row.
@@ -74,13 +77,12 @@ def create(
         space=space,
         category=category,
         cooldown_seconds=cooldown_seconds,
-        **columns,
     )
     for family, part in families.items():
         setattr(pool, f"mask_size_v{family}", part.mask_size)
     with events.recorded_by(author):
         _lock_plan_and_cluster(cluster.pk, space.name, category, author)
-        attribute_values.set_attributes(pool, attributes or {})
+        attributes.assign(pool, columns)
         # Before the pool's name, in the order of clusters.divide_prefix.
         pool_cidrs.lock_prefix(pool)
         database.save(pool)
@@ -104,17 +106,16 @@ def change(
     Raises VersionMismatch, ImmutableInUse (mask size), CIDRInUse, CIDROverlap, RangesOverlap or
     InvalidInput.
     """
-    register_only = pool_change == PoolChange(
-        attributes=pool_change.attributes, dns_pattern=pool_change.dns_pattern
-    )
+    changes = {
+        name: value
+        for name, value in vars(pool_change).items()
+        if value is not getattr(PoolChange, name)
+    }
+    takes_ownership = not changes.keys() <= {"dns_pattern", *ATTRIBUTES}
     with _locked_pool(
-        pool_id, author=author, version=version, takes_ownership=not register_only
+        pool_id, author=author, version=version, takes_ownership=takes_ownership
     ) as pool:
-        attribute_values.set_attributes(pool, pool_change.attributes or {})
-        for name in ("cooldown_seconds", "description", "dns_pattern", "annotations", "labels"):
-            value = getattr(pool_change, name)
-            if value is not None:
-                setattr(pool, name, value)
+        attributes.assign(pool, {name: changes[name] for name in changes.keys() & _COLUMNS})
         if pool_change.selectors is not None:
             pool.pod_selector, pool.namespace_selector = pool_change.selectors
         for family, part in sorted((pool_change.families or {}).items()):
@@ -147,16 +148,17 @@ def add_cidr(
     entry: CidrEntry,
     *,
     author: events.Author,
-    attributes: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
 ) -> PoolCIDR:
     """Add a CIDR at the end of the pool's list; its family must have a mask size.
 
-    If the register writes the cluster's object, the CIDR is a pending addition until the object has it.
+    `values` are its attributes. If the register writes the cluster's object, the CIDR is a pending addition until the
+    object has it.
     """
     with _locked_pool(pool_id, author=author) as pool:
         added = pool_cidrs.add(pool, entry)
-        if attributes:
-            attribute_values.set_attributes(added, attributes)
+        if values:
+            attributes.assign(added, values)
             added.save(update_fields=ATTRIBUTES)
         pool_cidrs.await_addition(added, author)
     return added  # mypy: a context manager may swallow
@@ -164,7 +166,7 @@ def add_cidr(
 
 def change_cidr(
     pool_cidr_id: int,
-    attributes: Mapping[str, Any],
+    values: Mapping[str, Any],
     *,
     author: events.Author,
     version: database.Version = None,
@@ -173,7 +175,7 @@ def change_cidr(
     with _locked_pool(_get_cidr(pool_cidr_id).pool_id, author=author, takes_ownership=False):
         cidr = _get_cidr(pool_cidr_id)
         database.require_version(cidr, version)
-        attribute_values.set_attributes(cidr, attributes)
+        attributes.assign(cidr, values)
         cidr.save(update_fields=ATTRIBUTES)
     return cidr
 

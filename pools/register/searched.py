@@ -4,30 +4,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Model
 from knox.models import AuthToken
 
-from pools.models import (
-    Alert,
-    AllocationRequest,
-    Block,
-    CIDRMigration,
-    Cluster,
-    Container,
-    CustomField,
-    Drift,
-    Environment,
-    Event,
-    Finding,
-    Import,
-    Leak,
-    NetBoxSource,
-    ObservedCIDR,
-    ObservedObject,
-    Pool,
-    PoolCIDR,
-    RegisterRow,
-    ReservedRange,
-    SyncRun,
-    WebhookTarget,
-)
+from pools import models
 from pools.platform.search import Searched
 
 _HOLDER = ("holder_kind", "holder_id", "holder_uid")
@@ -37,46 +14,54 @@ _ROW_TEXTS = ("org", "holder_id", "pool_name", "space_name", "description")
 
 # In the order in which Find and the palette show them.
 COLUMNS: dict[type[Model], Searched] = {
-    Cluster: Searched(("name", "description", *_ATTRIBUTES), ("cluster_prefix",)),
-    Pool: Searched(
+    models.Cluster: Searched(("name", "description", *_ATTRIBUTES), ("cluster_prefix",)),
+    models.Pool: Searched(
         ("cluster__name", "name", "description", *_ATTRIBUTES),
-        parts={PoolCIDR: "pool_id"},
+        parts={models.PoolCIDR: "pool_id"},
     ),
-    Block: Searched(("org", "env", *_HOLDER), ("cidr",), keys={"pool_id": Pool}),
-    Environment: Searched(("cluster__name", "org", "env", "description", "reason", "message")),
-    Container: Searched(("space__cluster__name", "name", "description", *_ATTRIBUTES), ("cidr",)),
-    PoolCIDR: Searched(
+    models.Block: Searched(("org", "env", *_HOLDER), ("cidr",), keys={"pool_id": models.Pool}),
+    models.Environment: Searched(
+        ("cluster__name", "org", "env", "description", "reason", "message")
+    ),
+    models.Container: Searched(
+        ("space__cluster__name", "name", "description", *_ATTRIBUTES), ("cidr",)
+    ),
+    models.PoolCIDR: Searched(
         ("pool__cluster__name", "pool__name", *_ATTRIBUTES),
         ("cidr",),
-        parts={ReservedRange: "pool_cidr_id"},
+        parts={models.ReservedRange: "pool_cidr_id"},
     ),
-    CIDRMigration: Searched(
+    models.CIDRMigration: Searched(
         ("pool__cluster__name", "pool__name", "started_by", "reason"), ("cidr", "to")
     ),
-    ReservedRange: Searched(("reason",), ("first", "last")),
-    ObservedCIDR: Searched(
+    models.ReservedRange: Searched(("reason",), ("first", "last")),
+    models.ObservedCIDR: Searched(
         ("space__cluster__name", "kind", "namespace", "name", "role", "detail"), ("cidr",)
     ),
-    ObservedObject: Searched((*_OBJECT, "uid", "problem")),
-    AllocationRequest: Searched(("org", "env", *_HOLDER[:2], "last_error"), keys={"pool_id": Pool}),
-    Leak: Searched(
+    models.ObservedObject: Searched((*_OBJECT, "uid", "problem")),
+    models.AllocationRequest: Searched(
+        ("org", "env", *_HOLDER[:2], "last_error"), keys={"pool_id": models.Pool}
+    ),
+    models.Leak: Searched(
         ("cluster__name", "block__pool__name", "block__org", "block__env", *_HOLDER, "source"),
         ("block__cidr",),
     ),
-    Alert: Searched(("title", "detail", "subject", "acknowledged_reason", "acknowledged_by")),
-    Finding: Searched(("cluster__name", "kind", "subject", "message", "code")),
-    Drift: Searched(
+    models.Alert: Searched(
+        ("title", "detail", "subject", "acknowledged_reason", "acknowledged_by")
+    ),
+    models.Finding: Searched(("cluster__name", "kind", "subject", "message", "code")),
+    models.Drift: Searched(
         (*_OBJECT, "path", "desired", "observed", "managers", "conflict", "ignored_reason")
     ),
-    Import: Searched(("cluster__name", "file_name", "actor", "error", "request_id")),
-    NetBoxSource: Searched(("name", "url", "cluster__name")),
-    SyncRun: Searched(("cluster__name", "trigger", "error_code", "error")),
-    WebhookTarget: Searched(("name", "url")),
-    CustomField: Searched(("name", "label", "description")),
+    models.Import: Searched(("cluster__name", "file_name", "actor", "error", "request_id")),
+    models.NetBoxSource: Searched(("name", "url", "cluster__name")),
+    models.SyncRun: Searched(("cluster__name", "trigger", "error_code", "error")),
+    models.WebhookTarget: Searched(("name", "url")),
+    models.CustomField: Searched(("name", "label", "description")),
     AuthToken: Searched(("user__username", "scope__description")),
     User: Searched(("username", "first_name", "last_name", "email")),
     Group: Searched(("name",)),
-    Event: Searched(
+    models.Event: Searched(
         (
             "org",
             "env",
@@ -88,9 +73,9 @@ COLUMNS: dict[type[Model], Searched] = {
             "actor",
             "request_id",
         ),
-        keys={"pool_id": Pool, "cluster_id": Cluster},
+        keys={"pool_id": models.Pool, "cluster_id": models.Cluster},
     ),
-    RegisterRow: Searched(
+    models.RegisterRow: Searched(
         ("texts",),
         json=tuple(f"values__{name}" for name in _ROW_TEXTS),
         json_cidrs=("values__cidr", "values__first", "values__last"),

@@ -113,8 +113,13 @@ addEventListener("pagehide", () => {
     return { name: field.name, value: field.value, checked: field.checked, chosen };
   });
   const index = [...document.forms].indexOf(typedForm);
-  sessionStorage.setItem(TYPED, JSON.stringify({ page: location.pathname + location.search, index, values }));
+  const sentTo = new URL(typedForm.getAttribute("action") || "", location.href);
+  sessionStorage.setItem(TYPED, JSON.stringify({ pages: [location, sentTo].map(pathOf), index, values }));
 });
+
+function pathOf(url) {
+  return url.pathname + url.search;
+}
 
 function isKept(field) {
   if (!field.name || SECRET.test(field.name) || field.closest("[data-secret]")) return false;
@@ -128,19 +133,26 @@ function readTypedValues() {
   return typed;
 }
 
-// The sign-in page: it leads back to the page that the form is on.
+// The sign-in page: it leads to the page that the form was on, or to that which it was sent to.
 function keepTypedValues() {
   const typed = readTypedValues();
   const next = new URLSearchParams(location.search).get("next");
   if (next && sessionStorage.getItem(SIGNED_IN)) document.querySelector("#session-expired").hidden = false;
-  if (typed && typed.page === next) sessionStorage.setItem(TYPED, JSON.stringify({ ...typed, signedOut: true }));
+  if (typed?.pages.includes(next)) sessionStorage.setItem(TYPED, JSON.stringify({ ...typed, signedOut: true }));
+}
+
+// A part of an object's page (its details, a note) has a page of its own, with the same fields.
+function findTypedForm({ pages: [page, sentTo], index, values }) {
+  if (pathOf(location) === page) return document.forms[index];
+  const hasAll = (form) => values.every(({ name }) => form.elements[name]);
+  return pathOf(location) === sentTo && [...document.querySelectorAll("#content form[method=post]")].find(hasAll);
 }
 
 function restoreTypedValues() {
   const typed = readTypedValues();
   sessionStorage.setItem(SIGNED_IN, "1");
-  const form = document.forms[typed?.index];
-  if (!typed?.signedOut || typed.page !== location.pathname + location.search || !form) return;
+  const form = typed?.signedOut && findTypedForm(typed);
+  if (!form) return;
   const total = typed.values.find(({ name }) => name.endsWith("-TOTAL_FORMS"));
   while (total && Number(form.elements[total.name].value) < Number(total.value)) addRow();
   for (const { name, value, checked, chosen } of typed.values) {

@@ -14,7 +14,6 @@ from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.metrics import scrapes
 
-pytestmark = pytest.mark.django_db
 RIGHTS = ("view_alert", "change_alert")
 
 

@@ -20,8 +20,6 @@ from tests import factories, people
 from tests.alerts.receivers import Receiver
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 def subscriber(receiver: Receiver, *types: str, **options: Any) -> WebhookTarget:
     target, _secret = receiver.target(alerts=False, event_types=list(types or ("*",)), **options)

@@ -22,7 +22,6 @@ from tests import factories, people
 from tests.alerts import receivers
 from tests.alerts.receivers import Receiver
 
-pytestmark = pytest.mark.django_db
 KEY = "3ccdd113474722377935511fc85d3dd4"
 
 

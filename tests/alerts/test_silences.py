@@ -14,7 +14,6 @@ from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 CODE = "pool_nearly_full"
 
 

@@ -1,33 +1,32 @@
-"""Alerts arrive at targets: signed, at least once, in spite of whatever a receiver does."""
+"""Webhooks that send events."""
 
 import hashlib
 import hmac
 import http.server
+import secrets as random
 import socket
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.urls import reverse
 
 from pools.core import errors
-from pools.models import Clock, Delivery, Now, WebhookTarget
+from pools.models import Clock, Delivery, Event, Now, WebhookTarget, WebhookTargetEvent
+from pools.platform import audit
 from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import evaluation
-from tests import clock, factories
+from pools.platform.history import search
+from tests import clock, factories, people
+from tests.alerts import receivers
 from tests.alerts.receivers import Received, Receiver
-
-pytestmark = pytest.mark.django_db
+from tests.alerts.test_event_feed import retry
 
 
 def fill() -> None:
     """A condition: a pool without a free block."""
     factories.drain(factories.pool("10.0.0.0/30"))
-
-
-def due(target: WebhookTarget) -> None:
-    """As if its waits were over."""
-    Delivery.objects.filter(target=target).update(next_try_at=Now())
-    WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None)
 
 
 def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(
@@ -74,7 +73,7 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
     evaluation.evaluate()
     receiver.answer = lambda _handler, _received: 500
     for number in range(dispatch.TRIES):
-        due(target)
+        retry(target)
         WebhookTarget.objects.update(accepted_at=Clock())  # another message
         before = clock.moment()
         dispatch.send_pending(target.pk)
@@ -83,7 +82,7 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
         wait = timedelta(seconds=min(5 * 2**number, 3600))
         assert before + 0.75 * wait <= row.next_try_at <= after + 1.25 * wait
     assert (row.state, row.attempts, row.last_status) == ("failed", dispatch.TRIES, 500)
-    due(target)
+    retry(target)
     assert dispatch.send_pending(target.pk) == 0
     assert len(receiver.received) == dispatch.TRIES
     receiver.answer = lambda _handler, _received: 200
@@ -138,3 +137,81 @@ def test_what_waits_for_a_target_that_is_switched_off_is_given_up(receiver: Rece
     targets.change(off, {"enabled": True}, author=factories.BY)
     outbox.send_again(Delivery.objects.all()[0])
     assert dispatch.send_pending(target.pk) == 1
+
+
+# --- Who made, changed and deleted webhooks is in the log, and nothing of their secrets is --------
+URL = "https://hooks.example.org:8443/services/T0/very-secret"
+
+
+@pytest.fixture
+def target() -> WebhookTarget:
+    made, _ = targets.create("ops", URL, ca=receivers.AUTHORITY.pem, author=factories.BY)
+    return made
+
+
+@pytest.fixture
+def later(target: WebhookTarget) -> None:
+    """A second after it was made."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.clock_offset', '1 second', true)")
+
+
+def types() -> list[str]:
+    return list(Event.objects.order_by("id").values_list("type", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        ({"name": "on-call"}, "webhook.changed"),
+        ({"codes": ["cluster_stale"]}, "webhook.changed"),
+        ({"enabled": False}, "webhook.changed"),
+        ({"url": f"{URL}-2"}, "webhook.url_changed"),
+        ({"ca": ""}, "webhook.ca_changed"),
+    ],
+)
+def test_a_change_is_told(target: WebhookTarget, values: dict[str, Any], type_: str) -> None:
+    targets.change(target, values, author=factories.BY)
+    assert types() == ["webhook.created", type_]
+    last = Event.objects.order_by("id").last()
+    assert last is not None
+    assert last.actor == factories.BY.actor
+    assert last.message == f"{values.get('name', 'ops')} at hooks.example.org:8443"
+
+
+def test_so_are_a_new_secret_and_the_end(target: WebhookTarget, later: None) -> None:
+    targets.rotate(target, author=factories.BY)
+    targets.delete(target, author=factories.BY)
+    assert types() == ["webhook.created", "webhook.secret_replaced", "webhook.deleted"]
+
+
+def test_what_deliveries_write_and_a_new_key_are_no_change(
+    target: WebhookTarget, settings: Any
+) -> None:
+    WebhookTarget.objects.update(failures=3, wait_until=Now())
+    settings.IPAM_KEY_RING = [random.token_urlsafe(32), *settings.IPAM_KEY_RING]
+    assert targets.reseal().resealed == 1
+    assert types() == ["webhook.created"]
+
+
+def test_nothing_secret_is_in_them(target: WebhookTarget, later: None) -> None:
+    sealed = target.sealed
+    secret = targets.rotate(target, author=factories.BY)
+    targets.change(target, {"url": f"{URL}-2"}, author=factories.BY)
+    told = f"{list(WebhookTargetEvent.objects.values())}{list(Event.objects.values())}"
+    target.refresh_from_db()
+    for hidden in (secret, sealed, target.sealed, "very-secret", "BEGIN CERTIFICATE"):
+        assert hidden not in told
+
+
+def test_they_are_searched_shown_and_sealed(target: WebhookTarget) -> None:
+    targets.change(target, {"enabled": False}, author=factories.BY)
+    wanted = search.HistoryQuery(name="ops", kind="webhook")
+    changed, created = search.search([wanted]).events
+    assert (created.type, changed.type) == ("webhook.created", "webhook.changed")
+    before, after = search.changes([changed])[changed.pk].__dict__.values()
+    assert (before["enabled"], after["enabled"]) == (True, False)
+    page = people.browser(people.VIEWER).get(reverse("admin:pools_event_change", args=[changed.pk]))
+    assert "webhook.changed" in page.content.decode()
+    assert audit.seal() == 2
+    assert "pools_webhooktargetevent" in audit.current_columns()

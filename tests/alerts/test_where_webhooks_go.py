@@ -1,23 +1,28 @@
-"""Rule `outbound-addresses-are-guarded` of webhook targets: https, no redirects; a canary hears nothing."""
+"""Where webhooks may go, and what is secret of their URLs."""
 
 import contextlib
+import logging
 import secrets as randomness
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core import serializers
+from django.db import connection
+from django.urls import reverse
 
+from ipam_site import logs
 from pools.core import errors
-from pools.models import Delivery, WebhookTarget
+from pools.models import Delivery, Event, WebhookTarget, WebhookTargetEvent
 from pools.platform.alerts import dispatch, outbox, targets
-from pools.platform.outbound import faults, webhook_post
+from pools.platform.outbound import credentials, faults
 from pools.platform.outbound.credentials import Access
-from tests import factories
+from tests import factories, people, servers
 from tests.alerts import receivers
-from tests.alerts.receivers import Receiver
+from tests.alerts.receivers import AUTHORITY, Receiver
+from tests.edges import api as apis
 
 NAME = "kubernetes.default.svc"  # is in the certificates of the tests
 
@@ -35,38 +40,22 @@ NAME = "kubernetes.default.svc"  # is in the certificates of the tests
 )  # fmt: skip
 def test_what_is_no_address_of_a_receiver_is_refused(url: str) -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
-        webhook_post.parse_url(url)
+        credentials.parse_url(url)
     assert refusal.value.problems[0].field == "url"
     assert "password" not in str(refusal.value.message.replace("a user name or a password", ""))
 
 
 def test_a_path_is_kept() -> None:
-    assert (
-        webhook_post.parse_url("https://example.org/T0/B0/x") == "https://example.org:443/T0/B0/x"
-    )
-    assert webhook_post.parse_url("https://example.org/hook/") == "https://example.org:443/hook/"
-
-
-@pytest.fixture
-def canary() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setblocking(False)
-        yield listener
-
-
-def heard(canary: socket.socket) -> bool:
-    with contextlib.suppress(BlockingIOError):
-        canary.accept()[0].close()
-        return True
-    return False
+    assert credentials.parse_url("https://example.org/T0/B0/x") == "https://example.org:443/T0/B0/x"
+    assert credentials.parse_url("https://example.org/hook/") == "https://example.org:443/hook/"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"])
 def test_this_machine_is_not_reached(canary: socket.socket, host: str) -> None:
     access = Access(f"https://{host}:{canary.getsockname()[1]}/")
     with pytest.raises(faults.AddressNotAllowed):
-        webhook_post.post(access, b"{}", {})
-    assert not heard(canary)
+        dispatch.post(access, b"{}", {})
+    assert not servers.heard(canary)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +66,8 @@ def test_a_name_is_judged_by_where_it_leads_at_the_time_of_sending(
 ) -> None:
     access = Access(f"https://{NAME}:{canary.getsockname()[1]}/")
     with pytest.raises(faults.AddressNotAllowed):
-        webhook_post.post(access, b"{}", {}, resolver=lambda *_: ["10.0.0.1", address])
-    assert not heard(canary)
+        dispatch.post(access, b"{}", {}, resolver=lambda *_: ["10.0.0.1", address])
+    assert not servers.heard(canary)
 
 
 def test_the_address_that_was_judged_is_dialled_and_the_name_is_resolved_once(
@@ -92,7 +81,7 @@ def test_the_address_that_was_judged_is_dialled_and_the_name_is_resolved_once(
 
     port = receiver.url.rpartition(":")[2]
     access = Access(f"https://{NAME}:{port}/x", ca=receivers.AUTHORITY.pem)
-    assert webhook_post.post(access, b"{}", {}, allow_loopback=True, resolver=rebinding) == (
+    assert dispatch.post(access, b"{}", {}, allow_loopback=True, resolver=rebinding) == (
         204,
         "",
     )
@@ -100,7 +89,6 @@ def test_the_address_that_was_judged_is_dialled_and_the_name_is_resolved_once(
     assert receiver.received[0].headers["Host"].startswith(NAME)
 
 
-@pytest.mark.django_db
 def test_a_redirect_is_a_failure_and_is_not_followed(
     receiver: Receiver, canary: socket.socket
 ) -> None:
@@ -117,10 +105,9 @@ def test_a_redirect_is_a_failure_and_is_not_followed(
     outbox.write_test(target)
     assert dispatch.send_pending(target.pk) == 0
     assert "redirect" in Delivery.objects.get().last_error
-    assert not heard(canary)
+    assert not servers.heard(canary)
 
 
-@pytest.mark.django_db
 def test_a_certificate_of_nobody_is_refused(receiver: Receiver) -> None:
     target, _ = receiver.target(ca="")
     outbox.write_test(target)
@@ -129,7 +116,6 @@ def test_a_certificate_of_nobody_is_refused(receiver: Receiver) -> None:
     assert not receiver.received
 
 
-@pytest.mark.django_db
 def test_loopback_is_refused_unless_the_setting_allows_it(
     receiver: Receiver, settings: Any
 ) -> None:
@@ -146,13 +132,13 @@ def test_who_answers_too_slowly_is_not_waited_for(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits are shortened; that they are 5, 10 and 20 seconds stands in the module."""
-    assert (webhook_post.CONNECT, webhook_post.READ, webhook_post.WHOLE) == (5.0, 10.0, 20.0)
-    monkeypatch.setattr(webhook_post, "READ", 0.2)
+    assert (dispatch.CONNECT, dispatch.READ, dispatch.WHOLE) == (5.0, 10.0, 20.0)
+    monkeypatch.setattr(dispatch, "READ", 0.2)
     access = Access(receiver.url, ca=receivers.AUTHORITY.pem)
     released = threading.Event()
     receiver.answer = lambda _handler, _received: released.wait(10) and None
     with pytest.raises(faults.Unreachable):
-        webhook_post.post(access, b"{}", {}, allow_loopback=True)
+        dispatch.post(access, b"{}", {}, allow_loopback=True)
     released.set()
 
     ended = threading.Event()
@@ -165,14 +151,13 @@ def test_who_answers_too_slowly_is_not_waited_for(
                 time.sleep(0.05)
             ended.set()
 
-    monkeypatch.setattr(webhook_post, "WHOLE", 0.5)
+    monkeypatch.setattr(dispatch, "WHOLE", 0.5)
     receiver.answer = drip
     with pytest.raises(faults.Unreachable):
-        webhook_post.post(access, b"{}", {}, allow_loopback=True)
+        dispatch.post(access, b"{}", {}, allow_loopback=True)
     assert not ended.is_set()  # it was cut off while it still dripped
 
 
-@pytest.mark.django_db
 def test_the_secret_is_sealed_bound_to_its_target_and_sealed_anew(settings: Any) -> None:
     from django.core.management import call_command
 
@@ -192,3 +177,101 @@ def test_the_secret_is_sealed_bound_to_its_target_and_sealed_anew(settings: Any)
     assert targets.secrets_of(one)[0] == secret
     settings.IPAM_KEY_RING = settings.IPAM_KEY_RING[:1]
     assert targets.secrets_of(one)[0] == secret
+
+
+# --- A URL whose query is the secret of the receiver: it is sent, and never shown again -----------
+# As of a workflow of Power Automate.
+QUERY = "api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=q-S3cr3t_x"
+
+
+@pytest.fixture
+def url(receiver: Receiver) -> str:
+    return f"{receiver.url}/workflows/1/invoke?{QUERY}"
+
+
+def created(url: str, **more: Any) -> dict[str, Any]:
+    body = {"name": "teams", "url": url, "ca": AUTHORITY.pem} | more
+    answer = apis.Api().create("webhook-targets/", body)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def arrived(receiver: Receiver) -> str:
+    """The path and query of a test message."""
+    target = WebhookTarget.objects.get()
+    outbox.write_test(target)
+    assert dispatch.send_pending(target.pk) == 1
+    return receiver.received[-1].path
+
+
+def test_it_is_sent_and_shown_nowhere(
+    receiver: Receiver, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    shown = created(url)
+    assert shown["url"] == f"{receiver.url}/workflows/1/invoke?***"
+    assert arrived(receiver) == f"/workflows/1/invoke?{QUERY}"
+    receiver.answer = lambda _handler, _received: 500
+    target = WebhookTarget.objects.get()
+    outbox.write_test(target)
+    assert dispatch.send_pending(target.pk) == 0
+    client, api = people.browser(), apis.Api()
+    page = reverse("admin:pools_webhooktarget_change", args=[target.pk])
+    texts = [
+        str(shown),
+        api("GET", "webhook-targets/").content,
+        api("GET", f"webhook-targets/{target.pk}/deliveries/").content,
+        client.get(page).content,
+        client.get(reverse("admin:pools_webhooktarget_delete", args=[target.pk])).content,
+        client.get(reverse("admin:pools_webhooktarget_changelist")).content,
+        client.get(reverse("admin:pools_webhooktarget_export")).getvalue(),
+        serializers.serialize("json", WebhookTarget.objects.all()),
+        f"{list(WebhookTargetEvent.objects.values())}{list(Event.objects.values())}",
+        f"{list(Delivery.objects.values())}{receiver.received[-1].body!r}",
+        "\n".join(map(logs.LineFormatter().format, caplog.records)),
+    ]
+    assert '"POST /workflows/1/invoke?[redacted] HTTP/1.1" 500' in texts[-1]
+    for number, text in enumerate(texts):
+        assert "S3cr3t" not in str(text), number
+
+
+def test_what_is_shown_keeps_it_and_another_url_replaces_it(receiver: Receiver, url: str) -> None:
+    target = f"webhook-targets/{created(url)['id']}/"
+    api, page = apis.Api(), reverse("admin:pools_webhooktarget_change", args=[created_id()])
+    secret = targets.secrets_of(WebhookTarget.objects.get())[0]
+    # A form that shows it hidden, and changes something else.
+    row = WebhookTarget.objects.get()
+    data = {"name": "renamed", "url": row.url, "ca": row.ca, "alerts": "on", "enabled": "on"}
+    assert people.browser().post(page, data).status_code == 302
+    assert arrived(receiver) == f"/workflows/1/invoke?{QUERY}"
+    api("POST", f"{target}rotate/")
+    assert arrived(receiver) == f"/workflows/1/invoke?{QUERY}"
+    assert targets.secrets_of(WebhookTarget.objects.get())[0] != secret
+    # The query alone is another one: that is an event.
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.clock_offset', '1 second', true)")
+    assert (
+        api("PATCH", target, {"url": f"{row.url.removesuffix('***')}sig=other"}).status_code == 200
+    )
+    assert arrived(receiver) == "/workflows/1/invoke?sig=other"
+    assert (
+        Event.objects.order_by("-pk").values_list("type", flat=True)[0] == "webhook.secret_replaced"
+    )
+    for moved in ("https://elsewhere.example.org/?***", "https://elsewhere.example.org/x?***"):
+        answer = api("PATCH", target, {"url": moved})
+        assert (answer.status_code, answer.json()["code"]) == (400, "url_not_allowed")
+    assert api("PATCH", target, {"url": f"{receiver.url}/plain"}).json()["url"].endswith("/plain")
+    assert arrived(receiver) == "/plain"
+
+
+def created_id() -> int:
+    return WebhookTarget.objects.get().pk
+
+
+@pytest.mark.parametrize(
+    "query", ["", "a=b#c", "a=b c", "a=%zz", "a=ü", "a=b\nX: y", 'a="b"', "a=" + "x" * 1500]
+)
+def test_what_is_no_query_is_refused(query: str) -> None:
+    with pytest.raises(errors.InvalidInput) as refusal:
+        targets.parse_url(f"https://example.org/x?{query}")
+    assert refusal.value.problems[0].field == "url"

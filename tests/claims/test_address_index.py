@@ -13,8 +13,6 @@ from pools.platform import events
 from pools.register import block_sync, pools
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
-
 A, B, C = "00:1a:4b:00:00:0a", "00:1a:4b:00:00:0b", "00:1a:4b:00:00:0c"
 
 

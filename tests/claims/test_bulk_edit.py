@@ -3,14 +3,13 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from claims.models import Entry, EntryEvent, IndexEntry, Network
 from tests import people
 from tests.claims import worlds
+from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 MACS = [f"02:00:00:00:00:0{n}" for n in range(1, 4)]
 
 
@@ -73,10 +72,7 @@ def test_a_network_that_follows_its_cluster_stops_all() -> None:
 
 
 def test_a_vm_owner_is_not_offered_it(entries: list[Entry]) -> None:
-    user = people.user()
-    user.groups.set([Group.objects.get(name="vm-owner")])
-    browser = people.browser(())
-    browser.force_login(user)
+    browser = people.signed_in(apis.user("vm-owner", is_staff=True))
     assert "bulk_edit" not in browser.get(reverse("admin:claims_entry_changelist")).content.decode()
     for name in ("entry_bulk_edit", "entry_bulk_delete", "network_bulk_edit"):
         assert browser.get(_url(name, entries)).status_code == 403

@@ -10,8 +10,6 @@ from pools.models import Cluster
 from pools.register import clusters
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
-
 
 def test_not_while_addresses_are_held() -> None:
     network = worlds.network()

@@ -17,7 +17,6 @@ from pools.platform.conditions import evaluation
 from pools.register.demo import demo
 from tests import people
 
-pytestmark = pytest.mark.django_db
 _TABLES: tuple[Any, ...] = (
     Network, IPPool, Entry, IPAMClaim, Workload, IndexEntry, Membership, Pool, Block, Event,
 )  # fmt: skip

@@ -3,12 +3,14 @@
 from ipaddress import ip_network
 from typing import Any
 
+from claims.access import memberships
 from claims.address_index import index
 from claims.models import ClusterOwner, Entry, IPAMClaim, IPPool, Network, Workload
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Category, Cluster, Connection, Now, Pool
 from pools.platform import events
 from pools.register import clusters, pools
+from tests.edges.api import Api
 
 BY = events.Author(actor="tester", source="command")
 
@@ -90,6 +92,13 @@ def workload(parent: Network, name: str, mac: str, *ips: str, **more: Any) -> Wo
         )
         index.write(workloads=[created])
     return created
+
+
+def owner(place: Cluster, *namespaces: str) -> Api:
+    """A user who owns the VMs of these namespaces, and the user's token."""
+    api = Api("vm-owner")
+    memberships.create(place, namespaces, author=BY, user=api.user)
+    return api
 
 
 def bound(

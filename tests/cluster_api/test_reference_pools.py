@@ -10,17 +10,17 @@ a pool of the register, which has them, and there is no webhook: what an object 
 | webhooks: updating pool in use addresses; prefix pools: update rejects orphaned allocations, excluded prefixes | below: the register keeps the CIDR; an object that names another pool leaves addresses where they are |
 | webhooks: delete skip | nothing to skip: `clusterctl move` removes finalizers itself |
 | webhooks: defaulting, prefix without a gateway, /0 | the prefix is that of the CIDR: test_claims.py, `a_pool_of_single_addresses`; test_versions.py, `the_counts_of_a_pool` |
-| webhooks: addresses must be set; invalid gateway; negative, invalid prefix | below, and tests/core/test_cluster_api.py, `an_invalid_pool_names_its_field` |
+| webhooks: addresses must be set; invalid gateway; negative, invalid prefix | below, and tests/core/test_clusters.py, `an_invalid_pool_names_its_field` |
 | webhooks: an address that is invalid, ranges out of order, CIDR with an invalid prefix | the register's parser of CIDRs and ranges: tests/core/test_addresses.py |
 | webhooks: addresses of separate subnets (eight cases) | a pool may have CIDRs of several networks, each with its own prefix length: below; a prefix that divides one: test_versions.py, `a_pool_that_cannot_be_used` |
 | webhooks: mixed families of addresses, excluded addresses, gateway | a pool may have both: test_claims.py, `an_ipv6_claim`; the gateway: below |
 | webhooks: negative grace period | the cooldown of the pool: tests/pools, constraint `pool_cooldown` |
 | prefix pools (all) | none: a claim gets one address, a pool of larger blocks is not ready: test_versions.py |
 | conversions v1alpha1, v1alpha2 of pools | none: one version of our objects; the contract's two: test_versions.py |
-| conversions: fuzzy | tests/core/test_cluster_api.py, `any_object_is_read_or_refused` |
+| conversions: fuzzy | tests/core/test_clusters.py, `any_object_is_read_or_refused` |
 | poolutil: sets, free addresses, counts | reserved ranges and blocks of the register: tests/core/test_layout.py; counts: test_versions.py |
 | controllers: pool status, finalizer | test_versions.py, `the_status_of_a_pool`, `the_counts_of_a_pool` |
-| predicates: claim references pool kind | tests/core/test_cluster_api.py, `claims_of_others` |
+| predicates: claim references pool kind | tests/core/test_clusters.py, `claims_of_others` |
 """
 
 import pytest

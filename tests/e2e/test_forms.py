@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from knox.models import AuthToken
+from playwright.sync_api import expect
 
 from claims.models import Entry, VMImport, Wave
 from pools.models import AddressSpace, BrowserSession, Cluster, Container, Pool
@@ -164,6 +165,23 @@ def test_what_was_typed_survives_an_expired_session(visit: Visit) -> None:
     assert page.locator("[name$=-cidr]").nth(1).input_value() == "10.95.0.0/16"
     page.reload()
     assert page.input_value("input[name=name]") == "", "kept only for the sign-in"
+
+
+def test_what_was_typed_in_a_part_of_a_page_survives_an_expired_session(visit: Visit) -> None:
+    """The details of a pool and a note are sent to pages of their own."""
+    pool = factories.pool("192.0.2.0/29", category="ipv4", within=factories.cluster())
+    page = visit.page
+    visit.open(f"/admin/pools/pool/{pool.pk}/change/")
+    page.get_by_role("link", name="Edit details").click()
+    page.fill("#attributes [name=owner]", "net-team")
+    BrowserSession.objects.all().delete()
+    page.locator("#attributes").get_by_role("button", name="Save").click()
+    page.get_by_text("Session expired; sign in to continue").wait_for()
+    page.fill("input[name=username]", "admin")
+    page.fill("input[name=password]", PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("What you typed is in the form again").wait_for()
+    expect(page.locator("[name=owner]")).to_have_value("net-team")
 
 
 def test_an_expired_session_keeps_no_secret_and_no_lost_update(visit: Visit) -> None:

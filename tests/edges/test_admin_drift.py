@@ -105,7 +105,9 @@ def _settle(verb: str, *, client: Any = None, **data: Any) -> Any:
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("cluster")
 def test_ignored_with_a_reason_and_heeded_again() -> None:
-    assert "reason" in _settle("ignore").context["form"].errors
+    answer = _settle("ignore")
+    assert "cadastre/confirm.html" in [template.name for template in answer.templates]
+    assert "reason" in answer.context["form"].errors
     evaluation.evaluate()
     front = people.browser().get(reverse("admin:index")).content.decode()
     assert "between the register and cluster" in front

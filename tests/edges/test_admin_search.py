@@ -12,7 +12,7 @@ from claims.address_index import index
 from claims.models import Entry, IPPool, Network
 from pools.core.observed.uses import Role
 from pools.models import ObservedObject
-from pools.platform import search_text
+from pools.platform import search
 from pools.register.plan import containers
 from tests import factories, people
 from tests.observed.rows import observed
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
-    result = search_text.parse(text)
+    result = search.parse(text)
     assert (str(result.network) if result.network else None, bool(result.hint)) == (network, hint)
 
 
@@ -293,6 +293,8 @@ def test_the_palette_has_objects_pages_and_actions() -> None:
     )
     at = palette_links(client, "who held 10.40.0.9 at 2026-05-05")
     assert [*at.values()] == ["/admin/history/?q=10.40.0.9&at=2026-05-05"]
+    last_week = palette_links(client, "who held 10.40.0.9 last week")
+    assert [*last_week.values()] == ["/admin/history/?q=10.40.0.9&at=last+week"]
     migrate = palette_links(client, "migrate 10.40.0.0/20")
     assert [*migrate.values()] == [f"{page}/migrations/?cidr=10.40.0.0%2F20"]
     assert palette_links(client, "import vms")["Import VMs"] == "/admin/pools/import/add/?kind=vm"

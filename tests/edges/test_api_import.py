@@ -1,4 +1,4 @@
-"""pools/import/: all or nothing, with a report; tests/pools/test_imports.py has the shapes of manifests."""
+"""pools/import/: all or nothing, with a report; tests/pools/test_pod_pools.py has the shapes of manifests."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from django.core.files import uploadedfile
 
 from tests.edges import api as apis
-from tests.pools.test_imports import (
+from tests.pools.test_pod_pools import (
     CFP_PROPOSED as PROPOSED,
     CFP_TODAY as V2ALPHA1,
     DOCUMENTED_HELM as HELM,

@@ -228,13 +228,13 @@ def test_an_import_gives_them_to_its_pools(api: apis.Api) -> None:
 
 def test_metrics_have_the_labels_of_the_setting(api: apis.Api, settings: Any) -> None:
     from pools.clusters import fleet as cluster_metrics
-    from pools.core import custom_fields
+    from pools.core import metric_labels
     from pools.register import metrics
 
     places = _places(api)
     api("PATCH", places["pool"], VALUES)
     api("PATCH", places["cluster"], VALUES)
-    settings.IPAM_METRIC_LABELS = custom_fields.parse_labels(
+    settings.IPAM_METRIC_LABELS = metric_labels.parse_labels(
         ["owner", "tag:ipv4", "field:stage", "field:none"]
     )
     added = {

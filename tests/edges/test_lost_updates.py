@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
 from claims.models import Entry, VMImport
@@ -40,6 +42,8 @@ PAGES = {
 }
 # Forms that add something, or set a new password: they replace nothing that their page shows.
 NO_ROW = {"password", "journal", "allocate"}
+# Forms of Django's own, and rows of imports, which stay as they were sent with what is wrong beside them.
+TAKES_ANYTHING = ("/admin/auth/", "/admin/profile/", "/admin/pools/import/")
 VALUES = {
     "mode": ("managed", "managed"), "instance_mtu": ("1400", "1500"), "event_types": ("pool", "pool"),
     "every_minutes": ("60", "90"), "dns_name": ("a.example.org", "b.example.org"),
@@ -56,13 +60,17 @@ def _no_numbers(path: str) -> str:
 
 
 class Form(HTMLParser):
-    """The values of the forms of a page; `shown` has for each form the names that people see a value of."""
+    """The values of the forms of a page; `shown` has for each form the names that people see a value of, and
+    `texts` those in which they type a line or more.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.forms: list[dict[str, list[str]]] = []
         self.shown: list[set[str]] = []
+        self.texts: list[set[str]] = []
         self.methods: list[str] = []
+        self.actions: list[str] = []
         self._area = self._select = ""
         self.feed(text)
 
@@ -72,11 +80,16 @@ class Form(HTMLParser):
         if tag == "form":
             self.forms.append({})
             self.shown.append(set())
+            self.texts.append(set())
             self.methods.append((values.get("method") or "get").lower())
+            self.actions.append(values.get("action") or "")
         if tag == "option" and "selected" in values and self._select:
             self._add(self._select, value)
         self._select = name if tag == "select" else self._select
         self._area = name if tag == "textarea" else ""
+        is_sent = not {"disabled", "readonly"} & {*values} and "__prefix__" not in name
+        if self.forms and name and is_sent and (self._area or values.get("type") == "text"):
+            self.texts[-1].add(name)
         ticks = values.get("type") in {"checkbox", "radio"}
         belongs = values.get("form") != ""  # it is sent with the form around it
         if tag == "input" and name and belongs and (not ticks or "checked" in values):
@@ -106,11 +119,11 @@ def world() -> everything.Everything:
     return everything.create()
 
 
-def _row_pages(world: everything.Everything) -> Iterator[tuple[str, Form]]:
-    """Yield the path of every page that is about a row, with its forms."""
+def _pages(world: everything.Everything, *, of_rows: bool) -> Iterator[tuple[str, Form]]:
+    """Yield the path of every page, or of those that are about a row, with its forms."""
     browser = people.browser()
     for address in answers.addresses("admin/"):
-        if address.names:
+        if (address.names or not of_rows) and "logout" not in address.path:
             path, _body = requests.request(world, address, "GET")
             page = browser.get(path)
             if page.status_code == 200 and page.headers["Content-Type"].startswith("text/html"):
@@ -122,7 +135,7 @@ def test_every_form_that_shows_values_of_a_row_has_their_version(
     world: everything.Everything,
 ) -> None:
     versioned, without = set(), []
-    for path, page in _row_pages(world):
+    for path, page in _pages(world, of_rows=True):
         for method, names, shown in zip(page.methods, page.forms, page.shown, strict=True):
             if any(name == "version" or name.endswith("-version") for name in names):
                 versioned.add(_NUMBER.sub("0", path))
@@ -138,6 +151,31 @@ def test_every_form_that_shows_values_of_a_row_has_their_version(
         "/admin/lists/knox.authtoken/filters/",  # of a new one
     }
     assert versioned - tried - parts == set(), "each is tried below"
+
+
+@pytest.mark.exhaustive
+def test_no_field_of_a_form_takes_what_is_no_text(world: everything.Everything) -> None:
+    """NUL breaks no page, wherever it is sent; a control character is refused where people type."""
+    taken = []
+    for path, page in _pages(world, of_rows=False):
+        for method, action, form, texts in zip(
+            page.methods, page.actions, page.forms, page.texts, strict=True
+        ):
+            url = urljoin(path, action)
+            for name in set(form) - {"csrfmiddlewaretoken"} if method == "post" else ():
+                _post(url, {**form, name: ["a\0b"]})
+                if name in texts and _post(url, {**form, name: ["a\x07b"]}) == 302:
+                    taken.append((url, name))
+    assert [field for field in taken if not field[0].startswith(TAKES_ANYTHING)] == []
+
+
+def _post(url: str, data: dict[str, list[str]]) -> int:
+    """Return the status; what was saved is undone, also the session."""
+    with transaction.atomic():
+        browser = people.browser()
+        answer = browser.post(url, data)
+        transaction.set_rollback(True)
+    return answer.status_code
 
 
 def _values(world: everything.Everything) -> dict[str, Any]:

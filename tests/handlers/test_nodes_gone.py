@@ -1,9 +1,14 @@
-"""A node that is gone loses its blocks; rule `unknown-is-not-absent` for one not seen."""
+"""Nodes that go, and the finalizers that keep them."""
+
+from collections.abc import Sequence
 
 import pytest
 
-from pools.models import Block
-from tests.handlers.node_world import World
+from pools.cilium.ciliumnodes import CiliumNodes
+from pools.clusters.reconcile.handler import SyncContext
+from pools.models import Block, Connection, Event, ObservedObject
+from tests.handlers.node_world import World, manifest
+from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
@@ -120,3 +125,90 @@ def _garbled(world: World) -> bytes:
             "items": [listed],
         }
     ).encode()
+
+
+# Point 10: a node that is being deleted keeps its blocks until it is gone; then they go, once
+#
+# The finalizers are other people's: the register has none of its own on nodes, so that what it does at
+# an object's end is release, then forget the object, in one transaction.
+THEIRS = ["example.org/theirs"]
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+class Crashing(CiliumNodes):
+    """Ends after the blocks were released, and before the object was forgotten."""
+
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        super().forget(context, rows)
+        raise Crash
+
+
+@pytest.fixture(params=[False, True], ids=["observed", "with the managed resource"])
+def ending(fake: FakeCluster, request: pytest.FixtureRequest) -> World:
+    """A node that somebody has deleted, and that a finalizer keeps."""
+    ending = World(fake, managed_resource=request.param)
+    ending.pool("a", "10.0.0.0/22")
+    node = manifest("n1", lists={"a": ["10.0.0.0/24"]})
+    node["metadata"]["finalizers"] = THEIRS
+    fake.put(node, manager="cilium-agent")
+    ending.passed()
+    with gateways.to(fake) as gateway:
+        stored = fake.object(NODES, "n1")["metadata"]
+        gateway.delete(gateways.NODES, "n1", uid=stored["uid"])
+    assert fake.object(NODES, "n1")["metadata"]["deletionTimestamp"]
+    return ending
+
+
+def _gone(ending: World) -> None:
+    """Its owner takes the finalizer away."""
+    ending.fake.remove(NODES, "n1")
+
+
+@pytest.mark.exhaustive
+def test_it_keeps_its_blocks_while_it_is_there(ending: World, clock: Clock) -> None:
+    ending.fake.log.clear()
+    for _ in range(3):
+        ending.passed()
+        clock.advance(600)
+    assert ending.held() == {"10.0.0.0/24": "n1"}
+    stored = ending.fake.object(NODES, "n1")
+    assert stored["metadata"]["finalizers"] == THEIRS
+    assert not ending.fake.log.writes
+    _gone(ending)
+    ending.passed()
+    clock.advance(60)
+    ending.passed()
+    assert ending.held() == {}
+
+
+@pytest.mark.sample(2)
+def test_what_a_watch_tells(ending: World) -> None:
+    """MODIFIED when it is deleted, DELETED when it is gone."""
+    last = ending.fake.object(NODES, "n1")
+    ending.tell(("MODIFIED", last))
+    assert ending.held() == {"10.0.0.0/24": "n1"}
+    _gone(ending)
+    ending.tell(("DELETED", last))
+    assert (ending.held(), ObservedObject.objects.count()) == ({}, 0)
+
+
+@pytest.mark.sample(2)
+def test_a_crash_between_release_and_the_end(ending: World) -> None:
+    last = ending.fake.object(NODES, "n1")
+    _gone(ending)
+    ending.handler = Crashing()
+    with pytest.raises(Crash):
+        ending.tell(("DELETED", last))
+    assert ending.held() == {"10.0.0.0/24": "n1"}, "neither was done"
+    assert ending.observed_node().uid == last["metadata"]["uid"]
+    Connection.objects.update(leased_until=None)
+    ending.restarted()
+    ending.tell(("DELETED", last), ("DELETED", last))
+    assert (ending.held(), ObservedObject.objects.count()) == ({}, 0)
+    ending.passed()
+    assert Block.objects.get().state == "available"
+    events = Event.objects.filter(cidr="10.0.0.0/24").order_by("id")
+    assert list(events.values_list("type", flat=True)) == ["block.allocated", "released"]

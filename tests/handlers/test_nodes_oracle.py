@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from pools.cilium.ciliumnodes import CiliumNodes
@@ -27,8 +26,6 @@ from pools.register import manifests, pools
 from tests import factories
 from tests.core import cilium_operator
 from tests.handlers.node_world import MANAGED_RESOURCES, manifest
-
-pytestmark = pytest.mark.django_db
 
 CIDRS = {"a": ["10.0.1.0/27", "10.0.0.0/28"], "b": ["10.1.0.0/28"]}
 NODES = st.sampled_from(["n1", "n2", "n3"])

@@ -1,8 +1,10 @@
-"""With the managed resource we are the operator: a block in the register first, then in the node's spec."""
+"""Nodes that are served: when they are ready, and with what."""
 
 import pytest
 
-from pools.models import Block, Connection, Mode
+from pools.cilium.ciliumnodes import CiliumNodes
+from pools.clusters.reconcile import leases, watch_events, watchers
+from pools.models import Block, Connection, Mode, Now, ObservedObject
 from tests import factories
 from tests.handlers.node_world import MANAGED_RESOURCES, World
 from tests.kube.fake import FakeCluster
@@ -178,3 +180,106 @@ def test_a_node_that_asks_for_everything_gets_so_much_at_once(world: World, need
         assert len(world.lists()) == 16
         assert world.error() == ""
     assert len(world.lists("n2")) == 1
+
+
+# --- Nothing is handed out before everything in use is known (cilium/cilium#21482) ----------------
+@pytest.fixture
+def pool_world(fake: FakeCluster) -> World:
+    pool_world = World(fake, managed_resource=True)
+    pool_world.pool("a", "10.0.0.0/22")
+    return pool_world
+
+
+def test_a_first_pass_hands_out_nothing_that_the_last_node_lists(pool_world: World) -> None:
+    pool_world.node("n1", demands={"a": 300})
+    pool_world.node("n2", lists={"a": ["10.0.0.0/24", "10.0.2.0/24"]})
+    pool_world.passed()
+    assert pool_world.lists("n1") == ["10.0.1.0/24", "10.0.3.0/24"]
+
+
+def test_a_process_that_started_goes_on_from_what_the_register_knows(pool_world: World) -> None:
+    pool_world.node("n2", lists={"a": ["10.0.0.0/24"]})
+    pool_world.passed()
+    pool_world.restarted()
+    asking = pool_world.node("n1", demands={"a": 8})
+    assert pool_world.tell(("ADDED", asking)).succeeded
+    assert pool_world.lists("n1") == ["10.0.1.0/24"]
+
+
+def test_nobody_is_served_by_events_that_do_not_follow_a_list(pool_world: World) -> None:
+    """After a 410 the kind has no position until it was listed again."""
+    pool_world.passed()
+    pool_world.connection.refresh_from_db()
+    position = watchers.read(pool_world.connection.positions, CiliumNodes.kind)
+    assert position is not None
+    assert watchers.move(pool_world.connection.pk, CiliumNodes.kind, position, None)
+    asking = pool_world.node("n1", demands={"a": 8})
+    lease = leases.borrow(pool_world.connection.pk, "watcher")
+    assert lease is not None
+    run = watch_events.ingest_events(
+        lease,
+        [pool_world.handler],
+        CiliumNodes.kind,
+        [("ADDED", asking)],
+        position=position,
+        to=position,
+    )
+    assert run.error_code == watch_events.OVERTAKEN
+    assert pool_world.lists("n1") == []
+    pool_world.passed()
+    assert pool_world.lists("n1") == ["10.0.0.0/24"]
+
+
+def test_what_another_operator_did_meanwhile_is_told_first(pool_world: World) -> None:
+    pool_world.passed()
+    Connection.objects.update(mode=Mode.OBSERVED, managed_resources=[])
+    theirs = pool_world.node("n2", lists={"a": ["10.0.0.0/24"]})
+    Connection.objects.update(mode=Mode.MANAGED, managed_resources=MANAGED_RESOURCES)
+    asking = pool_world.node("n1", demands={"a": 8})
+    assert pool_world.tell(("ADDED", theirs), ("ADDED", asking)).succeeded
+    assert pool_world.lists("n1") == ["10.0.1.0/24"]
+
+
+def test_next_fit_goes_on_in_another_process(pool_world: World) -> None:
+    pool_world.node("n1", demands={"a": 8})
+    pool_world.passed()
+    assert pool_world.lists("n1") == ["10.0.0.0/24"]
+    pool_world.fake.remove("ciliumnodes", "n1")
+    pool_world.restarted()
+    pool_world.node("n3", demands={"a": 8})
+    pool_world.passed()
+    assert pool_world.lists("n3") == ["10.0.1.0/24"]
+
+
+def test_a_list_that_failed_makes_nobody_ready(pool_world: World) -> None:
+    pool_world.node("n1", demands={"a": 8})
+    pool_world.fake.faults.add(verb="list", path="ciliumnodes", status=503, times=None)
+    pool_world.run()
+    assert pool_world.held() == {}
+    pool_world.fake.faults.clear()
+    pool_world.passed()
+    assert len(pool_world.held()) == 1
+
+
+def test_nor_is_anybody_served_while_the_pools_cannot_be_listed(pool_world: World) -> None:
+    ObservedObject.objects.create(
+        cluster=pool_world.cluster, kind="CiliumPodIPPool", name="a", uid="u", manifest={},
+        first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+    pool_world.node("n1", demands={"a": 8, "b": 8})
+    pool_world.passed()
+    assert pool_world.lists("n1") == []
+    assert pool_world.error("n1") == ""
+
+
+@pytest.mark.exhaustive
+def test_cold_start_with_many_nodes(pool_world: World) -> None:
+    pool_world.pool("b", "10.8.0.0/14")
+    for number in range(700):
+        pool_world.node(f"n{number}", demands={"b": 8})
+    pool_world.passed()
+    held = pool_world.held()
+    assert len(held) == len(set(held.values())) == 700
+    pool_world.fake.log.clear()
+    pool_world.passed()
+    assert not pool_world.fake.log.writes

@@ -175,7 +175,6 @@ class Elsewhere(World):
 
 
 @pytest.mark.property
-@pytest.mark.django_db
 @pytest.mark.parametrize("machine", [World, Managed, Elsewhere])
 def test_any_sequence_converges(machine: type[World]) -> None:
     settings = hypothesis.settings(

@@ -1,28 +1,39 @@
-"""With the managed resource `pools` the register is right for its own pools, and nothing of others is forced."""
+"""Pools of a managed cluster: written, not written, and written sooner."""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
 
+import pytest
+from django.db import transaction
+
+from pools import models
+from pools.admin.overview import overview
+from pools.admin.pools import page
+from pools.cilium import pool_sync
 from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import podippool
-from pools.models import Drift, Finding, ManagedResource
-from pools.register import pools
+from pools.core.forecast import ForecastState
+from pools.platform import events
+from pools.register import manifests, pools, usage
+from pools.register.utilization import forecasts, samples
 from tests import factories
+from tests.handlers import fleet as fleets
 from tests.handlers.conftest import OLD, PROPOSAL
 from tests.handlers.fleet import Fleet, manifest, reserved
+from tests.handlers.node_world import World
 from tests.kube import gateways
+from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 A, B, C = "10.0.0.0/16", "10.1.0.0/16", "10.2.0.0/16"
 SPAN = "10.0.0.0-10.0.0.99"
 
 
 @pytest.fixture
 def managed(fleet: Fleet) -> Fleet:
-    fleet.manage(ManagedResource.POOLS)
+    fleet.manage(models.ManagedResource.POOLS)
     return fleet
 
 
@@ -106,7 +117,7 @@ def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> No
     pools.add_cidr(managed.pool("green").pk, factories.entry(B), author=factories.BY)
     assert managed.counted()["written"] == 0
     assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
-    (row,) = Drift.objects.all()
+    (row,) = models.Drift.objects.all()
     assert (row.path, row.desired, row.observed) == ("spec.ipv4.cidrs", [A, B], [A])
     assert row.managers == ["kubectl"]
     assert row.conflict
@@ -156,16 +167,18 @@ def test_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.passed()
     managed.put(manifest("green", B, A))
     managed.passed()
-    row = drift.ignore(Drift.objects.get(), author=factories.WITH_REASON, user=factories.user())
+    row = drift.ignore(
+        models.Drift.objects.get(), author=factories.WITH_REASON, user=factories.user()
+    )
     managed.passed()
-    stored = Drift.objects.get()
+    stored = models.Drift.objects.get()
     assert (stored.ignored_by, stored.ignored_reason) == (
         row.ignored_by,
         factories.WITH_REASON.reason,
     )
     managed.put(manifest("green", C, A))
     managed.passed()
-    assert Drift.objects.get().ignored_at is None
+    assert models.Drift.objects.get().ignored_at is None
 
 
 def test_an_observed_cluster_is_not_written(fleet: Fleet) -> None:
@@ -201,7 +214,7 @@ def test_what_others_added_is_kept_and_told(managed: Fleet) -> None:
     for _ in range(2):
         assert managed.counted()["written"] == 0
     assert managed.findings() == [("more_in_cluster", "green")]
-    assert "podSelector" in Finding.objects.get().message
+    assert "podSelector" in models.Finding.objects.get().message
     drift.adopt(_of(managed), author=factories.BY)
     managed.passed()
     assert managed.findings() == []
@@ -236,3 +249,125 @@ def test_a_pool_with_its_only_cidr_in_another_pool(managed: Fleet) -> None:
     assert managed.problems() == {"theirs": "cidr_overlap"}
     assert managed.findings() == [("cidr_overlap", f"theirs 10.0.3.0/24, mine {A}")]
     assert sorted(managed.there()) == ["mine", "theirs"]
+
+
+# --- A pool that the cluster does not have yet is not full; what was adopted differs no more ------
+@pytest.mark.parametrize("definition", [OLD], indirect=True)
+def test_a_pool_that_the_cluster_does_not_have_yet_is_not_full(fleet: Fleet) -> None:
+    fleet.put(fleets.manifest("other", "10.60.0.0/16", version="v2alpha1"))
+    fleet.manage(models.ManagedResource.POOLS)
+    fleet.passed()
+    pool = fleet.make("green", "10.61.0.0/16", reserved=["10.61.0.0-10.61.0.255"])
+    fleet.put(fleets.manifest("green", "10.62.0.0/16", version="v2alpha1"))
+    fleet.passed()
+    fleet.passed()
+    assert ("cidr_addition_pending", "green 10.61.0.0/16") in fleet.findings()
+    counts = usage.pool_usage(models.Pool.objects.get(pk=pool.pk))[4]
+    assert (counts.free, counts.used) == (0, 0)
+    assert counts.waits_for_cluster
+    assert (counts.ratio, counts.percent) == (0.0, 0)
+    assert page.pool_state({4: counts}, draining=False) == "pending"
+    samples.take_samples()
+    forecasts.refresh_forecasts()
+    assert models.PoolForecast.objects.get(pool=pool, family=4).state != ForecastState.FULL
+    summary = {measured.pool.name: measured for measured in overview.summarize().pools}
+    assert (summary["green"].state, summary["green"].percent) == ("pending", 0)
+
+
+def test_a_pool_that_is_used_up_is_full_still(db: None) -> None:
+    pool = factories.pool("10.0.0.0/31")
+    factories.drain(pool)
+    counts = usage.pool_usage(pool)[4]
+    assert (counts.ratio, counts.percent) == (1.0, 100)
+    assert page.pool_state({4: counts}, draining=False) == "full"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("serving", [True, False])
+def test_the_advice_on_cooldowns(fake: FakeCluster, clock: Clock, serving: bool) -> None:
+    world = World(fake, managed_resource=serving)
+    world.pool("a", "10.0.0.0/24", cooldown=600)
+    world.node("n1", lists={"a": ["10.0.0.0/24"]})
+    world.passed()
+    world.node("n1")
+    world.passed()
+    clock.advance(10)
+    world.node("n2", lists={"a": ["10.0.0.0/24"]})
+    world.passed()
+    message = models.Finding.objects.get(code="cooldown_not_kept").message
+    assert ("another controller" in message) == serving
+    assert ("if it writes pod-cidrs" in message) != serving
+
+
+# --- A change of a pod pool makes its cluster due, in the transaction of the change ---------------
+CIDR = "10.0.0.0/16"
+FAR = "2100-01-01T00:00:00Z"
+CHANGES: dict[str, Callable[[models.Pool], object]] = {
+    "add": lambda pool: pools.add_cidr(
+        pool.pk, factories.entry("10.1.0.0/16"), author=factories.BY
+    ),
+    "remove": lambda pool: pools.remove_cidr(factories.cidr(pool).pk, author=factories.BY),
+    "reserve": lambda pool: factories.reserve(pool, "10.0.0.0-10.0.0.9"),
+    "change": lambda pool: pools.change(
+        pool.pk, pools.PoolChange(labels={"a": "b"}), author=factories.BY
+    ),
+    "delete": lambda pool: pools.delete(pool.pk, author=factories.BY),
+    "make": lambda pool: factories.pool(
+        "10.1.0.0/16", within=pool.cluster, category="pod", mask=24
+    ),
+    "import": lambda pool: manifests.apply_manifests(_TEXT, pool.cluster, author=factories.BY),
+}
+_TEXT = b"""
+apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata: {name: imported}
+spec: {ipv4: {cidrs: [10.7.0.0/16], maskSize: 24}}
+"""
+
+
+@pytest.fixture
+def connected() -> models.Cluster:
+    cluster = factories.cluster()
+    models.Connection.objects.create(cluster=cluster, server="https://k", due_at=models.Now())
+    return cluster
+
+
+def _rests() -> None:
+    """Nothing is due for some time."""
+    models.Connection.objects.update(due_at=FAR)
+
+
+def _due() -> bool:
+    return models.Connection.objects.filter(due_at__lt=FAR).exists()
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("how", list(CHANGES))
+def test_a_change_makes_the_cluster_due(connected: models.Cluster, how: str) -> None:
+    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
+    _rests()
+    CHANGES[how](pool)
+    assert _due()
+
+
+def test_one_that_is_taken_back_does_not(connected: models.Cluster) -> None:
+    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
+    _rests()
+    with transaction.atomic():
+        CHANGES["add"](pool)
+        transaction.set_rollback(True)
+    assert not _due()
+
+
+def test_what_a_pass_changes_does_not(connected: models.Cluster) -> None:
+    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
+    _rests()
+    pool_sync.remove_pool(pool, author=events.Author(actor="cluster c", source="cluster"))
+    assert not _due()
+
+
+def test_pools_of_other_addresses_do_not(connected: models.Cluster) -> None:
+    pool = factories.pool("10.0.0.0/24", within=connected)
+    _rests()
+    factories.reserve(pool, "10.0.0.0-10.0.0.9")
+    assert not _due()

@@ -11,7 +11,6 @@ from tests.handlers.conftest import PROPOSAL
 from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 A, B, C = "10.0.0.0/16", "10.1.0.0/16", "10.2.0.0/16"
 RANGE = reserved(A, ("10.0.0.0", "10.0.0.255"))
 

@@ -1,18 +1,22 @@
-"""A search finds what is about an address, a holder, a name, by whom and when, in every event table."""
+"""The history: what is searched in it, and what it has of tokens."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
+from django.core.management import call_command
 from django.db import connection
+from django.urls import reverse
+from knox.models import AuthToken
 
 from claims.models import Entry, IPAMClaim, IPPool, Network, VMImport, Wave
-from pools.models import Event
+from pools.models import Event, TokenEvent
 from pools.platform import audit, database
 from pools.platform.history import search
 from pools.platform.history.search import HistoryQuery
 from pools.register import pools
-from tests import factories
+from tests import factories, people
 
 MAC = "02:00:00:00:00:01"
 
@@ -187,3 +191,58 @@ def test_an_index_of_a_large_table_finds_the_events(kind: str, criterion: str, i
         cursor.execute("SET LOCAL enable_seqscan = off")
     rows = search._table_numbers(searcher, HistoryQuery(**{criterion: "x"}), None)
     assert f" {index} " in rows.order_by().explain()
+
+
+# Rule `every-change-has-an-event`: every token that is created or revoked leaves an event
+# with both names
+def _events() -> list[tuple[str, str, str]]:
+    rows = Event.objects.filter(table="tokenevent").order_by("id")
+    return [(row.type, row.holder_id, row.actor) for row in rows]
+
+
+@pytest.fixture
+def manager() -> Any:
+    person = people.user(people.ADMINISTRATOR)
+    names = ("add_authtoken", "view_authtoken", "delete_authtoken", "delete_user", "view_user")
+    person.user_permissions.add(*Permission.objects.filter(codename__in=names))
+    return person
+
+
+def test_a_token_for_somebody_else_in_the_admin(manager: Any) -> None:
+    other = people.user(people.VIEWER)
+    browser = people.signed_in(manager)
+    form = {"user": other.pk, "days": 7, "level": "read"}
+    page = browser.post(reverse("admin:knox_authtoken_create"), form)
+    assert _events() == [("token.created", other.username, manager.username)]
+    token = AuthToken.objects.get()
+    assert page.context["token"]
+    stored = str(list(TokenEvent.objects.values()) + list(Event.objects.values()))
+    assert page.context["token"] not in stored
+    assert token.digest not in stored
+    data = {"action": "revoke", "_selected_action": [token.pk], "_confirmed": "1"}
+    browser.post(reverse("admin:knox_authtoken_changelist"), data)
+    assert not AuthToken.objects.exists()
+    assert _events()[1:] == [("token.revoked", other.username, manager.username)]
+    event = Event.objects.get(type="token.revoked")
+    shown = browser.get(reverse("admin:pools_event_change", args=[event.pk])).text
+    assert "API token revoked" in shown
+    assert other.username in shown
+
+
+def test_the_command_and_what_goes_with_a_user(manager: Any) -> None:
+    other = people.user(people.VIEWER)
+    name = other.username
+    call_command("token", name, verbosity=0)
+    assert _events() == [("token.created", name, "manage.py")]
+    browser = people.signed_in(manager)
+    browser.post(reverse("admin:auth_user_delete", args=[other.pk]), {"post": "yes"})
+    assert _events()[1:] == [("token.revoked", name, manager.username)]
+
+
+def test_tokens_that_are_written_past_the_services() -> None:
+    other = people.user()
+    AuthToken.objects.create(other)
+    AuthToken.objects.update(expiry=None)
+    AuthToken.objects.all().delete()
+    types = [("token.created", ""), ("token.changed", ""), ("token.revoked", "")]
+    assert [(kind, actor) for kind, owner, actor in _events() if owner == other.username] == types

@@ -13,7 +13,6 @@ from pools.platform import database
 from tests import factories, people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 DAY = 86400
 URL = "/admin/history/"
 

@@ -1,6 +1,5 @@
 """Rule `outbound-addresses-are-guarded` of the client: a canary listens and hears nothing."""
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -9,7 +8,6 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 from urllib import parse
 
@@ -24,6 +22,7 @@ from pools.core.kubernetes.differences import FieldDifference
 from pools.models import Cluster, Drift, Finding, ObservedObject
 from pools.platform.outbound import faults
 from pools.platform.outbound.credentials import Access
+from tests import servers
 from tests.kube import gateways, raw_server
 from tests.kube.fake import FakeCluster
 from tests.kube.gateways import POOLS
@@ -31,25 +30,11 @@ from tests.kube.gateways import POOLS
 NAME = "kubernetes.default.svc"  # is in the certificates of the tests
 
 
-@pytest.fixture
-def canary() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setblocking(False)
-        yield listener
-
-
-def _heard(canary: socket.socket) -> bool:
-    with contextlib.suppress(BlockingIOError):
-        canary.accept()[0].close()
-        return True
-    return False
-
-
 def test_loopback_is_not_reached_unless_allowed(canary: socket.socket) -> None:
     access = Access(f"https://127.0.0.1:{canary.getsockname()[1]}", token="x")
     with api_client.ClusterClient(access) as gateway, pytest.raises(faults.AddressNotAllowed):
         gateway.version()
-    assert not _heard(canary)
+    assert not servers.heard(canary)
 
 
 def test_a_name_that_leads_to_loopback_is_not_reached(canary: socket.socket) -> None:
@@ -59,7 +44,7 @@ def test_a_name_that_leads_to_loopback_is_not_reached(canary: socket.socket) -> 
         pytest.raises(faults.AddressNotAllowed),
     ):
         gateway.version()
-    assert not _heard(canary)
+    assert not servers.heard(canary)
 
 
 def test_a_url_that_is_not_allowed_opens_no_gateway() -> None:
@@ -112,7 +97,7 @@ def test_a_redirect_is_not_followed(canary: socket.socket) -> None:
             pytest.raises(faults.MalformedResponse, match="redirect"),
         ):
             gateway.version()
-    assert not _heard(canary)
+    assert not servers.heard(canary)
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
@@ -126,7 +111,7 @@ def test_a_proxy_of_the_environment_is_not_used(
     monkeypatch.delenv("no_proxy", raising=False)
     with gateways.to(fake) as gateway:
         assert gateway.version()
-    assert not _heard(canary)
+    assert not servers.heard(canary)
 
 
 @pytest.mark.exhaustive

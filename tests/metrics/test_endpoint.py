@@ -11,9 +11,8 @@ from django.test import Client
 from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics
 
+from tests import people
 from tests.edges import api as apis
-
-pytestmark = pytest.mark.django_db
 
 TOKEN = "a token for scrapes only"
 
@@ -75,8 +74,7 @@ def test_without_a_token_in_the_settings_the_empty_one_opens_nothing(
 
 
 def test_a_session_that_has_ended_sees_nothing() -> None:
-    browser = Client()
-    browser.force_login(apis.user("viewer"))
+    browser = people.signed_in(apis.user("viewer"))
     get_user_model().objects.update(is_active=False)
     assert browser.get("/metrics").status_code == 401
     browser.cookies["sessionid"] = "forged"

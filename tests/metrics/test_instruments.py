@@ -21,8 +21,6 @@ from tests.kube.fake import FakeCluster
 from tests.metrics import scrapes
 from tests.reconcile import small
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:

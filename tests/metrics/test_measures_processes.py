@@ -19,6 +19,7 @@ def until(expected: float) -> None:
     eventually.until(lambda: total() >= expected, 120)
 
 
+@pytest.mark.exhaustive
 def test_two_processes_are_summed_and_write_what_is_left_when_they_end() -> None:
     body = f"for _ in range(100): measures.count({NAME!r})"
     together = [counters.start(body, every=3600) for _ in range(2)]
@@ -27,6 +28,7 @@ def test_two_processes_are_summed_and_write_what_is_left_when_they_end() -> None
     assert total() == 200
 
 
+@pytest.mark.exhaustive
 def test_a_process_writes_while_it_runs() -> None:
     process = counters.start(f"measures.count({NAME!r}, 3)\nsys.stdin.read()")
     until(3)
@@ -34,6 +36,7 @@ def test_a_process_writes_while_it_runs() -> None:
     assert total() == 3
 
 
+@pytest.mark.exhaustive
 def test_a_fork_takes_neither_the_sums_nor_the_thread_of_its_parent() -> None:
     body = f"""
         measures.count({NAME!r}, 1)
@@ -48,6 +51,7 @@ def test_a_fork_takes_neither_the_sums_nor_the_thread_of_its_parent() -> None:
     assert total() == 111
 
 
+@pytest.mark.exhaustive
 def test_a_fork_writes_by_a_thread_of_its_own() -> None:
     body = f"""
         measures.count({NAME!r}, 1)
@@ -63,6 +67,7 @@ def test_a_fork_writes_by_a_thread_of_its_own() -> None:
     assert total() == 11
 
 
+@pytest.mark.exhaustive
 def test_a_fork_in_the_middle_of_a_write_can_count() -> None:
     """Its parent's locks are held by threads that it has not."""
     body = f"""
@@ -80,6 +85,7 @@ def test_a_fork_in_the_middle_of_a_write_can_count() -> None:
     assert total() == 10
 
 
+@pytest.mark.exhaustive
 def test_kill_9_loses_what_was_counted_since_the_last_write_and_no_more() -> None:
     body = f"""
         measures.count({NAME!r}, 40)
@@ -100,6 +106,7 @@ def test_kill_9_loses_what_was_counted_since_the_last_write_and_no_more() -> Non
     assert total() in {40, 42}
 
 
+@pytest.mark.exhaustive
 def test_a_database_that_is_away_loses_nothing() -> None:
     body = f"""
         from django.db import connection
@@ -118,6 +125,7 @@ def test_a_database_that_is_away_loses_nothing() -> None:
     assert Measure.objects.filter(name="ipam_scheduler_last_tick_timestamp_seconds").count() == 1
 
 
+@pytest.mark.exhaustive
 def test_a_statement_that_fails_is_written_as_a_whole_later() -> None:
     """Both parts of a write, or none: else the first would be added again."""
     body = f"""

@@ -1,4 +1,4 @@
-"""Every test here has a database; `clock` moves the register's clock within the test."""
+"""What breaks a rule of the database; `clock` moves the register's clock within the test."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -8,11 +8,6 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from tests.kube.fake import FakeCluster
-
-
-@pytest.fixture(autouse=True)
-def _database(db: None) -> None:
-    """Each test in a transaction that is rolled back."""
 
 
 class Clock:

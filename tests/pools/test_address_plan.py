@@ -15,8 +15,6 @@ from pools.register.plan import containers, free_space, next_prefix, tree
 from tests import factories, people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 def _container(text: str, **options: Any) -> Container:
     return containers.create(ip_network(text), author=factories.BY, **options)

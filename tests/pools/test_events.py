@@ -1,14 +1,28 @@
-"""Rule `every-change-has-an-event`: with its author, in the same transaction."""
+"""Events: each change has one, and no event is changed."""
 
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pgtrigger
 import pytest
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 
-from pools.models import Block, Event, Now, Pool, PoolCIDR, ReservedRange
-from pools.register import clusters, pools
+from pools.models import (
+    Block,
+    BlockEvent,
+    ClusterEvent,
+    Event,
+    FailureEvent,
+    Now,
+    Pool,
+    PoolCIDR,
+    PoolCIDREvent,
+    PoolEvent,
+    ReservedRange,
+    ReservedRangeEvent,
+)
+from pools.register import clusters, pools, retention
 from pools.register.allocator import allocation, requests
 from tests import factories
 
@@ -175,3 +189,144 @@ def test_what_is_rolled_back_was_never_said() -> None:
         factories.take(pool)
         transaction.set_rollback(True)
     assert _since(before) == []
+
+
+# --- Events are append-only, in order, and say what was before and after --------------------------
+TABLES = [BlockEvent, ClusterEvent, PoolEvent, PoolCIDREvent, ReservedRangeEvent, FailureEvent]
+
+
+@pytest.fixture
+def logged_events() -> None:
+    """At least one row in each table."""
+    from pools.core import errors
+
+    pool = factories.pool("10.0.0.0/31", reserved=["10.0.0.1-10.0.0.1"])
+    factories.take(pool)
+    with pytest.raises(errors.PoolExhausted):
+        factories.take(pool)
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("table", TABLES)
+def test_no_event_is_changed_or_deleted(table: Any, logged_events: None, sql) -> None:
+    name = table._meta.db_table
+    assert table.objects.exists()
+    for statement in (f"UPDATE {name} SET pgh_label = 'x'", f"DELETE FROM {name}"):  # noqa: S608
+        with pytest.raises(DatabaseError, match="append_only"), transaction.atomic():
+            sql(statement)
+
+
+def test_one_sequence_numbers_all_of_them(logged_events: None) -> None:
+    ids = [event_id for table in TABLES for event_id in table.objects.values_list("pk", flat=True)]
+    assert len(ids) == len(set(ids))
+    assert sorted(ids, reverse=True) == list(Event.objects.values_list("id", flat=True))
+
+
+def test_the_log_is_read_only(logged_events: None) -> None:
+    with pytest.raises(DatabaseError), transaction.atomic():
+        Event.objects.update(actor="x")
+
+
+def test_a_block_before_and_after(clock) -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    block = factories.take(pool, org="o")
+    clock.advance(10)
+    factories.give_back(block)
+    before, after = BlockEvent.objects.order_by("pgh_id")
+    assert (before.state, before.org, before.released_at) == ("held", "o", None)
+    assert after.state == "cooling"
+    assert after.pgh_created_at == after.released_at
+    assert (after.released_at - before.allocated_at).total_seconds() == 10
+    assert (after.available_from - after.released_at).total_seconds() == 60
+    assert before.holder_id == after.holder_id == block["holder"]["id"]
+
+
+def test_a_pool_before_and_after() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    pools.change(pool.pk, pools.PoolChange(cooldown_seconds=5), author=factories.BY)
+    pool_events = PoolEvent.objects.filter(pgh_obj_id=pool.pk).order_by("pgh_id")
+    assert list(pool_events.values_list("pgh_label", "cooldown_seconds")) == [
+        ("created", 0),
+        ("changed", 5),
+    ]
+
+
+def test_they_outlive_what_they_tell_of(clock) -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.give_back(factories.take(pool))
+    pools.delete(pool.pk, author=factories.BY)
+    types = list(Event.objects.order_by("id").values_list("type", flat=True))
+    assert types[-1] == "pool.deleted"
+    assert "block.allocated" in types
+
+
+def test_each_has_its_time_by_the_registers_clock(clock) -> None:
+    clock.advance(-3600)
+    pool = factories.pool("10.0.0.0/24")
+    factories.take(pool)
+    times = set(Event.objects.values_list("at", flat=True))
+    assert times == {BlockEvent.objects.get().allocated_at}
+
+
+def test_they_are_kept_for_as_long_as_the_setting_says(logged_events: None, clock) -> None:
+    clock.advance(40 * 86400)
+    factories.take(factories.pool("10.0.0.0/24"))
+    before = Event.objects.count()
+    assert retention.purge_events(0) == 0
+    assert retention.purge_events(50) == 0
+    gone = retention.purge_events(30)
+    assert gone > 0
+    assert Event.objects.count() == before - gone
+    assert set(Event.objects.values_list("type", flat=True)) == {
+        "cluster.created", "pool.created", "pool.cidr_added", "block.allocated",
+    }  # fmt: skip
+
+
+# --- What keeps the triggers of the history cheap, and that they record each column ---------------
+def test_asking_whether_to_do_nothing_opens_no_subtransaction() -> None:
+    """The last migration that adds triggers must run rules.sql again."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT l.lanname, prosrc FROM pg_proc p JOIN pg_language l ON l.oid = prolang"
+            " WHERE proname = '_pgtrigger_should_ignore'"
+        )
+        ((language, source),) = cursor.fetchall()
+    assert language == "sql"
+    assert "EXCEPTION" not in source
+
+
+def test_django_pgtrigger_can_still_switch_them_off() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    with pgtrigger.ignore("pools.Block:updated_update"):
+        factories.take(pool)
+    assert not BlockEvent.objects.exists()
+    factories.take(pool)
+    assert BlockEvent.objects.count() == 1
+
+
+@pytest.mark.parametrize("column", ["holder_id", "holder_kind", "holder_uid", "org", "env"])
+def test_whoever_a_held_block_belongs_to_is_recorded(column: str) -> None:
+    block = factories.take(factories.pool("10.0.0.0/24", category="vm"))
+    before = BlockEvent.objects.count()
+    Block.objects.filter(pk=block["id"]).update(**{column: "other"})
+    last = BlockEvent.objects.order_by("-pgh_id").first()
+    assert BlockEvent.objects.count() == before + 1
+    assert (getattr(last, column), last.pgh_label) == ("other", "changed")
+
+
+def test_a_change_of_nothing_is_no_event() -> None:
+    block = factories.take(factories.pool("10.0.0.0/24"))
+    before = BlockEvent.objects.count()
+    Block.objects.filter(pk=block["id"]).update(withheld=True)
+    Block.objects.filter(pk=block["id"]).update(org=block["org"])
+    assert BlockEvent.objects.count() == before
+
+
+def test_a_batch_records_every_column_as_the_row_is() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.ask(pool, *factories.holders(3))
+    names = [field.attname for field in BlockEvent._meta.fields if not field.name.startswith("pgh")]
+    events = list(BlockEvent.objects.order_by("pgh_id").values_list("pgh_obj_id", *names))
+    assert events == list(
+        Block.objects.filter(state="held").order_by("id").values_list("id", *names)
+    )

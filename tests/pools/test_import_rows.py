@@ -12,8 +12,6 @@ from pools.register.imports import drafts
 from tests import factories
 from tests.register_imports import sources
 
-pytestmark = pytest.mark.django_db
-
 
 def test_each_kind_has_its_own_rows_with_its_values() -> None:
     cluster = factories.cluster()

@@ -7,16 +7,8 @@ from typing import Any
 
 import pytest
 
-from pools.models import (
-    Block,
-    Container,
-    CustomField,
-    Pool,
-    PoolCIDR,
-    RegisterImport,
-    ReservedRange,
-)
-from pools.platform.attributes import custom_fields
+from pools import models
+from pools.platform import attributes as custom_fields
 from pools.register import pools
 from pools.register.imports import drafts
 from pools.register.plan import containers
@@ -33,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def define(
     name: str, type_: str = "text", kinds: str = "cidr container", **more: Any
-) -> CustomField:
+) -> models.CustomField:
     values = {"name": name, "label": name.replace("_", " ").capitalize(), "type": type_}
     return custom_fields.create({**values, "object_types": kinds.split(), **more}, author=BY)
 
@@ -43,12 +35,12 @@ def tag(name: str, slug: str = "") -> dict[str, Any]:
 
 
 def attributes(cidr: str) -> tuple[list[str], str, dict[str, str]]:
-    rows = [*Container.objects.filter(cidr=cidr), *PoolCIDR.objects.filter(cidr=cidr)]
+    rows = [*models.Container.objects.filter(cidr=cidr), *models.PoolCIDR.objects.filter(cidr=cidr)]
     (row,) = rows
     return row.tags, row.owner, row.custom_fields
 
 
-def reasons(made: RegisterImport) -> list[tuple[str, str, str]]:
+def reasons(made: models.RegisterImport) -> list[tuple[str, str, str]]:
     return [
         (str(row.cidr), row.status, f"{why['code']}: {why['message']}")
         for row in rows_of(made)
@@ -90,7 +82,7 @@ def test_they_are_set_kept_followed_and_restored(server: NetBox) -> None:
         ["old-one", "prod"], "Net Team", {"cost_center": "12.5", "stage": "live"}
     )  # fmt: skip
     assert counts(run(mirror)) == {"unchanged": 3}
-    cidr = PoolCIDR.objects.get()
+    cidr = models.PoolCIDR.objects.get()
     ours = {"tags": [*cidr.tags, "ours"], "owner": "me", "custom_fields": {"stage": "test"}}
     pools.change_cidr(cidr.pk, ours, author=BY)
     assert counts(run(mirror)) == {"unchanged": 3}
@@ -133,24 +125,24 @@ def test_an_undo_keeps_what_was_changed_after_the_import(server: NetBox) -> None
     server.objects["ip-ranges"][0]["description"] = "New"
     second = run(mirror)
     assert counts(second) == {"changed": 3}
-    cidr = PoolCIDR.objects.get()
+    cidr = models.PoolCIDR.objects.get()
     assert attributes("10.1.1.0/24") == (
         ["lab", "new", "prod"], "Other Team", {"cost_center": "8", "floor": "2"}
     )  # fmt: skip
     ours = {"tags": ["new", "ours"], "owner": "me", "custom_fields": {"cost_center": "9"}}
     pools.change_cidr(cidr.pk, ours, author=BY)
-    container = Container.objects.get()
+    container = models.Container.objects.get()
     containers.change(container.pk, {"description": "Ours"}, author=BY)
-    ReservedRange.objects.update(reason="Ours")
+    models.ReservedRange.objects.update(reason="Ours")
     drafts.IMPORTS.undo(second.pk, author=BY)
     # `new` and `floor` came with the import, `stage` went; `prod` was removed by hand.
     assert attributes("10.1.1.0/24") == (
         ["ours"], "me", {"cost_center": "9", "stage": "live"}
     )  # fmt: skip
-    assert Pool.objects.get().description == "Old"
+    assert models.Pool.objects.get().description == "Old"
     container.refresh_from_db()
     assert (container.description, container.tags) == ("Ours", ["campus"])
-    assert ReservedRange.objects.get().reason == "Ours"
+    assert models.ReservedRange.objects.get().reason == "Ours"
 
 
 def test_what_has_no_place_is_told_and_set_when_it_has_one(server: NetBox) -> None:
@@ -182,7 +174,7 @@ def test_what_has_no_place_is_told_and_set_when_it_has_one(server: NetBox) -> No
     again = run(mirror, mirror=False)
     assert counts(again) == {"unchanged": 4}
     drafts.IMPORTS.cancel(again.pk, author=BY)
-    row = CustomField.objects.get(name="stage")
+    row = models.CustomField.objects.get(name="stage")
     custom_fields.change(row, {"choices": ["test", "live"]}, author=BY)
     assert counts(run(mirror)) == {"changed": 1, "unchanged": 3}
     assert attributes("10.1.1.0/24")[2] == {"approved": "true", "stage": "live"}
@@ -217,7 +209,7 @@ def test_files_have_them_by_name_slug_and_label() -> None:
     assert attributes("10.1.1.0/24") == (["old-one", "prod"], "", {"cost_center": "12.5"})
     assert attributes("10.1.2.0/24") == (["core", "prod"], "", {"cost_center": "6"})
     drafts.IMPORTS.undo(draft.pk, author=BY)
-    assert not PoolCIDR.objects.exists()
+    assert not models.PoolCIDR.objects.exists()
 
 
 def test_they_go_back_to_netbox(server: NetBox) -> None:
@@ -232,7 +224,7 @@ def test_they_go_back_to_netbox(server: NetBox) -> None:
     )
     server.address("10.1.1.6/24", dns_name="b.example")
     run(source(server))
-    cidr = PoolCIDR.objects.get()
+    cidr = models.PoolCIDR.objects.get()
     pools.change_cidr(
         cidr.pk, {"tags": ["old-one", "ours"], "custom_fields": {"cost_center": 13}}, author=BY
     )
@@ -246,7 +238,7 @@ def test_they_go_back_to_netbox(server: NetBox) -> None:
     first, second = exported("ip-addresses")
     assert (first["tags"], first["cf_Ticket"], second["tags"]) == ("core,edge", "T-1", "")
     assert exported("ip-ranges")[0]["tags"] == "printers"
-    block = Block.objects.get(cidr="10.1.1.5/32")
+    block = models.Block.objects.get(cidr="10.1.1.5/32")
     imported = apis.Api()("GET", f"blocks/{block.pk}/").json()["imported"]
     assert imported["details"]["tags"] == "core,edge"
 
@@ -327,7 +319,7 @@ def test_a_value_that_was_changed_here_goes_back_as_its_text(server: NetBox) -> 
     define("device", kinds="cidr")
     server.prefix(PREFIX, custom_fields=dict(VALUES))
     run(source(server))
-    cidr = PoolCIDR.objects.get()
+    cidr = models.PoolCIDR.objects.get()
     pools.change_cidr(cidr.pk, {"custom_fields": {"device": "sw9"}}, author=BY)
     assert exported("prefixes")[0]["cf_device"] == "sw9"
 
@@ -356,5 +348,5 @@ def test_without_a_definition_and_beside_addresses_they_are_kept(server: NetBox)
     assert exported("prefixes")[0]["cf_owner_of"] == "3"
     (address,) = exported("ip-addresses")
     assert address["cf_Peers"] == ",".join(str(number) for number in range(100))
-    assert not CustomField.objects.exists()
+    assert not models.CustomField.objects.exists()
     assert counts(run(mirror)) == {"unchanged": 2}

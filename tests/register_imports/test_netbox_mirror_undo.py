@@ -4,19 +4,8 @@ from typing import Any
 
 import pytest
 
+from pools import models
 from pools.core import errors
-from pools.models import (
-    AddressSpace,
-    Block,
-    Container,
-    NetBoxSource,
-    Pool,
-    PoolCIDR,
-    RegisterImport,
-    RegisterRecord,
-    RegisterRow,
-    ReservedRange,
-)
 from pools.platform.imports import worker
 from pools.register import pools
 from pools.register.allocator import window
@@ -32,30 +21,32 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def state() -> dict[str, Any]:
     """Return what a mirror brings, with what its source says about it."""
-    ranges = ReservedRange.objects.values_list("first", "last", "reason", "pool_cidr__cidr")
-    records = RegisterRecord.objects.values_list(
+    ranges = models.ReservedRange.objects.values_list("first", "last", "reason", "pool_cidr__cidr")
+    records = models.RegisterRecord.objects.values_list(
         *("space__name", "target", "first", "last", "holder_id", "description", "details"),
         *("source_id", "external_id"),
     )
-    containers = Container.objects.values_list("space__name", "cidr", "description")
-    cidrs = PoolCIDR.objects.values_list("pool__name", "cidr", "pool__cooldown_seconds")
+    containers = models.Container.objects.values_list("space__name", "cidr", "description")
+    cidrs = models.PoolCIDR.objects.values_list("pool__name", "cidr", "pool__cooldown_seconds")
     tables: dict[str, Any] = {
         "ranges": ranges, "records": records, "containers": containers, "cidrs": cidrs
     }  # fmt: skip
     return {name: sorted(map(str, rows)) for name, rows in tables.items()} | {"held": held()}
 
 
-def undo(made: RegisterImport) -> RegisterImport:
+def undo(made: models.RegisterImport) -> models.RegisterImport:
     return drafts.IMPORTS.undo(made.pk, author=BY)
 
 
-def bad_rows(made: RegisterImport) -> list[tuple[str, str, str]]:
+def bad_rows(made: models.RegisterImport) -> list[tuple[str, str, str]]:
     """Return (address, status, code) for each reason of the rows."""
     rows = sorted(made.rows.all(), key=lambda row: int(row.first))
     return [(str(row.first), row.status, why["code"]) for row in rows for why in row.reasons]
 
 
-def released(server: NetBox, *, cooldown: int = 0) -> tuple[NetBoxSource, RegisterImport]:
+def released(
+    server: NetBox, *, cooldown: int = 0
+) -> tuple[models.NetBoxSource, models.RegisterImport]:
     """Return a mirror and its second run, which has released 10.1.1.5 and two reserved ranges."""
     mirror = filled(server, cooldown_seconds=cooldown)
     del server.objects["ip-addresses"][0], server.objects["ip-addresses"][1]
@@ -86,8 +77,10 @@ def test_everything_comes_back(server: NetBox) -> None:
         "address 10.1.1.6", "address 10.1.1.9", "container 10.0.0.0", "pool 10.1.2.0", "pool 10.1.2.0",
         "reserved 10.1.1.200", "reserved 10.1.1.7",
     ]  # fmt: skip
-    assert not Pool.objects.filter(cidrs__cidr="10.1.2.0/24").exists()
-    assert AddressSpace.objects.filter(name="Blue").exists()  # events name their cluster by it
+    assert not models.Pool.objects.filter(cidrs__cidr="10.1.2.0/24").exists()
+    assert models.AddressSpace.objects.filter(
+        name="Blue"
+    ).exists()  # events name their cluster by it
     undone = undo(second)
     assert (undone.status, counts(undone)) == ("undone", {"new": 1, "unchanged": 3, "released": 7})
     assert state() == before
@@ -106,11 +99,11 @@ def test_what_somebody_else_has_by_then_stays(server: NetBox) -> None:
     del server.objects["ip-addresses"][:]
     server.objects["ip-ranges"].clear()
     second = confirm(run(mirror))
-    pool = Pool.objects.get()
+    pool = models.Pool.objects.get()
     factories.take(pool, factories.holder("vm-1"), cidr="10.1.1.5/32")
-    Pool.objects.update(cooldown_seconds=3600)
+    models.Pool.objects.update(cooldown_seconds=3600)
     factories.take(pool, factories.holder("vm-2"), cidr="10.1.1.8/32")
-    window.release_blocks([Block.objects.get(holder_id="vm-2").pk])
+    window.release_blocks([models.Block.objects.get(holder_id="vm-2").pk])
     factories.reserve(pool, "10.1.1.190-10.1.1.205")
     undone = undo(second)
     assert (undone.status, counts(undone)) == (
@@ -147,8 +140,8 @@ def test_what_a_later_run_brought_back_stays(server: NetBox) -> None:
 
 def test_a_pool_that_is_gone_refuses_its_addresses(server: NetBox) -> None:
     _, second = released(server)
-    window.release_blocks(Block.objects.filter(state="held").values_list("pk", flat=True))
-    pools.delete(Pool.objects.get().pk, author=BY)
+    window.release_blocks(models.Block.objects.filter(state="held").values_list("pk", flat=True))
+    pools.delete(models.Pool.objects.get().pk, author=BY)
     assert counts(undo(second)) == {"unchanged": 4, "invalid": 3}
     assert {(status, code) for _, status, code in bad_rows(second)} == {
         ("invalid", "outside_every_prefix")
@@ -157,7 +150,7 @@ def test_a_pool_that_is_gone_refuses_its_addresses(server: NetBox) -> None:
 
 def test_a_cidr_that_is_being_removed_gets_nothing_back(server: NetBox) -> None:
     _, second = released(server)
-    pools.set_pending(PoolCIDR.objects.get().pk, "removal", author=BY)
+    pools.set_pending(models.PoolCIDR.objects.get().pk, "removal", author=BY)
     assert counts(undo(second)) == {"unchanged": 4, "conflict": 3}
     assert {code for _, _, code in bad_rows(second)} == {"cidr_closed"}
 
@@ -168,7 +161,7 @@ def test_a_run_that_is_queued_asks_again(server: NetBox) -> None:
     undo(second)
     assert len(held()) == 2
     worker.process_import(queued.pk)
-    third = RegisterImport.objects.get(pk=queued.pk)
+    third = models.RegisterImport.objects.get(pk=queued.pk)
     assert (counts(third), len(held())) == ({"unchanged": 4, "vanished": 3}, 2)
     assert counts(confirm(third)) == counts(second)
     undo(third)
@@ -189,7 +182,7 @@ def test_a_release_that_crashes_releases_nothing(server: NetBox, monkeypatch: An
         broken.setattr(vanished, "_remove_cidrs", crash)  # after addresses were released
         with pytest.raises(RuntimeError, match="crash"):
             confirm(second)
-    assert not RegisterRow.objects.filter(status="released").exists()
+    assert not models.RegisterRow.objects.filter(status="released").exists()
     assert state() == before
 
 
@@ -232,9 +225,9 @@ def test_what_an_undo_has_made_anew_belongs_to_the_import_that_brought_it(server
         objects.clear()
     second = confirm(run(mirror))
     assert counts(second) == {"released": 4}
-    Block.objects.filter(state="cooling").update(state="available")  # as the sweep does
-    Block.objects.filter(state="available").delete()
+    models.Block.objects.filter(state="cooling").update(state="available")  # as the sweep does
+    models.Block.objects.filter(state="available").delete()
     undo(second)
     undo(first)
     assert state() == before
-    assert not ReservedRange.objects.exists()
+    assert not models.ReservedRange.objects.exists()

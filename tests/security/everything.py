@@ -12,28 +12,15 @@ from claims.access import memberships
 from claims.models import Entry, Network, NetworkSettings
 from claims.models.networks import EntrySource
 from claims.waves import waves
+from pools import models
 from pools.core.observed.uses import Role
-from pools.models import (
-    Alert,
-    Block,
-    Cluster,
-    Drift,
-    Event,
-    Finding,
-    Leak,
-    ObservedObject,
-    RegisterImport,
-    SavedFilter,
-    Silence,
-    SyncRun,
-)
 from pools.models.fields import Now
 from pools.platform import database
 from pools.platform.alerts import outbox, targets
 from pools.register import environments, journal
 from pools.register.imports import drafts as register_drafts, sources as netbox_sources
 from pools.webhooks import views
-from tests import factories
+from tests import factories, people
 from tests.claims import worlds
 from tests.claims.access import two_worlds
 from tests.claims.imports import drafts
@@ -79,7 +66,7 @@ def create() -> Everything:
     _networks(world)
     stranger = User.objects.create(username="stranger")
     memberships.create(world.owner.cluster, ["zulu-ns"], author=factories.BY, user=stranger)
-    saved = SavedFilter.objects.create(
+    saved = models.SavedFilter.objects.create(
         owner=world.owner.user, list="knox.authtoken", name="mine", shared=True
     )
     world.values |= {"label": saved.list, "filter_id": saved.pk}
@@ -90,7 +77,7 @@ def create() -> Everything:
         "auth.user": User.objects.create(username="somebody").pk,
         "auth.group": Group.objects.get(name="viewer").pk,
         "claims.membership": world.values["membership_id"],
-        "pools.event": Event.objects.order_by("pk")[0].pk,
+        "pools.event": models.Event.objects.order_by("pk")[0].pk,
     }
     return world
 
@@ -120,7 +107,7 @@ def _register(world: Everything, api: apis.Api) -> None:
     )
     environment = api("GET", "environments/").json()["results"][0]["id"]
     declared = environments.declare(
-        Cluster.objects.get(name="prod"), "acme", "declared", author=factories.BY
+        models.Cluster.objects.get(name="prod"), "acme", "declared", author=factories.BY
     ).pk
     container = api.create("containers/", {"cidr": "10.0.0.0/8"})["id"]
     custom_field = api.create(
@@ -130,7 +117,7 @@ def _register(world: Everything, api: apis.Api) -> None:
     migration = api.create(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     drafted_register, committed_register = _register_imports()
     netbox = netbox_sources.create(
-        {"name": "dc", "url": "https://netbox.example:443", "cluster": Cluster.objects.get(name="edge")},
+        {"name": "dc", "url": "https://netbox.example:443", "cluster": models.Cluster.objects.get(name="edge")},
         token="0123456789", author=factories.BY,
     ).pk  # fmt: skip
     world.values |= {
@@ -155,10 +142,10 @@ def _register(world: Everything, api: apis.Api) -> None:
 
 def _register_imports() -> tuple[int, int]:
     """Make a draft of an import, and a committed one."""
-    cluster = Cluster.objects.get(name="empty")
+    cluster = models.Cluster.objects.get(name="empty")
     import_ids = [
         register_drafts.IMPORTS.create(
-            [("", text)], RegisterImport(cluster=cluster), author=factories.BY
+            [("", text)], models.RegisterImport(cluster=cluster), author=factories.BY
         ).pk
         for text in (b"prefix\n10.70.0.0/24\n", b"prefix\n10.71.0.0/24\n")
     ]
@@ -168,19 +155,21 @@ def _register_imports() -> tuple[int, int]:
 
 def _of_clusters(world: Everything, api: apis.Api) -> None:
     """What reconciling leaves behind."""
-    cluster = Cluster.objects.get(name="prod")
-    observed_object = ObservedObject.objects.create(
+    cluster = models.Cluster.objects.get(name="prod")
+    observed_object = models.ObservedObject.objects.create(
         cluster=cluster, kind="CiliumNode", name="n", uid="u",
         resource_version="1", manifest={}, first_seen_at=Now(), changed_at=Now(),
     )  # fmt: skip
-    drift = Drift.objects.create(
+    drift = models.Drift.objects.create(
         cluster=cluster, kind="CiliumPodIPPool", name="p", path="spec", since=Now()
     )
-    finding = Finding.objects.create(cluster=cluster, kind="k", subject="s", code="c", since=Now())
-    run = SyncRun.objects.create(cluster=cluster, trigger="people", started_at=Now())
-    block = Block.objects.get(pk=world.values["lost"])
+    finding = models.Finding.objects.create(
+        cluster=cluster, kind="k", subject="s", code="c", since=Now()
+    )
+    run = models.SyncRun.objects.create(cluster=cluster, trigger="people", started_at=Now())
+    block = models.Block.objects.get(pk=world.values["lost"])
     assert block.allocated_at is not None
-    leak = Leak.objects.create(
+    leak = models.Leak.objects.create(
         block=block, cluster=cluster, source="tooling", observations=2,
         holder_kind=block.holder_kind, holder_id=block.holder_id, allocated_at=block.allocated_at,
         missed_at=Now(), observed_at=Now(), confirmed_at=Now(),
@@ -200,12 +189,12 @@ def _of_clusters(world: Everything, api: apis.Api) -> None:
 
 def _alerts(world: Everything) -> None:
     """An alert, and a message to a target."""
-    alert = Alert.objects.create(
+    alert = models.Alert.objects.create(
         code="x", subject="y", level="error", title="t", since=Now(), seen_at=Now()
     )
     target, _secret = targets.create("ops", "https://example.org/", author=factories.BY)
     delivery = outbox.write_test(target).pk
-    silence = Silence.objects.create(
+    silence = models.Silence.objects.create(
         code="x",
         until=database.now() + timedelta(days=1),
         reason="r",
@@ -266,9 +255,7 @@ def _networks(world: Everything) -> None:
 
 
 def session(user: Any) -> Client:
-    client = Client(raise_request_exception=False)
-    client.force_login(user)
-    return client
+    return people.signed_in(user, raise_request_exception=False)
 
 
 def token(user: Any) -> Client:

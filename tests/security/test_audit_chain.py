@@ -27,8 +27,6 @@ from pools.platform import audit
 from pools.platform.alerts import targets
 from tests import factories
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(autouse=True)
 def _superuser() -> None:

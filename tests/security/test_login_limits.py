@@ -1,4 +1,4 @@
-"""Passwords cannot be tried at will: by account name, by address, by many at once."""
+"""Signing in: how often, how long, and for which pages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.urls import reverse
 from pools.models import LoginFailures
 from pools.platform import login_limits
 from tests.pools.conftest import Clock
+from tests.security.target import RunningTarget, Target, Visitor
 
 PASSWORD = "a long enough pass phrase"
 
@@ -123,3 +124,48 @@ def test_attempts_at_the_same_time_are_not_more_than_the_limit() -> None:
     for thread in threads:
         thread.join()
     assert (len(allowed), sum(allowed)) == (40, 3)
+
+
+# --- Rule `sessions-end`: cookies, the login, the logout ------------------------------------------
+@pytest.mark.exhaustive
+def test_cookies_are_for_this_site_over_tls_only(running: RunningTarget) -> None:
+    visitor = Visitor(running)
+    cookies = visitor.ask("GET", "/admin/login/").headers.get_all("Set-Cookie", [])
+    cookies += visitor.login("viewer").headers.get_all("Set-Cookie", [])
+    assert {line.partition("=")[0] for line in cookies} >= {"csrftoken", "sessionid"}
+    for line in cookies:
+        assert "; Secure" in line, line
+        assert "; SameSite=Lax" in line, line
+        assert "; HttpOnly" in line or line.startswith("csrftoken="), line
+
+
+def test_a_session_that_somebody_prepared_is_not_taken_up(target: Target) -> None:
+    visitor = Visitor(target, sessionid="prepared0prepared0prepared0prep0")
+    visitor.login("viewer")
+    assert visitor.cookies["sessionid"] != "prepared0prepared0prepared0prep0"
+    first = visitor.cookies["sessionid"]
+    visitor.login("viewer")
+    assert visitor.ask("GET", "/admin/").status == 200
+    assert Visitor(target, sessionid="prepared0prepared0prepared0prep0").ask("GET", "/admin/").status == 302  # fmt: skip
+    assert first
+
+
+def test_a_stolen_session_ends_with_the_logout(target: Target) -> None:
+    visitor = Visitor(target)
+    visitor.login("viewer")
+    thief = Visitor(target, sessionid=visitor.cookies["sessionid"])
+    assert thief.ask("GET", "/admin/pools/pool/").status == 200
+    visitor.post("/admin/logout/", {})
+    assert thief.ask("GET", "/admin/pools/pool/").status == 302
+
+
+# Rule `login-required`: what is open shows nothing. Who may open what is
+# tests/security/test_policy.py's
+def test_what_is_for_anybody_names_no_object(target: Target) -> None:
+    for path in ("/healthz", "/readyz", "/admin/login/", "/static/cadastre/cadastre.css"):
+        answer = target.ask("GET", path)
+        assert answer.status == 200, path
+        assert "prod" not in answer.text.split("prod-"), path
+    assert target.ask("GET", "/metrics").status == 401
+    for path in ("/static/../manage.py", "/static/%2e%2e/manage.py", "/static//etc/passwd"):
+        assert target.ask("GET", path).status in {302, 400, 404}, path

@@ -20,7 +20,6 @@ from tests.claims.access import answers
 from tests.security import everything, policy, requests
 from tests.security.everything import OWNER, STRANGER, Everything
 
-pytestmark = pytest.mark.django_db
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 REST, ADMIN, WEBHOOKS = "/api/v1/", "/admin/", "/webhooks/"
 ROLES = ("signed in", "viewer", "operator", "administrator", "superuser", OWNER, STRANGER)

@@ -14,7 +14,6 @@ from tests import factories, people
 from tests.edges import webhooks
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 LIMIT = 4
 PATHS = ("/api/v1/pools/", "/api/v1/blocks/", "/api/v1/blocks/1/", "/api/v1/schema/")
 

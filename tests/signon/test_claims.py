@@ -11,7 +11,6 @@ from knox.models import AuthToken
 
 from tests.signon.issuer import Issuer, begin, come_back
 
-pytestmark = pytest.mark.django_db
 METADATA = "/.well-known/openid-configuration"
 
 

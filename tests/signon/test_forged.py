@@ -17,8 +17,6 @@ from django.test import Client
 from tests.signon.issuer import Issuer, Key, begin, come_back
 from tests.signon.provider_process import SECRET
 
-pytestmark = pytest.mark.django_db
-
 
 def _encode(octets: bytes) -> str:
     return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()

@@ -21,7 +21,6 @@ from pools.models import Cluster, DirectoryAccount, Event
 from tests.signon import slapd
 from tests.signon.slapd import ADMIN, BASE, PASSWORD, Directory
 
-pytestmark = pytest.mark.django_db
 RIGHT = "right"
 needs_package = pytest.mark.skipif(
     not ldap_settings.is_installed(), reason="LDAP needs the packages of requirements-ldap.txt"

@@ -18,7 +18,6 @@ from pools.models import DirectorySource, Event, LoginFailures
 from tests import people
 from tests.signon.authenticator import UP, Authenticator
 
-pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough pass phrase"
 PAGE, ADD = "/admin/second-factor/", "/admin/second-factor/webauthn/add/"
 CODES, APP = "/admin/second-factor/recovery-codes/", "/admin/second-factor/totp/activate/"
@@ -447,8 +446,7 @@ def test_accounts_that_may_not_sign_in_do_not_with_a_passkey(olga: Owner) -> Non
 
 def test_directory_accounts_have_none(olga: Owner) -> None:
     ada = directory.sign_in(Person(DirectorySource.OIDC, "ada", "ada", groups=["net-admins"]))
-    client = Client(SERVER_NAME="localhost")
-    client.force_login(ada)
+    client = people.signed_in(ada, SERVER_NAME="localhost")
     for answer in (client.get(ADD), client.post(ADD, {"credential": "{}"})):
         assert (answer.status_code, "at the directory of" in answer.text) == (403, True)
 

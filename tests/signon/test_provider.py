@@ -17,8 +17,6 @@ from pools.models import Cluster, DirectoryAccount, DirectoryAccountEvent, Event
 from tests.signon.conftest import Browser
 from tests.signon.provider_process import Provider
 
-pytestmark = pytest.mark.django_db
-
 
 def person(name: str, *groups: str, **claims: Any) -> dict[str, Any]:
     return {"preferred_username": name, "email": f"{name}@example.org", "groups": groups} | claims

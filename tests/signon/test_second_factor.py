@@ -22,7 +22,6 @@ from pools.models import DirectorySource, Event, LoginFailures
 from pools.platform.outbound import secrets
 from tests import commands, people
 
-pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough pass phrase"
 LOGIN, CODE = "/admin/login/", "/admin/second-factor/authenticate/"
 PAGE, APP = "/admin/second-factor/", "/admin/second-factor/totp/activate/"
@@ -330,8 +329,7 @@ def test_tokens_are_a_factor_of_their_own(settings: Any, olga: Enrolled) -> None
 def test_a_directory_account_is_never_asked(settings: Any) -> None:
     settings.IPAM_SECOND_FACTOR = "everybody"
     ada = directory.sign_in(Person(DirectorySource.OIDC, "ada", "ada", groups=["net-admins"]))
-    client = Client()
-    client.force_login(ada)
+    client = people.signed_in(ada)
     assert client.get("/admin/").status_code == 200
     page = client.get(PAGE)
     assert (page.status_code, "at the directory of" in page.text) == (403, True)
@@ -392,7 +390,6 @@ def test_a_user_without_a_password_enrols_nothing() -> None:
     user = people.user()
     user.set_unusable_password()
     user.save()
-    client = Client()
-    client.force_login(user)
+    client = people.signed_in(user)
     assert client.get(PAGE).status_code == 403
     assert client.get(APP).status_code == 403

@@ -1,16 +1,23 @@
-"""Sessions end with what they rest on: a second factor, a passkey, an active account, a group of the directory."""
+"""Accounts: their sessions, pages and settings."""
 
+import os
+import pathlib
+import subprocess
+import sys
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core import checks
 from django.test import Client
 from django.urls import reverse
 
 from claims.access import directory
 from claims.access.directory import Person, SignInRefused
+from ipam_site import checks as site_checks, data_folder
 from pools import tasks
-from pools.models import BrowserSession, DirectorySource
+from pools.models import BrowserSession, DirectoryAccount, DirectorySource
 from pools.platform import database
 from tests import commands, people
 from tests.signon import test_passkeys
@@ -25,7 +32,6 @@ from tests.signon.test_passkeys import (
     send,
 )
 
-pytestmark = pytest.mark.django_db
 _local = test_passkeys._local
 
 
@@ -137,3 +143,117 @@ def test_expired_sessions_are_deleted() -> None:
     expired.update(expire_date=database.now() - timedelta(seconds=1))
     tasks.tidy_sessions()
     assert BrowserSession.objects.get().pk == root.session.session_key
+
+
+# --- Directory accounts in the list of users, and what an administrator may do with them ----------
+@pytest.fixture
+def ada() -> User:
+    return directory.sign_in(Person(DirectorySource.LDAP, "ada", "ada", groups=["auditors"]))
+
+
+def test_the_list_shows_and_filters_the_source(ada: User) -> None:
+    client = people.browser()
+    page = client.get(reverse("admin:auth_user_changelist"))
+    assert ("LDAP" in page.text, "this site" in page.text) == (True, True)
+    page = client.get(reverse("admin:auth_user_changelist"), {"directory_account__source": "ldap"})
+    assert [user.username for user in page.context["cl"].result_list] == ["ada"]
+
+
+def test_a_directory_account_gets_no_password(ada: User) -> None:
+    client = people.browser()
+    url = reverse("admin:auth_user_password_change", args=[ada.pk])
+    answer = client.post(url, {"password1": "a long one 4711", "password2": "a long one 4711"})
+    assert answer.headers["Location"] == reverse("admin:auth_user_change", args=[ada.pk])
+    assert not User.objects.get(pk=ada.pk).has_usable_password()
+    page = client.get(answer.headers["Location"])
+    assert "signs in at the directory of the organization, without a password here" in page.text
+    assert "each sign-in sets groups" in page.text
+    stranger = people.browser([])
+    assert stranger.get(url).status_code == 403
+    absent = client.get(reverse("admin:auth_user_password_change", args=[10**9]))
+    assert absent.status_code in {302, 404}
+
+
+def test_a_deleted_account_can_sign_in_anew(ada: User) -> None:
+    ada.delete()
+    assert not DirectoryAccount.objects.exists()
+    new = directory.sign_in(Person(DirectorySource.LDAP, "ada", "ada", groups=["auditors"]))
+    assert new.pk != ada.pk
+    assert Client().get(reverse("admin:login")).status_code == 200
+
+
+def test_the_same_name_in_two_directories_is_two_persons(ada: User) -> None:
+    with pytest.raises(directory.SignInRefused) as refusal:
+        directory.sign_in(Person(DirectorySource.OIDC, "x ada", "ada", groups=["net-admins"]))
+    assert refusal.value.code == "account_exists"
+
+
+# --- What `manage.py check` says of settings that cannot work, and how they are read --------------
+RIGHT = {
+    "IPAM_OIDC_ISSUER": "https://id.example.org/realms/staff",
+    "IPAM_OIDC_CLIENT_ID": "cadastre",
+}
+
+
+def errors(settings: Any, values: dict[str, Any]) -> list[str]:
+    for name, value in (RIGHT | values).items():
+        setattr(settings, name, value)
+    return [message.msg for message in site_checks.sign_on()]
+
+
+def test_right_settings_have_no_error(settings: Any) -> None:
+    assert errors(settings, {}) == []
+    assert site_checks.sign_on in checks.registry.registry.get_checks()
+
+
+@pytest.mark.parametrize(
+    ("values", "beginning"),
+    [
+        ({"IPAM_SIGN_ON_ROLES": "{"}, "IPAM_SIGN_ON_ROLES: a JSON object"),
+        ({"IPAM_SIGN_ON_ROLES": "[]"}, "IPAM_SIGN_ON_ROLES: a JSON object"),
+        (
+            {"IPAM_SIGN_ON_ROLES": '{"a": "root"}'},
+            "IPAM_SIGN_ON_ROLES: group 'a': 'root' is none of",
+        ),
+        ({"IPAM_SIGN_ON_ROLES": '{"a": [["viewer"]]}'}, "IPAM_SIGN_ON_ROLES: group 'a'"),
+        ({"IPAM_SIGN_ON_NAMESPACES": "("}, "IPAM_SIGN_ON_NAMESPACES: not a regular expression"),
+        ({"IPAM_SIGN_ON_NAMESPACES": "ns-(.*)"}, "IPAM_SIGN_ON_NAMESPACES: the named groups"),
+        (
+            {"IPAM_SIGN_ON_NAMESPACES": "(?P<namespace>a)(?P<x>b)"},
+            "IPAM_SIGN_ON_NAMESPACES: the named groups",
+        ),
+        (
+            {"IPAM_SIGN_ON_ROLES": "", "IPAM_SIGN_ON_NAMESPACES": ""},
+            "IPAM_SIGN_ON_ROLES: no group of the directory grants anything",
+        ),
+        ({"IPAM_OIDC_ISSUER": "http://id.example.org"}, "IPAM_OIDC_ISSUER: must be an https URL"),
+        ({"IPAM_OIDC_ISSUER": "https://"}, "IPAM_OIDC_ISSUER: must be an https URL"),
+        ({"IPAM_OIDC_ISSUER": ""}, "IPAM_OIDC_ISSUER: must be set"),
+        ({"IPAM_OIDC_CLIENT_ID": ""}, "IPAM_OIDC_CLIENT_ID: must be set"),
+        ({"IPAM_OIDC_SCOPES": ["profile"]}, "IPAM_OIDC_SCOPES: must contain openid"),
+        ({"IPAM_OIDC_CA_FILE": "/nowhere"}, "IPAM_OIDC_CA_FILE: /nowhere cannot be read"),
+    ],
+)
+def test_wrong_settings(settings: Any, values: dict[str, Any], beginning: str) -> None:
+    (message,) = errors(settings, values)
+    assert message.startswith(beginning)
+
+
+@pytest.mark.exhaustive
+def test_the_command_fails(tmp_path: pathlib.Path) -> None:
+    secret, roles = tmp_path / "secret", tmp_path / "roles.json"
+    secret.write_text("s3cret\n")
+    roles.write_text('{\n  "net-admins": ["administrator"]\n}\n')
+    values = RIGHT | {
+        "IPAM_OIDC_CLIENT_SECRET_FILE": str(secret),
+        "IPAM_SIGN_ON_ROLES_FILE": str(roles),
+        "IPAM_SIGN_ON_NAMESPACES": "(?P<namespace>.+",
+    }
+    command = [sys.executable, "manage.py", "check"]
+    options: dict[str, Any] = {"cwd": data_folder.PROJECT, "capture_output": True, "text": True}
+    answer = subprocess.run(command, env=os.environ | values, check=False, **options)
+    assert answer.returncode == 1
+    assert "(ipam.E002) IPAM_SIGN_ON_NAMESPACES: not a regular expression" in answer.stderr
+    assert "s3cret" not in answer.stderr
+    values["IPAM_SIGN_ON_NAMESPACES"] += ")"
+    assert subprocess.run(command, env=os.environ | values, check=False, **options).returncode == 0

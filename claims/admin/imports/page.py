@@ -1,6 +1,6 @@
 """The page of an import of any kind: its progress, its rows with their reasons, and its buttons."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -135,7 +135,7 @@ class ImportPage:
             state=import_texts.badge(row),
             format=self.formats.get(row.format, row.format),
             progress=progress,
-            may_cancel=may_change and row.status in states.CANCELLABLE,
+            may_cancel=may_change and row.status in states.CANCELLABLE and not row.cancel_wanted,
             may_change=may_change and drafted,
             may_undo=may_change and committed and not row.undo_wanted and has_effect,
             may_add=self.engine.permits(self.request.user, "add"),
@@ -173,6 +173,7 @@ class ImportPage:
         chosen = {"status": status, "q": text}
         more = found[PER_PAGE - 1].number if len(found) > PER_PAGE else 0
         lines = self.lines(found[:PER_PAGE])
+        counted = {**row.counts, "": sum(row.counts.values()), WARNING: warned.count()}
         for line in lines["rows"]:
             is_kept = correction is not None and correction.row == line["row"]
             line["form"] = correction if is_kept else CorrectionForm(line["row"], self.inputs, None)
@@ -180,10 +181,10 @@ class ImportPage:
             line["status"] = import_texts.row_badge(line["row"].status)
         return {
             **lines,
-            "chips": list(_chips(row, status, text, warned.count())),
+            "chips": _chips(row, counted, status, text),
             "search_text": text,
             "status": status,
-            "corrected": status in BAD and not row.counts.get(status) and not text,
+            "corrected": status in {*BAD, WARNING} and not text and not counted.get(status),
             "after": after,
             "all": _url(row),
             "first": _url(row, **chosen) if after else "",
@@ -213,13 +214,15 @@ class ImportPage:
         title, button = gettext("Cancel %(name)s?"), gettext("Cancel the import")
         if self.row.status == Status.DRAFTED:
             title, button = gettext("Discard the draft of %(name)s?"), gettext("Discard draft")
-        rows = display.digits(sum(self.row.counts.values()))
-        text = gettext("Rows that are deleted, with their corrections: %(rows)s.")
+        effects = [gettext("Nothing was written to the register.")]
+        if rows := sum(self.row.counts.values()):
+            text = gettext("Rows that are deleted, with their corrections: %(rows)s.")
+            effects.insert(0, text % {"rows": display.digits(rows)})
         return pages.confirmation(
             self.request,
             self.row,
             title=title % {"name": import_texts.name(self.row)},
-            effects=[text % {"rows": rows}, gettext("Nothing was written to the register.")],
+            effects=effects,
             button=button,
             action="cancel",
         )
@@ -275,7 +278,11 @@ class ImportPage:
             text = gettext("Row %(row)s is still in conflict. %(reason)s")
         reason = pages.sentence(line.reasons[0]["message"]) if line.reasons else ""
         messages.warning(self.request, text % {**words, "reason": reason})
-        return None
+        if self.request.GET.get("status", "") in {"", line.status}:
+            return None
+        # Its filter would hide it.
+        url = _url(self.row, status=line.status, after=number - 1)
+        return HttpResponseRedirect(f"{url}#row-{number}")
 
     def post_skip(self) -> None:
         skipped = self.request.POST["action"] == "skip"
@@ -344,23 +351,16 @@ def _effect(row: Import) -> dict[str, int]:
     }
 
 
-def _chips(row: Import, chosen: str, text: str, warned: int) -> Iterator[dict[str, Any]]:
-    """Yield a chip for all rows, one for each status that a row has, and one for the rows with warnings."""
+def _chips(row: Import, counted: Mapping[str, int], chosen: str, text: str) -> list[display.Chip]:
+    """Return a chip for all rows, one for each status that a row has, and one for the rows with warnings."""
     title = gettext("imported all the same")
-    warnings = display.badge("warning", "▲", gettext("with warnings"), title)
-    counted: list[tuple[StrOrPromise, str, int]] = [
-        (gettext("All"), "", sum(row.counts.values())),
-        *(
-            (import_texts.row_badge(status), status, row.counts.get(status, 0))
-            for status in RowStatus
-        ),
-        (warnings, WARNING, warned),
+    labels: dict[str, StrOrPromise] = {
+        "": gettext("All"),
+        **{status: import_texts.row_badge(status) for status in RowStatus.values},
+        WARNING: display.badge("warning", "▲", gettext("with warnings"), title),
+    }
+    return [
+        (label, counted.get(status, 0), _url(row, q=text, status=status), status == chosen)
+        for status, label in labels.items()
+        if counted.get(status) or status in {"", chosen}
     ]
-    for label, status, count in counted:
-        if count or status in {"", chosen}:
-            yield {
-                "label": label,
-                "count": count,
-                "url": _url(row, q=text, status=status),
-                "chosen": status == chosen,
-            }

@@ -1,5 +1,6 @@
 """The page of an import of VMs: its network mapping, its rows, and after the commit the status of its VMs."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from claims.access import namespaces
-from claims.admin import scoped, vm_display
+from claims.admin import scoped
 from claims.admin.imports import mapping, page
 from claims.core.networks import static_vms
 from claims.entries import ippools
@@ -65,7 +66,8 @@ class VMImportPage(page.ImportPage):
         "rvtools-csv": _("RVTools, CSV"),
         "rvtools-zip": _("RVTools, ZIP of CSVs"),
         "forklift": _("MTV inventory, JSON"),
-        "powercli": _("PowerCLI, CSV"),
+        "kubevirt": _("VMs of KubeVirt"),
+        "powercli": _("PowerCLI or another table"),
         "template-csv": _("template, CSV"),
         "template-xlsx": _("template, XLSX"),
         "ippool-yaml": _("IPPools, YAML"),
@@ -236,7 +238,9 @@ def _share_notes(lines: list[dict[str, Any]]) -> list[tuple[str, int]]:
         for reason in line["reasons"]
         if reason["note"] or reason["warning"]
     ]
-    shared, numbers = vm_display.shared_texts(note["message"] for note in notes)
+    counts = Counter(note["message"] for note in notes)
+    shared = [(text, count) for text, count in counts.items() if count > 1]
+    numbers = {text: number for number, (text, _count) in enumerate(shared, 1)}
     for note in notes:
         note["number"] = numbers.get(note["message"], 0)
     for line in lines:

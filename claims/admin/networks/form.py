@@ -257,7 +257,7 @@ def _create_network(request: HttpRequest, form: NetworkForm) -> Network:
         author=pages.author(request),
         applied=cleaned_data["applied"],
         description=cleaned_data["description"] or "",
-        attributes=form.attributes(),
+        **form.attributes(),
     )
 
 

@@ -18,15 +18,9 @@ from claims.api.imports import kinds, vm
 from claims.imports import drafts, manifests
 from claims.models import VMImport
 from claims.models.imports import ImportTarget
-from pools import tasks
+from pools import models, tasks
 from pools.api import imports, lookups
 from pools.core import errors, object_reader
-from pools.models import (
-    Cluster,
-    Import,
-    ImportRow,
-    ImportStatus,
-)
 from pools.platform import idempotency
 from pools.platform.files import archives
 from pools.platform.rest import filters, generics, parsing
@@ -50,12 +44,12 @@ _ROW = kinds.any_kind("ImportRow", "row", None)
 
 class ImportFilter(filters.FilterSet):
     kind = filters.choice(*kinds.KINDS)
-    status = filters.choice(*ImportStatus.values)
+    status = filters.choice(*models.ImportStatus.values)
     cluster = filters.Filter("parse_cluster", help_text="Name or id.")
     target = filters.choice(*ImportTarget.values, field_name="options__target")
     network = filters.integer(1, 1 << 62, field_name="options__network", help_text="Id.")
 
-    def parse_cluster(self, value: str, parameter: str) -> Cluster:
+    def parse_cluster(self, value: str, parameter: str) -> models.Cluster:
         cluster = lookups.cluster(value, parameter)
         knows_all = kinds.REGISTER in kinds.permitted(self.request, "view")
         if not (knows_all or scoped.knows_cluster(self.request, cluster)):
@@ -93,7 +87,7 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
         super().initial(request, *args, **kwargs)
 
     def get_queryset(self) -> QuerySet[Any]:
-        rows = Import.objects.select_related("cluster")
+        rows = models.Import.objects.select_related("cluster")
         if getattr(self, "swagger_fake_view", False):  # the OpenAPI document has no user
             return rows
         visible = [
@@ -187,7 +181,7 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
 
         def commit() -> idempotency.StoredAnswer:
             committed = self.kind.engine.commit(self.import_of_path.pk, **self.actor(), **values)
-            status = 200 if committed.status == ImportStatus.COMMITTED else 202
+            status = 200 if committed.status == models.ImportStatus.COMMITTED else 202
             return idempotency.StoredAnswer(status, self.represent(committed))
 
         return self._answer(generics.run_once(request, commit))
@@ -238,7 +232,7 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
         pk, author = self.import_of_path.pk, self.author()
         return self.respond(register_drafts.confirm_vanished(pk, numbers, keep=keep, author=author))
 
-    def _perform(self, action: Callable[..., Import]) -> Response:
+    def _perform(self, action: Callable[..., models.Import]) -> Response:
         """Do something with the import; a body is not read."""
         self.parameters.raise_problems()
         changed = action(self.import_of_path.pk, **self.actor())
@@ -247,7 +241,7 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
 
     def _answer(self, stored: idempotency.StoredAnswer) -> Response:
         """Answer, and wake a worker after the transaction: an unreachable broker only delays the work."""
-        waiting = {ImportStatus.QUEUED, ImportStatus.COMMITTING}
+        waiting = {models.ImportStatus.QUEUED, models.ImportStatus.COMMITTING}
         if stored.status == 202 or stored.answer["status"] in waiting:
             tasks.notify_import_worker(stored.answer["id"])
         return Response(stored.answer, status=stored.status)
@@ -333,7 +327,7 @@ class ImportRowViewSet(kinds.ImportViews, generics.ModelViewSet):
 
     def get_queryset(self) -> QuerySet[Any]:
         if getattr(self, "swagger_fake_view", False):
-            return ImportRow.objects.all()
+            return models.ImportRow.objects.all()
         rows: QuerySet[Any] = self.import_of_path.rows.all()
         return rows
 

@@ -27,15 +27,15 @@ def _words(**texts: str) -> _Names:
     return {role: text.split() for role, text in texts.items()}
 
 
-# Names of the column of each role, the best first, in English, German, French and Japanese; blanks and punctuation are
-# ignored.
+# Names of the column of each role, the best first, in English, German, French, Spanish and Japanese; blanks and
+# punctuation are ignored.
 _VNETWORK_NAMES = _words(
     vm="vm vnetworkvmname",
     template="template vnetworktemplate",
     power="powerstate vnetworkpowerstate",
     placeholder="srmplaceholder vnetworksrmplaceholder",
     mac="macaddress vnetworkmacaddress",
-    ip="ipv4address vnetworkip4address vnetworkipv4address",
+    ip="ipv4address vnetworkip4address vnetworkipv4address ipaddress",
     ip6="ipv6address vnetworkip6address vnetworkipv6address",
     network="network vnetworkname vnetworknetwork",
 )
@@ -49,20 +49,24 @@ _VINFO_NAMES = _words(
 )
 _OTHER_NAMES = _words(
     vm="vm vmname virtualmachine virtualmachinename parent name"
-    " virtuellemaschine machinevirtuelle nom 仮想マシン 仮想マシン名",
-    template="template istemplate vorlage modèle modele テンプレート",
-    power="powerstate power state vmstate energiestatus betriebszustand 電源",
-    mac="macaddress mac macaddresses macs macaddr hwaddress macadresse adressemac macアドレス",
+    " virtuellemaschine machinevirtuelle nom nomdelavm máquinavirtual nombre nombredelamv 仮想マシン 仮想マシン名",
+    host="hostname server servername computername machine guestname serveur servidor",
+    template="template istemplate vorlage modèle modele plantilla テンプレート",
+    power="powerstate power state vmstate energiestatus betriebszustand 電源 estado état zustand status",
+    mac="macaddress mac macaddresses macs macaddr hwaddress macadresse adressemac direcciónmac"
+    " hwaddr macアドレス",
     ip="ipaddress ipaddresses ip ips ipv4address ipv4addresses ipv4 address addresses"
     " guestipaddress guestip primaryipaddress fixedips fixedipaddresses"
-    " ipadresse ipadressen ipv4adresse adresseip adressesip ipアドレス",
-    ip6="ipv6address ipv6addresses ipv6 ipv6adresse",
-    prefix="prefixlength prefix prefixlen subnetmask netmask mask subnetzmaske netzmaske masque",
+    " ipadresse ipadressen ipv4adresse adresseip adressesip adresseipv4 adressesipv4 direcciónip direccionesip"
+    " direcciónipv4 ipアドレス",
+    ip6="ipv6address ipv6addresses ipv6 ipv6adresse adresseipv6 adressesipv6 direcciónipv6",
+    prefix="prefixlength prefix prefixlen subnetmask netmask mask subnetzmaske netzmaske masque"
+    " máscara máscaradesubred",
     # The last one of the first line is used in the export of entries; a switch is what Hyper-V has.
     network="networkname network portgroup portgroupname ippoolnetworkname"
-    " switchname switch netzwerk portgruppe réseau reseau groupedeports ネットワーク",
+    " switchname switch netzwerk portgruppe réseau reseau groupedeports red networklabel vnicprofile ネットワーク",
     namespace="namespace targetnamespace namensraum",
-    note="note notiz bemerkung remarque",
+    note="note notiz bemerkung remarque nota",
     origin="origin",
 )
 _VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio", "ipv4address"}
@@ -137,6 +141,9 @@ def recognise(header: Sequence[str]) -> ColumnLayout | None:
         for role, choices in names.items()
     }
     roles = {role: column for role, column in columns_by_role.items() if column >= 0}
+    host = roles.pop("host", None)
+    if host is not None and "mac" in roles:  # without MACs it may be a register of hosts
+        roles.setdefault("vm", host)
     if "mac" not in roles and not {"vm", "ip"} <= roles.keys():
         return None
     _refuse_duplicates(header, keys, roles)

@@ -103,7 +103,7 @@ class _TableReader:
             self.skipped.add(reason, vm.strip())
             return ()
         if type(mac) is str:
-            mac = spreadsheet_cells.unescape(mac.strip())
+            mac = cells.clean_mac(mac)
             if len(mac) > 17 and len(parts := cells.split_cell(mac)) > 1:
                 return self._several(number, row, parts[: cells.MAX_IN_A_CELL], extra)
         ips = cells.parse_addresses(*layout.addresses(row), prefixes=self._prefixes(row))
@@ -211,7 +211,7 @@ def _shares(texts: Sequence[str], prefixes: Sequence[str], count: int) -> list[c
         listed = ", ".join(whole.ips)
         message = f"ambiguous: {count} interfaces share these addresses: {listed[:500]}"
         wrong = problem("ips", "ambiguous_addresses", message, listed)
-        return [cells.Addresses((), (*whole.problems, wrong), unread=True)] * count
+        return [cells.Addresses(whole.ips, (*whole.problems, wrong), unread=True)] * count
     return [
         cells.Addresses(tuple(same[index] for same in families if same), whole.problems)
         for index in range(count)

@@ -5,7 +5,8 @@ WITH import_rows AS MATERIALIZED (
         entry_id, claim_id
     FROM claims_vm_row WHERE source_import_id = $1 AND written),
 rows_in_use AS (
-    SELECT r.number, r.line, 'the entry was changed since' AS why
+    SELECT r.number, r.line, 'the entry of ' || COALESCE(NULLIF(r.vm, ''), NULLIF(e.vm, ''), r.mac::text)
+        || ' was changed since' AS why
     FROM import_rows r LEFT JOIN claims_entry e ON e.id = r.entry_id
     WHERE r.entry_id IS NOT NULL AND CASE WHEN e.id IS NULL THEN r.status = 'changed' ELSE
         (e.mac, e.ips, e.vm, e.namespace, e.note) IS DISTINCT FROM (r.mac, r.ips,
@@ -14,10 +15,10 @@ rows_in_use AS (
             COALESCE(NULLIF(r.note, ''), r.before ->> 'note', '')) END
   UNION ALL
     SELECT r.number, r.line, CASE
-        WHEN c.id IS NULL THEN 'the IPAMClaim was deleted'
+        WHEN c.id IS NULL THEN 'the IPAMClaim of ' || r.vm || ' was deleted'
         WHEN c.ips <> '{}' THEN 'the IPAMClaim ' || c.name || ' has addresses'
         WHEN c.uid <> '' THEN 'the IPAMClaim ' || c.name || ' exists in the cluster: delete it there'
-        ELSE 'the IPAMClaim was changed since' END
+        ELSE 'the IPAMClaim ' || c.name || ' was changed since' END
     FROM import_rows r LEFT JOIN claims_ipamclaim c ON c.id = r.claim_id
     WHERE r.claim_id IS NOT NULL AND CASE WHEN c.id IS NULL THEN r.status = 'changed' ELSE
         c.ips <> '{}' OR c.uid <> '' AND r.status = 'new'

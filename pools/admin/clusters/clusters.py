@@ -11,13 +11,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
-from pools.admin.clusters import address_claims, address_map, cluster_form, connections
+from pools.admin.clusters import address_map, cluster_form, connections, observed
 from pools.admin.pools import page, topology
 from pools.clusters import connections as cluster_connections, fleet
 from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, ObservedCIDR, Pool
-from pools.platform import database, events, search_text
+from pools.platform import database, events, search
 from pools.platform.admin import (
     attributes,
     columns,
@@ -30,7 +30,6 @@ from pools.platform.admin import (
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
 from pools.platform.alerts import open_alerts
-from pools.platform.attributes import values as attribute_values
 from pools.register import clusters, event_filters, usage
 
 SHOWN_CIDRS = 50
@@ -71,7 +70,7 @@ def _list_link(name: str, cluster: Cluster, number: object) -> SafeString:
 
 def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     pools = Pool.objects.filter(cluster=cluster)
-    chosen_map = search_text.parse(request.GET.get("map", "")).network
+    chosen_map = search.parse(request.GET.get("map", "")).network
     events = event_filters.of_cluster(Event.objects.all(), cluster.pk).order_by("-id")[:10]
     return pages.page(
         request,
@@ -84,7 +83,7 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         chosen_map=chosen_map,
         observed_cidrs=ObservedCIDR.objects.filter(space__cluster=cluster)[:SHOWN_CIDRS],
         events=events,
-        claims=address_claims.section_of_cluster(request, cluster),
+        claims=observed.claims_of_cluster(request, cluster),
         alerts=open_alerts.alerts_about(f"cluster/{cluster.pk}")[: open_alerts.SHOWN],
         **connections.context(cluster),
     )
@@ -225,9 +224,8 @@ class ClusterAdmin(attributes.AttributedList[Cluster], objects.ObjectAdmin[Clust
     def save_row(self, row: Cluster | None, form: Any, author: events.Author) -> Cluster:
         if row is not None:
             return clusters.change(row, form.changes(), author=author, version=form.check_version)
-        of_cluster, values = attribute_values.split(form.cleaned_data)
-        values["description"] = values["description"] or ""
-        return clusters.create(values.pop("name"), author=author, attributes=of_cluster, **values)
+        description = form.cleaned_data["description"] or ""
+        return clusters.create(author=author, **{**form.cleaned_data, "description": description})
 
     def show_saved(self, request: HttpRequest, row: Cluster, message: str) -> HttpResponse:
         if "_connect" in request.POST:

@@ -22,11 +22,33 @@ from pools.platform.admin.lists import Page
 from pools.platform.outbound.faults import FieldConflict
 
 MOST = 100  # differences on one page
-VERBS = {  # with the button and the title of the page that asks
-    "apply": (_("Apply"), _("Apply the registered values")),
-    "adopt": (_("Adopt"), _("Adopt the values of the cluster")),
-    "ignore": (_("Ignore"), _("Ignore until a value changes")),
-    "unignore": (_("Stop ignoring"), _("Stop ignoring")),
+VERBS = {  # with the button, the title and the effect of the page that asks
+    "apply": (
+        _("Apply"),
+        _("Apply the registered values"),
+        _(
+            "The next sync writes the desired values of all fields of these objects to the cluster."
+            " Fields owned by another manager are not overwritten."
+        ),
+    ),
+    "adopt": (
+        _("Adopt"),
+        _("Adopt the values of the cluster"),
+        _(
+            "The pools in the register get the values of the cluster, in all fields. Used CIDRs that"
+            " are missing in the cluster stay as orphans."
+        ),
+    ),
+    "ignore": (
+        _("Ignore"),
+        _("Ignore until a value changes"),
+        _("The differences stay and are no longer counted, until either value changes."),
+    ),
+    "unignore": (
+        _("Stop ignoring"),
+        _("Stop ignoring"),
+        _("The differences are counted again."),
+    ),
 }
 
 
@@ -124,17 +146,23 @@ def decide(request: HttpRequest) -> HttpResponse:
         reason = form.cleaned_data["reason"] if form else ""
         _carry_out(request, verb, rows, reason)
         return HttpResponseRedirect(back)
-    objects = list(dict.fromkeys(_object(row) for row in rows))
-    return pages.page(
+    button, title, effect = VERBS[verb]
+    counts = gettext("Differences: %(rows)s, in objects: %(objects)s.") % {
+        "rows": display.digits(len(rows)),
+        "objects": display.digits(len({_object(row) for row in rows})),
+    }
+    return pages.confirmation(
         request,
-        "settle.html",
         Drift,
-        title=str(VERBS[verb][1]),
-        verb=verb,
-        rows=rows,
-        objects=objects,
+        title=str(title),
+        button=str(button),
+        effects=[counts, str(effect)],
+        back=back,
         form=form,
-        button=VERBS[verb][0],
+        values=[("verb", verb), *(("id", row.pk) for row in rows)],
+        details="cadastre/drift_rows.html",
+        rows=rows,
+        with_object=True,
     )
 
 

@@ -26,7 +26,6 @@ from pools.platform.admin import (
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.platform.attributes import values as attribute_values
 from pools.register import overlaps
 from pools.register.plan import containers
 
@@ -124,8 +123,7 @@ class ContainerAdmin(attributes.AttributedList[Container], objects.ObjectAdmin[C
 
     def save_row(self, row: Container | None, form: Any, author: events.Author) -> Container:
         if row is None:
-            of_container, values = attribute_values.split(form.cleaned_data)
-            return containers.create(author=author, attributes=of_container, **values)
+            return containers.create(author=author, **form.cleaned_data)
         values = {name: form.cleaned_data[name] for name in form.cleaned_data if name != "space"}
         return containers.change(row.pk, values, author=author, version=form.check_version)
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 from pools.admin.clusters import field as cluster_fields
 from pools.admin.plan import plan_map
 from pools.core import addresses, cidr_sets
-from pools.platform import search_text
+from pools.platform import search
 from pools.platform.admin import display, forms as fields, lists, pages
 from pools.register import overlaps as register_overlaps
 from pools.register.overlaps import OverlapKind, OverlapSeverity
@@ -74,7 +74,7 @@ class PlanForm(forms.Form):
     q = forms.CharField(
         label=_("Go to"),
         required=False,
-        max_length=search_text.LONGEST,
+        max_length=search.LONGEST,
         widget=fields.addresses_text(placeholder="10.20.0.7"),
     )
     lengths = LengthsField(
@@ -102,7 +102,7 @@ def view(request: HttpRequest) -> HttpResponse:
     if behind and parent and not cidr_sets.contains(parent, behind):
         behind = None
     path: list[tree.PlanRow] = []
-    searched = search_text.parse(chosen.get("q", ""))
+    searched = search.parse(chosen.get("q", ""))
     if chosen.get("overlaps"):
         return _overlap_list(request, form, searched.network or parent)
     if searched.network is not None:
@@ -220,7 +220,7 @@ def _overlap_list(
 
 
 def _parse_network(text: str) -> addresses.Network | None:
-    return search_text.parse(text).network if text else None
+    return search.parse(text).network if text else None
 
 
 def _filters(request: HttpRequest) -> str:

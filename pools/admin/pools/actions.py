@@ -12,16 +12,28 @@ from django.utils.translation import gettext, gettext_lazy as _
 from pools.admin.clusters import field as form_fields
 from pools.admin.pools import usage_bars
 from pools.core import dns_names, errors
+from pools.core.cilium import ciliumnode
 from pools.core.cilium.podippool import CidrEntry
 from pools.core.holders import MOST_BLOCKS
-from pools.models import AllocationRequest, Pool, PoolCIDR
-from pools.platform.admin import display, forms as fields, pages
+from pools.models import AllocationRequest, Block, ObservedObject, Pool, PoolCIDR
+from pools.platform.admin import display, forms as fields, pages, related
 from pools.register import dns, overlaps, pools, previews, usage
 from pools.register.allocator import allocation, requests
 
 KINDS = ("instance", "node", "env", "vm")
 KEPT = ("kind", "org", "env", "family")  # fields that *Allocate another* has again
 _KIND_OF = {"pod": "node", "node": "node", "instance": "instance", "ipv4": "env", "vm": "vm"}
+
+
+def _suggest_nodes(_request: HttpRequest, text: str) -> list[str]:
+    """Return names of nodes: of CiliumNodes that are observed, and of holders of blocks."""
+    observed = ObservedObject.objects.filter(kind=ciliumnode.KIND, name__contains=text)
+    held = Block.objects.filter(holder_kind="node", state="held", holder_id__contains=text)
+    names = observed.values_list("name").union(held.values_list("holder_id")).order_by("name")
+    return [name for (name,) in names[: related.SUGGESTIONS]]
+
+
+_NODES = related.offer_names("nodes", "pools.view_observedobject", _suggest_nodes)
 
 
 class AllocateForm(forms.Form):
@@ -72,6 +84,8 @@ class AllocateForm(forms.Form):
         if exact:
             initial["family"] = "6" if ":" in exact else "4"
         super().__init__(data, initial=initial)
+        if initial["kind"] == "node":
+            self.fields["id"].widget = related.name_widget(_NODES)
         families = [family for family in (4, 6) if pool.mask_size(family) is not None]
         self.fields["exact"].widget.attrs["data-free"] = _free_url(pool)
         choices = [(str(family), f"IPv{family}") for family in families]

@@ -143,7 +143,8 @@ def _chosen_blocks(request: HttpRequest, state: BlockState) -> list[Block]:
 def shown_holder(request: HttpRequest, block_id: int) -> tuple[allocation.Holder, str]:
     """Return the holder that the confirmation page showed for a block, and its org."""
     parts = ("kind", "id", "uid", "org")
-    kind, name, uid, org = (request.POST.get(f"holder-{part}-{block_id}", "") for part in parts)
+    texts = (request.POST.get(f"holder-{part}-{block_id}", "") for part in parts)
+    kind, name, uid, org = (text.replace("\0", "") for text in texts)
     return allocation.Holder(kind, name, uid), org
 
 

@@ -240,7 +240,7 @@ class PoolForm(attributes.AttributeFields, row_forms.ObjectForm):
             "cooldown_seconds": values["cooldown_seconds"],
             "description": values["description"] or "",
             "dns_pattern": values["dns_pattern"] or "",
-            "attributes": self.attributes(),
+            **self.attributes(),
         }
 
     def fixed_values(self) -> dict[str, Any]:

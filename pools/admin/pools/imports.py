@@ -12,9 +12,8 @@ from django.utils.translation import gettext, gettext_lazy as _
 from unfold import widgets
 
 from pools.admin.clusters import field as cluster_fields
-from pools.models import Pool
+from pools.models import ATTRIBUTES, Pool
 from pools.platform.admin import attributes, forms as fields, pages
-from pools.platform.attributes import values as attribute_values
 from pools.register import manifests
 
 LARGEST = 2 * 1024 * 1024
@@ -112,7 +111,8 @@ def view(request: HttpRequest) -> HttpResponse:
 def _entered_attributes(values: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes that were entered for all pools of the import."""
     entered = {name: value for name, value in values.items() if value}
-    return attribute_values.split(attributes.bulk_values(Pool(), entered))[0]
+    values = attributes.bulk_values(Pool(), entered)
+    return {name: values[name] for name in ATTRIBUTES if name in values}
 
 
 def _all_accepted(reports: list[manifests.ManifestReport]) -> bool:

@@ -42,7 +42,6 @@ from pools.platform.admin import (
 )
 from pools.platform.admin.columns import Column
 from pools.platform.admin.lists import Page
-from pools.platform.attributes import values as attribute_values
 from pools.register import environments, pool_cidrs, pools, usage
 from pools.register.utilization import forecasts
 
@@ -53,9 +52,7 @@ class EnvironmentBulkForm(bulk_edit.BulkForm):
 
 
 def _change_pool(pool: Pool, values: Mapping[str, Any], author: events.Author) -> Pool:
-    of_pool, others = attribute_values.split(values)
-    change = pools.PoolChange(attributes=of_pool or None, **others)
-    return pools.change(pool.pk, change, author=author)
+    return pools.change(pool.pk, pools.PoolChange(**values), author=author)
 
 
 def _show_pool(pool: Pool, name: str) -> str:

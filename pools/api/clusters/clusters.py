@@ -11,7 +11,6 @@ from pools.api import lookups, pool_cidrs
 from pools.core import addresses, errors, holders
 from pools.core.observed.uses import Role
 from pools.models import Cluster, Finding, ObservedCIDR, ObservedObject, Severity, SyncRun, Trigger
-from pools.platform.attributes.values import split
 from pools.platform.rest import attributes, fields, filters, generics, query, schema
 from pools.platform.rest.serializers import ReasonSerializer, Representation
 from pools.register import clusters, overlaps as owners
@@ -108,8 +107,8 @@ class Clusters(generics.ModelViewSet):
 
     def perform_create(self, values: dict[str, Any]) -> Cluster:
         """Register a cluster."""
-        attribute_values, values = split(values, new=True)
-        return clusters.create(author=self.author(), attributes=attribute_values, **values)
+        values.setdefault("custom_fields", {})  # required ones must have a value
+        return clusters.create(author=self.author(), **values)
 
     def perform_update(self, row: Cluster, changes: dict[str, Any]) -> Cluster:
         """Change the description, the attributes, the network settings of instances, or a missing prefix."""

@@ -1,12 +1,13 @@
 """Which column of a table of prefixes or addresses is which field, by the names of its header.
 
 One list of names serves NetBox's exports and its import form, phpIPAM's exports and templates, and plain
-spreadsheets, in English, German and French. docs/how-to/bring-your-register.md shows the same as tables.
+spreadsheets, in English, German, French and Spanish. docs/how-to/bring-your-register.md shows the same as tables.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,53 +29,68 @@ _NAMES = {
         "prefix, cidr, subnet, network, aggregate, network address, network prefix, ip range, "
         "range, ip block, ip network, ip subnet, ipv4 cidr, ipv6 cidr, address range, ipv4 address range, "
         "ipv6 address range, address prefix, address space, präfix, subnetz, netzwerk, netz, netzadresse, "
-        "préfixe, réseau, reseau, sous réseau, sous reseau, adresse réseau, adresse reseau"
+        "préfixe, réseau, sous réseau, adresse réseau, prefijo, red, subred, dirección de red"
     ),
     "mask": (
         "mask, netmask, subnet mask, network mask, prefix length, prefixlen, mask length, cidr mask, "
-        "bitmask, netzmaske, subnetzmaske, maske, masque, masque réseau, masque de sous réseau"
+        "bitmask, netzmaske, subnetzmaske, maske, masque, masque réseau, masque de sous réseau, "
+        "máscara, máscara de red, máscara de subred"
     ),
     "address": (
         "ip address, address, ip, ip addr, ipv4 address, ipv6 address, ipaddress, host address, "
-        "ipv4, ipv6, host ip, ip adresse, adresse, adresse ip"
+        "ipv4, ipv6, host ip, ip adresse, adresse, adresse ip, dirección ip, dirección"
     ),
     "first": (
         "start address, start ip, range start, first address, first ip, start, from, von, "
-        "startadresse, erste adresse, erste ip, adresse de début, première adresse, première ip, début"
+        "startadresse, erste adresse, erste ip, adresse de début, première adresse, première ip, début, "
+        "dirección inicial, ip inicial, primera dirección, inicio, desde"
     ),
     "last": (
         "end address, end ip, range end, last address, last ip, end, to, bis, endadresse, "
-        "letzte adresse, letzte ip, adresse de fin, dernière adresse, dernière ip, fin"
+        "letzte adresse, letzte ip, adresse de fin, dernière adresse, dernière ip, fin, "
+        "dirección final, ip final, última dirección, hasta"
     ),
-    "status": "status, status name, ip state, state, ip status, tag, zustand, statut, état, etat",
-    "role": "role, rolle, rôle",
+    "status": "status, status name, ip state, state, ip status, tag, zustand, statut, état, estado",
+    "role": "role, role name, rolle, rôle, función, rol",
     "vrf": "vrf, vrf name, network view, namespace name, parent namespace name",
     "tenant": (
         "tenant, tenant name, customer, organization, organisation, org, company, department, kunde, "
-        "mandant, firma, abteilung, client, entreprise, société"
+        "mandant, firma, abteilung, client, entreprise, société, locataire, inquilino, cliente, organización, empresa"
     ),
-    "site": "site, location, location name, scope, scope name, section, standort, geltungsbereich, emplacement, lieu",
+    "site": (
+        "site, location, location name, scope, scope name, section, standort, geltungsbereich, emplacement, lieu, "
+        "sitio, sede, ubicación"
+    ),
     "cluster": "cluster",
     "dns_name": (
         "dns name, hostname, fqdn, host name, dns, host, server, server name, rechnername, "
-        "gerätename, nom d hôte, nom d hote, nom dns, nom de machine, serveur, machine"
+        "gerätename, nom d hôte, nom dns, nom de machine, serveur, machine, nombre de host, nombre dns, servidor"
     ),
     "holder": (
         "holder, used by, assigned to, virtual machine, vm, device, device name, parent, user, "
-        "übergeordnet, gerät, benutzer, inhaber, utilisateur, équipement, appareil, attribué à, affecté à"
+        "übergeordnet, gerät, benutzer, inhaber, utilisateur, équipement, appareil, attribué à, affecté à, "
+        "usuario, dispositivo, máquina virtual, asignado a"
     ),
-    "owner": "owner, contact, besitzer, eigentümer, verantwortlich, ansprechpartner, propriétaire, responsable",
-    "interface": "interface, port, schnittstelle",
+    "owner": (
+        "owner, contact, besitzer, eigentümer, verantwortlich, ansprechpartner, propriétaire, responsable, "
+        "propietario, contacto"
+    ),
+    "interface": "interface, port, schnittstelle, interfaz",
     "pool": "pool name",
-    "name": "name, network name, subnet name, netzname",
+    "name": "name, network name, subnet name, netzname, nom, nombre",
     "description": (
         "description, comment, notes, purpose, beschreibung, bezeichnung, kommentar, zweck, "
-        "verwendung, commentaire, libellé, objet"
+        "verwendung, commentaire, libellé, objet, descripción, comentario"
     ),
-    "note": "note, comments, remark, remarks, kommentare, bemerkung, notiz, hinweis, commentaires, remarque, remarques, observations",
-    "mac": "mac, mac address, mac adresse",
-    "vlan": "vlan, vlan number, vlan id",
-    "gateway": "gateway, is gateway, ip is gateway, is gw, default gateway, passerelle",
+    "note": (
+        "note, comments, remark, remarks, kommentare, bemerkung, notiz, hinweis, commentaires, remarque, remarques, "
+        "observations, notas, comentarios, observaciones"
+    ),
+    "mac": "mac, mac address, mac adresse, adresse mac, dirección mac",
+    "vlan": "vlan, vlan number, vlan id, vlan vid",
+    "gateway": (
+        "gateway, is gateway, ip is gateway, is gw, default gateway, passerelle, puerta de enlace"
+    ),
     "is_pool": "is pool, ispool, pool",
     "mark_utilized": "mark utilized, marked utilized",
     "rir": "rir",
@@ -82,8 +98,21 @@ _NAMES = {
     "tags": "tags",
     "external_id": "id",
 }
+
+
+_CLEAN = re.compile(r"(?:[^\w()]|_)+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+
+def _fold(name: str) -> str:
+    """Return a name in small letters without accents and with single blanks."""
+    if not name.isascii():
+        name = _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
+    return _CLEAN.sub(" ", name.lower()).strip()
+
+
 _FIELDS = {
-    name: (field, rank)
+    _fold(name): (field, rank)
     for field, names in _NAMES.items()
     for rank, name in enumerate(_words(names))
 }
@@ -104,8 +133,9 @@ _PHPIPAM = set(
     )
 )
 # Of a range, but beside a prefix or an address rather a time.
-_VAGUE = {"start", "end", "from", "to", "von", "bis", "début", "fin"}
-_CLEAN = re.compile(r"(?:[^\w()]|_)+")
+_VAGUE = {"start", "end", "from", "to", "von", "bis", "debut", "fin", "inicio", "desde", "hasta"}
+# What programs and people write into a cell that says nothing.
+_UNSET = {"-", "–", "—", "n/a", "null", "noobject"}  # noqa: RUF001
 _PLACE = re.compile(r"(?=.*[.:])[0-9a-fA-F.:]+(?:/[0-9.]+)?")
 
 
@@ -136,8 +166,8 @@ class Layout:
     def values(self, cells: Sequence[str]) -> dict[str, str]:
         """Return the texts of a row by field, without the empty ones."""
         texts: dict[str, str] = {}
-        for name, numbers in self.columns.items():
-            by_column = self._texts(cells, numbers)
+        for name in self.columns:
+            by_column = self._texts(cells, name)
             if len(by_column) > 1 and name in {PREFIX, ADDRESS}:
                 texts[name] = _join_places(name, list(by_column.values()))
             elif by_column:
@@ -146,20 +176,23 @@ class Layout:
 
     def unlike(self, cells: Sequence[str]) -> list[str]:
         """Return the names of columns with another text than the one that is read for their field."""
-        several = {name: numbers for name, numbers in self.columns.items() if len(numbers) > 1}
+        several = [name for name, numbers in self.columns.items() if len(numbers) > 1]
         values = self.values(cells) if several else {}
         return [
             self.names[column].strip()
-            for name, numbers in several.items()
-            for column, text in self._texts(cells, numbers).items()
+            for name in several
+            for column, text in self._texts(cells, name).items()
             if text.lower() not in values.get(name, "").lower()
         ]
 
-    @staticmethod
-    def _texts(cells: Sequence[str], numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts of columns that have one."""
+    def _texts(self, cells: Sequence[str], name: str) -> dict[int, str]:
+        """Return the texts of the columns of a field that have one; a VRF without a name is the global one."""
+        numbers = self.columns[name]
         texts = {n: cells[n].strip(DECORATION) for n in numbers if n < len(cells)}
-        return {column: text for column, text in texts.items() if text}
+        unset = () if name == "vrf" else _UNSET
+        return {
+            column: text for column, text in texts.items() if text and text.lower() not in unset
+        }
 
     def with_custom_fields(self, names: Mapping[str, str]) -> Layout:
         """Return the layout that also reads columns named as a custom field, by its name or its label (`names`)."""
@@ -183,13 +216,13 @@ def _join_places(field: str, texts: Sequence[str]) -> str:
 
 
 def clean(name: str) -> str:
-    """Return a name of a column in small letters and with single blanks; an attribute of Infoblox without `EA-`."""
-    return _CLEAN.sub(" ", name.lower()).strip().removeprefix("ea ")
+    """Return a name of a column in its plain form; an attribute of Infoblox without `EA-`."""
+    return _fold(name).removeprefix("ea ")
 
 
 def recognise(header: Sequence[str]) -> Layout | None:
     """Return the layout of a table with this header; None if it names neither prefixes nor addresses."""
-    names = [_CLEAN.sub(" ", cell.lower()).strip() for cell in header]
+    names = [_fold(cell) for cell in header]
     custom_fields = {}
     has_place = any(_FIELDS.get(name, ("", 0))[0] in {PREFIX, ADDRESS} for name in names)
     ranked: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -230,7 +263,8 @@ def _format(names: Sequence[str]) -> str:
     # A port of a device is that of a switch.
     if _PHPIPAM & set(names) or {"device", "port"} <= set(names):
         return "phpipam"
-    netbox = {"status", "vrf"} <= set(names) or "rir" in names or "scope type" in names
+    has_status = not {"status", "statut", "estado"}.isdisjoint(names)
+    netbox = (has_status and "vrf" in names) or "rir" in names or "scope type" in names
     return "netbox" if netbox else "spreadsheet"
 
 
@@ -243,6 +277,8 @@ def _settle_names(columns: dict[str, list[int]], kind: str, register: str) -> No
 
     if kind == ADDRESS:
         move("name", "dns_name")
+    elif register != "phpipam":
+        move("holder", "owner")  # nobody holds a prefix or a range
     if register == "phpipam":
         # The device is the switch at whose port the host is.
         move("holder", "device")

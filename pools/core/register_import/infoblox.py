@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from pools.core.register_import import parsing
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
+from pools.core.register_import.tables import Row, take_gateways
 
 _KINDS = {
     "network": PREFIX,
@@ -37,6 +38,7 @@ _NAMES = {
     "last": ("end_address",),
     "description": ("comment", "ea-description", "ea-network name", "ea-name"),
     "vrf": ("network_view",),
+    "gateway": ("routers",),
     "disabled": ("disabled",),
     "action": ("import-action",),
     "site": ("ea-site", "ea-location", "ea-building"),
@@ -72,8 +74,8 @@ def read_header(header: Sequence[str]) -> tuple[str, Layout | None]:
     return object_type, Layout(kind, "infoblox", columns, ignored, width=len(header), names=header)
 
 
-def read_object(object_type: str, layout: Layout, cells: Sequence[str]) -> list[dict[str, str]]:
-    """Return the texts of the rows of an object: a host record has one for each of its addresses.
+def read_object(object_type: str, layout: Layout, cells: Sequence[str]) -> list[Row]:
+    """Return the rows of an object: a host record has one for each of its addresses, a network one for its router.
 
     An object that the file deletes has none.
     """
@@ -94,9 +96,10 @@ def read_object(object_type: str, layout: Layout, cells: Sequence[str]) -> list[
         del values["dns_name"]
     listed = ",".join((values.get("address", ""), values.pop("addresses6", ""))).split(",")
     addresses = [text.strip() for text in listed if text.strip()]
+    gateways = take_gateways(Row(layout.kind, values))
     if layout.kind != ADDRESS or not addresses:
-        return [values]
-    return [{**values, "address": address} for address in addresses]
+        return [Row(layout.kind, values), *gateways]
+    return [*(Row(ADDRESS, {**values, "address": address}) for address in addresses), *gateways]
 
 
 @dataclass

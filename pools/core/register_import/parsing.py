@@ -3,7 +3,9 @@
 Nothing is guessed: a value that cannot be read refuses the row with the code of its parser.
 """
 
+import contextlib
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_network
@@ -16,13 +18,15 @@ from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE
 
 CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
 _RESERVING = {"reserved", "deprecated"}  # states of addresses that nobody holds
-_FREE = {"available", "free", "unused", "frei"}  # held by nobody
+# Held by nobody.
+_FREE = {"available", "free", "unused", "frei", "verfügbar", "libre", "disponible"}
 # NetBox writes the labels of its choices into CSV files, in the language of the user.
-_GERMAN = {
-    "aktiv": "active",
-    "reserviert": "reserved",
-    "veraltet": "deprecated",
-    "sekundär": "secondary",
+_CHOICES = {
+    **dict.fromkeys(("aktiv", "actif", "activo"), "active"),
+    **dict.fromkeys(("reserviert", "réservé", "reservado"), "reserved"),
+    **dict.fromkeys(("veraltet", "obsolète", "obsoleto"), "deprecated"),
+    **dict.fromkeys(("conteneur", "contenedor"), "container"),
+    **dict.fromkeys(("sekundär", "secondaire", "secundario"), "secondary"),
 }
 _GLOBAL = {"", "global", "default", "none", "-", "—", "0"}
 _YES = {"1", "yes", "true", "y", "x"}
@@ -73,13 +77,15 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
         try:
             parse(row, kind, values)
         except errors.InvalidInput as error:
-            row.problems += error.problems
+            row.problems += [problem for problem in error.problems if problem not in row.problems]
     if kind == PREFIX:
+        kind_of_nautobot = values.get("type", "").lower()
         is_container = (
-            "container" in {status, values.get("type", "").lower()}
+            "container" in {status, kind_of_nautobot}
             or "rir" in values
             or _is_yes(values.get("folder", ""))
         )
+        values |= {"is_pool": "yes"} if kind_of_nautobot == "pool" else {}
         row.target = CONTAINER if is_container else ""
     elif kind == ADDRESS:
         _parse_holder(row, status, values)
@@ -96,7 +102,7 @@ def parse_row(kind: str, values: Mapping[str, str]) -> ParsedRow:
         if status == "active" and kind == ADDRESS:
             del row.details["status"]
         if kind == ADDRESS and (role := values.get("role", "").lower()):
-            row.details["role"] = _GERMAN.get(role, role)
+            row.details["role"] = _CHOICES.get(role, role)
     return row
 
 
@@ -119,7 +125,7 @@ def _read_text(name: str, text: str) -> str:
     if name.startswith(attributes.PREFIX):
         return text if len(text) <= attributes.LONGEST else text[: attributes.LONGEST - 1] + "…"
     if name == "status":
-        return _GERMAN.get(text.lower(), text.lower())
+        return _CHOICES.get(text.lower(), text.lower())
     if name == "vrf":
         return read_vrf(text)
     if name in {"is_pool", "mark_utilized"}:
@@ -143,14 +149,16 @@ def _parse_place(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     place = spreadsheet_cells.join_mask(values.get(kind, ""))
     if kind == PREFIX:
         _refuse_damage(place, "prefix")
-        address, slash, length = place.partition("/")
-        text = f"{address.rstrip(' ')}{slash}{length.lstrip(' ')}"
+        address, _slash, length = (part.strip(" ") for part in place.partition("/"))
         mask = spreadsheet_cells.whole_number(values.get("mask", "")).removeprefix("/")
         row.cidr = addresses.parse_cidr(
-            f"{text}/{mask}" if mask and "/" not in text else text,
+            f"{address}/{length or mask}" if length or mask else address,
             field="prefix",
             source=InputSource.TEXT,
         )
+        if mask and _network(address, mask) not in {row.cidr, None}:
+            message = f"{row.cidr} has another length than its mask: {mask}"
+            raise errors.InvalidInput.for_field("prefix", "other_mask", message, place)
         row.first, row.last = row.cidr.network_address, row.cidr.broadcast_address
     elif kind == ADDRESS:
         row.first = row.last = _address(place, "address")
@@ -184,42 +192,50 @@ def _refuse_damage(text: str, name: str) -> None:
 def find_spans(kind: str, values: Mapping[str, str]) -> list[tuple[int, int, int]]:
     """Return (IP family, first, last) of all that a row names which could not be parsed."""
     if kind == RANGE:
-        ends = [_find_networks(values.get(name, "")) for name in ("first", "last")]
-        if all(len(end) == 1 for end in ends) and ends[0][0].version == ends[1][0].version:
-            first, last = sorted(int(end[0].network_address) for end in ends)
-            return [(ends[0][0].version, first, last)]
-        networks = [*ends[0], *ends[1]]
-    else:
-        networks = _find_networks(
-            values.get(kind, ""), values.get("mask", ""), whole=kind == PREFIX
-        )
-    return [
-        (network.version, int(network.network_address), int(network.broadcast_address))
-        for network in networks
-    ]
+        texts = [values.get(name, "") for name in ("first", "last")]
+        return _find_spans("-".join(filter(None, texts)))
+    return _find_spans(values.get(kind, ""), values.get("mask", ""), whole=kind == PREFIX)
 
 
 # It begins where a row of digits does: tried at each of them, many without a point would take the square of the time.
-_ANY_ADDRESS = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]*[.:][0-9a-fA-F.:]*(?:\s*/\s*[0-9.]+)?")
+_ANY_ADDRESS = re.compile(
+    r"(-\s*)?(?<![0-9a-fA-F])([0-9a-fA-F]*[.:][0-9a-fA-F.:]*)(?:\s*[/\\]\s*([0-9.]+))?(?:\s*-\s*([0-9]{1,3})(?![0-9.:]))?"
+)
 _ADDRESS_AND_PORT = re.compile(r"^([0-9]+(?:\.[0-9]+){3}):[0-9]*$")
 _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
 
 
-def _find_networks(text: str, mask: str = "", *, whole: bool = False) -> list[Network]:
-    """Return each address in a text, or each prefix if `whole`."""
-    networks = []
-    for written in _ANY_ADDRESS.findall(spreadsheet_cells.join_mask(text)):
-        head, _slash, length = "".join(written.split()).partition("/")
-        length = length or mask.removeprefix("/")
-        head = _ADDRESS_AND_PORT.sub(r"\1", head)
+def _find_spans(text: str, mask: str = "", *, whole: bool = False) -> list[tuple[int, int, int]]:
+    """Return the span of each address and each range in a text, or of each prefix if `whole`."""
+    spans: list[tuple[int, int, int]] = []
+    text = unicodedata.normalize("NFKC", text)  # digits and points of double width
+    text = spreadsheet_cells.join_range(spreadsheet_cells.join_mask(text))
+    for sign, written, own_length, last_number in _ANY_ADDRESS.findall(text):
+        head = _ADDRESS_AND_PORT.sub(r"\1", written).rstrip(".")
         head = head if ":" in head else _LEADING_ZEROS.sub("", head)
-        try:
-            networks.append(
-                ip_network(f"{head}/{length}" if whole and length else head, strict=False)
-            )
-        except ValueError:
+        length = (own_length or mask.removeprefix("/")) if whole else ""
+        if length and ":" not in head:
+            head += ".0" * (3 - head.count("."))  # 10.0.1/24
+        network = _network(head, length)
+        if network is None:
             continue
-    return networks
+        version, first = network.version, int(network.network_address)
+        last = int(network.broadcast_address)
+        if last_number and ":" not in head:  # 10.0.0.1-9
+            last = first - first % 256 + min(int(last_number), 255)
+        if sign and spans and spans[-1][0] == version:
+            ends = (*spans.pop()[1:], first, last)
+            first, last = min(ends), max(ends)
+        spans.append((version, min(first, last), max(first, last)))
+    return spans
+
+
+def _network(address: str, length: str) -> Network | None:
+    """Return a network, or the address alone if nobody can read its length; None for what is no address."""
+    for text in (f"{address}/{length}", address) if length else (address,):
+        with contextlib.suppress(ValueError):
+            return ip_network(text, strict=False)
+    return None
 
 
 def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
@@ -238,16 +254,17 @@ def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
         row.org = holders.parse_identifier(org, field="tenant")
     if name := values.get("pool", ""):
         row.pool_name = holders.parse_name(name, field="pool")
-    elif kind == PREFIX and (name := values.get("name", "")):
-        _parse_prefix_name(row, name)
+    if kind == PREFIX and (name := values.get("name", "")):
+        _parse_prefix_name(row, name, values.get("description", ""))
 
 
-def _parse_prefix_name(row: ParsedRow, name: str) -> None:
-    """Take the name of a prefix as that of its pool if a pool can have it, else as its description."""
-    try:
-        row.pool_name = holders.parse_name(name)
-    except errors.InvalidInput:
-        row.description = row.description or name
+def _parse_prefix_name(row: ParsedRow, name: str, description: str) -> None:
+    """Take the name of a prefix as that of its pool if a pool can have it, else as the beginning of its description."""
+    with contextlib.suppress(errors.InvalidInput):
+        row.pool_name = row.pool_name or holders.parse_name(name)
+    if name != row.pool_name:
+        described = ": ".join(dict.fromkeys(filter(None, (name, description))))
+        row.description = holders.parse_reason(described, max_length=LONGEST["description"])
 
 
 def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> None:

@@ -18,7 +18,6 @@ COMMENT, FOLDER = "comment lines", "folders, which hold no address space"
 NO_HOSTS = "lines with a text and no address, such as *No hosts*"
 
 _ADDRESS = r"[0-9a-fA-F.:]+"
-_RANGE_SIGNS = ("–", "...", "..")  # noqa: RUF001  # beside the hyphen
 _ONE_ADDRESS = re.compile(_ADDRESS)
 _REMARK = re.compile(r"\([^()]*\)")  # 10.0.0.1 (management)
 _WILDCARD = re.compile(r"((?:[0-9]{1,3}\.){1,3})[*xX](?:\.[*xX])*")  # 10.0.1.* or 10.0.x.x
@@ -30,7 +29,7 @@ _MOST_HOSTS = {4: 30, 6: 126}  # the longest prefix of a network, not of its add
 # The states of addresses and subnets in phpIPAM's database.
 _STATES = {"1": "offline", "2": "active", "3": "reserved", "4": "dhcp", "used": "active"}
 _DECIMAL = re.compile("[0-9]{8,39}")
-_UNSET = {"null", "\\n", "na", "n/a"}
+_UNSET = {"\\n", "na", "/"}  # beside those of columns.py
 
 
 @dataclass
@@ -111,13 +110,13 @@ def read_headings(above: Sequence[tuple[int, Sequence[str]]]) -> list[tuple[int,
 
 
 def take_prefix(layout: Layout, row: Row) -> Row | None:
-    """Return the prefix that a spreadsheet names beside an address as a row of its own; None if it names none."""
+    """Return the prefix that a spreadsheet names beside an address or a range as a row of its own; None if it names none."""
     texts = row.texts
-    if row.kind != ADDRESS or layout.format != "spreadsheet" or "prefix" not in texts:
+    if row.kind == PREFIX or layout.format != "spreadsheet" or "prefix" not in texts:
         return None
     prefix, mask = texts["prefix"], texts.get("mask", "").removeprefix("/")
     text = f"{prefix}/{mask}" if mask and "/" not in prefix else prefix
-    if not _is_network(text):
+    if not _is_network(text, strict=False):
         return None
     return Row(PREFIX, {"prefix": text, "heading": "yes", **_place(texts)})
 
@@ -192,10 +191,12 @@ def _classify(layout: Layout, texts: dict[str, str]) -> Row:
     kind = layout.kind
     text = texts.get(kind, "")
     if kind == RANGE:
-        return Row(kind, texts)
+        # Of a table that names the ranges of some prefixes.
+        is_range = PREFIX not in texts or "first" in texts or "last" in texts
+        return Row(kind if is_range else PREFIX, texts)
     if kind == PREFIX and (prefix := _read_wide_prefix(text)):
         return Row(kind, {**texts, kind: prefix})
-    if ends := _read_range(text):
+    if ends := _read_range(_REMARK.sub("", text)):
         del texts[kind]
         return Row(RANGE, {**texts, "first": ends[0], "last": ends[1]})
     if kind == ADDRESS and layout.format != "netbox":
@@ -226,11 +227,11 @@ def _read_wide_prefix(text: str) -> str:
     return ""
 
 
-def _is_network(text: str) -> bool:
+def _is_network(text: str, *, strict: bool = True) -> bool:
     if "/" not in text:
         return False
     try:
-        network = ip_network(text)
+        network = ip_network(text, strict)
     except ValueError:
         return False
     return network.prefixlen <= _MOST_HOSTS[network.version]
@@ -245,9 +246,9 @@ def _is_address(text: str) -> bool:
 
 def _read_range(text: str) -> tuple[str, str] | None:
     """Return the ends of a range of addresses that is written in one cell, such as 10.0.0.1-10.0.0.9 or 10.0.0.1-9."""
-    for sign in _RANGE_SIGNS:
-        text = text.replace(sign, "-")
-    first, _sign, last = (part.strip() for part in text.partition("-"))
+    first, _sign, last = (
+        part.strip() for part in spreadsheet_cells.join_range(text).partition("-")
+    )
     if not (_ONE_ADDRESS.fullmatch(first) and _ONE_ADDRESS.fullmatch(last)):
         return None
     head = first.rstrip(

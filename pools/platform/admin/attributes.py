@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
 from pools.core import custom_fields as core
-from pools.models import CustomField, CustomFieldType
-from pools.platform import events
+from pools.models import ATTRIBUTES, CustomField, CustomFieldType
+from pools.platform import attributes as attribute_values, events
 from pools.platform.admin import (
     bulk_edit,
     columns,
@@ -23,7 +23,6 @@ from pools.platform.admin import (
     row_forms,
 )
 from pools.platform.admin.columns import Column
-from pools.platform.attributes import values as attribute_values
 
 # The field of a form has the path of the problems that services report.
 PATH = "custom_fields."
@@ -116,7 +115,7 @@ class AttributeFields(row_forms.Versioned):
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes as the services take them."""
-        return attribute_values.split(self.cleaned_data)[0]
+        return {name: self.cleaned_data[name] for name in ATTRIBUTES}
 
     def remove_attributes(self) -> None:
         for name in [

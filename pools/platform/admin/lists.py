@@ -252,6 +252,16 @@ class ListAdmin(Base[Row]):
             if entry and request.user.has_perms(getattr(entry[0], "permissions", ()))
         }
 
+    def response_action(
+        self, request: HttpRequest, queryset: models.QuerySet[Row], *arguments: Any, **options: Any
+    ) -> HttpResponse | None:
+        """Refuse an id that no row can have, by which Django would fail."""
+        by_number = isinstance(self.opts.pk, models.IntegerField)
+        for text in request.POST.getlist(ACTION_CHECKBOX_NAME):
+            if "\0" in text or (by_number and not parse_id(text)):
+                raise BadRequest(gettext("There is no such object."))
+        return super().response_action(request, queryset, *arguments, **options)
+
     # --- its pages --------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from unfold.contrib.filters.forms import SearchForm
 
 from pools.core import errors
-from pools.platform import search_text
+from pools.platform import search
 from pools.platform.admin import filters, forms as fields, lists, pages, preferences
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def offered_view(request: HttpRequest, offered: str) -> HttpResponse:
 
 
 def _names(request: HttpRequest, suggest: Callable[[str], list[str]]) -> HttpResponse:
-    text = request.GET.get("q", "")[: search_text.LONGEST].replace("\0", " ")
+    text = request.GET.get("q", "")[: search.LONGEST].replace("\0", " ")
     return JsonResponse({"names": suggest(text)[:SUGGESTIONS]})
 
 

@@ -5,10 +5,13 @@ sent again with the same id. So a message arrives at least once. The dispatcher 
 needs neither Redis nor a Celery worker.
 """
 
+import hashlib
+import hmac
 import logging
 import random
 import threading
 import time
+from collections.abc import Mapping
 from concurrent import futures
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,7 +32,7 @@ from pools.core import errors
 from pools.models import Clock, Delivery, DeliveryState, Now, TargetKind, WebhookTarget
 from pools.platform import database, events
 from pools.platform.alerts import notifications, outbox, targets
-from pools.platform.outbound import credentials, faults, webhook_post
+from pools.platform.outbound import credentials, faults, guard, transport
 
 TRIES = 16  # about eight hours
 OFF_AFTER = 48  # about a day and a half
@@ -47,6 +50,12 @@ _BUSY = {429, 503}
 _REASONS = {_GONE: "the receiver says that it is gone for good"}
 _NO_PAUSE = Q(wait_until=None) | Q(wait_until__lte=Clock())
 CLAIM = timedelta(seconds=90)  # longer than any try takes
+CONNECT, READ = 5.0, 10.0  # timeouts in seconds: to connect, and to wait for the next bytes
+WHOLE = 20.0  # seconds until the status of the response
+TIMESTAMP = "X-Cadastre-Timestamp"  # Unix time at which this attempt was signed
+SIGNATURE = "X-Cadastre-Signature"  # v1=<hex>
+DELIVERY = "X-Cadastre-Delivery"  # the same for each attempt
+VERSION = "v1"
 
 log = logging.getLogger(__name__)
 
@@ -164,11 +173,11 @@ def _post(delivery: Delivery, secret: str, query: str) -> Answer:
     headers = {
         "Content-Type": _CONTENT_TYPE,
         "User-Agent": settings.IPAM_USER_AGENT,
-        webhook_post.DELIVERY: str(delivery.uid),
-        webhook_post.TIMESTAMP: str(timestamp),
-        webhook_post.SIGNATURE: webhook_post.sign(secret, timestamp, body),
+        DELIVERY: str(delivery.uid),
+        TIMESTAMP: str(timestamp),
+        SIGNATURE: sign(secret, timestamp, body),
     }
-    status, retry_after = webhook_post.post(
+    status, retry_after = post(
         credentials.Access(target.url.removesuffix(targets.HIDDEN_QUERY), ca=target.ca),
         body,
         headers,
@@ -176,6 +185,60 @@ def _post(delivery: Delivery, secret: str, query: str) -> Answer:
         allow_loopback=settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS,
     )
     return answer(status, retry_after)
+
+
+def post(
+    access: credentials.Access,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    query: str = "",
+    allow_loopback: bool = False,
+    resolver: guard.Resolver = guard.system_resolver,
+) -> tuple[int, str]:
+    """Send a POST with the guard and the TLS of API servers; return the HTTP status, whatever it is, and Retry-After.
+
+    Redirects are not followed. `query` is that of the URL, which may be a secret: no fault and no log has it.
+    Raises ClusterFault: Unreachable, AddressNotAllowed, TLSRefused.
+    """
+    target = guard.parse_url(access.server)
+
+    def addresses() -> list[str]:
+        return guard.resolve(
+            target,
+            allow_loopback=allow_loopback,
+            loopback_setting="IPAM_ALLOW_LOOPBACK_WEBHOOKS",
+            resolver=resolver,
+        )
+
+    connections = transport.Connections(access, addresses)
+    late = threading.Timer(WHOLE, connections.interrupt)
+    late.daemon = True
+    late.start()
+    try:
+        response = connections.urlopen(
+            "POST",
+            f"{access.server}?{query}" if query else access.server,
+            body=body,
+            headers=dict(headers),
+            timeout=urllib3.Timeout(connect=CONNECT, read=READ),
+            redirect=False,
+            preload_content=False,
+        )
+        status, retry_after = int(response.status), response.headers.get("Retry-After", "")
+        response.close()
+    except faults.NO_ANSWER as error:
+        raise faults.fault_of(error) from error
+    finally:
+        late.cancel()
+        connections.clear()
+    return status, retry_after
+
+
+def sign(secret: str, timestamp: int, body: bytes) -> str:
+    """Return the value of the signature header, by which a receiver verifies sender and age: `v1=` and 64 hex digits."""
+    signed = str(timestamp).encode() + b"." + body
+    return f"{VERSION}={hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()}"
 
 
 def record_success(delivery: Delivery, status: int | None) -> None:

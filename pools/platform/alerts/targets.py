@@ -1,8 +1,9 @@
 """Webhook targets: create, change and delete them; generate their secrets, which are shown only once."""
 
+import functools
 import re
 import secrets as randomness
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ from pools.platform import database, events
 from pools.platform.alerts import notifications, outbox
 from pools.platform.conditions import registry
 from pools.platform.history import event_numbers
-from pools.platform.outbound import secrets, webhook_post
+from pools.platform.outbound import credentials, secrets
 from pools.platform.rest import parsing
 
 LONGEST_NAME = 100
@@ -31,9 +32,7 @@ _SETS = ("codes", "event_types", "clusters", "event_pools")
 _PREFIX = "cadwh_"  # lets secret scanners recognize a secret that was committed to a repository
 
 
-def parse_name(value: object, field: str = "name") -> str:
-    """Parse one line of text. Raises as parse_reason."""
-    return holders.parse_reason(value, field=field, max_length=LONGEST_NAME)
+parse_name = functools.partial(holders.parse_reason, max_length=LONGEST_NAME)
 
 
 def parse_url(value: object, field: str = "url") -> str:
@@ -50,7 +49,7 @@ def parse_url(value: object, field: str = "url") -> str:
         is_shown = text == _hidden_service(scheme)
         return text if is_shown else notifications.parse_service_url(text, field)
     address, mark, query = text.partition("?")
-    address = webhook_post.parse_url(address, field=field)
+    address = credentials.parse_url(address, field=field)
     if not mark:
         return address
     if len(query) > _LONGEST_QUERY:
@@ -62,13 +61,6 @@ def parse_url(value: object, field: str = "url") -> str:
         )
         raise errors.InvalidInput.for_field(field, "url_not_allowed", message)
     return f"{address}?{query}"
-
-
-def parse_ca(value: object, field: str = "ca") -> str:
-    """Parse certificates in PEM. Raises InvalidInput wrong_type, bad_pem, private_key_in_ca."""
-    if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected")
-    return webhook_post.parse_ca(value, field=field)
 
 
 def parse_type(value: object, field: str = "") -> str:
@@ -111,35 +103,20 @@ def codes() -> tuple[str, ...]:
 
 
 def create(
-    name: str,
-    url: str,
-    *,
-    author: events.Author,
-    codes: Iterable[str] = (),
-    ca: str = "",
-    enabled: bool = True,
-    **selection: Any,
+    name: str, url: str, *, author: events.Author, **values: Any
 ) -> tuple[WebhookTarget, str]:
     """Create a target; return it and its secret, which is not shown again. Raises AlreadyExists, Conflict.
 
-    `selection` are `alerts`, what of them the target selects, and the fields of its subscription to events.
+    `values` are others that `change` takes.
     """
     with events.recorded_by(author):
         if WebhookTarget.objects.count() >= MOST:
             raise errors.Conflict(f"The limit of {MOST} targets is reached.")
         now = database.now()
         target = WebhookTarget(
-            name=name,
-            ca=ca,
-            codes=list(codes),
-            enabled=enabled,
-            created_at=now,
-            secret_made_at=now,
-            event_position=event_numbers.newest_number(),
-            **selection,
+            created_at=now, secret_made_at=now, event_position=event_numbers.newest_number()
         )
-        query = _set_url(target, url) or ""
-        _save(target)
+        query = _save(target, {**values, "name": name, "url": url}) or ""
         secret = _generate()
         _seal(target, secret, query)
         return target, secret
@@ -161,12 +138,9 @@ def change(
         database.require_version(row, version)
         if values.get("event_types") and not row.event_types:
             row.event_position = event_numbers.newest_number()
-        query = _set_url(row, values["url"]) if "url" in values else None
-        for name in values.keys() - {"url"}:
-            setattr(row, name, values[name])
         # The change may have removed the cause of failures.
         row.failures, row.wait_until, row.switched_off_at = 0, None, None
-        _save(row)
+        query = _save(row, values)
         if query is not None:
             secret, former = secrets_of(row)
             if query != former:
@@ -265,7 +239,11 @@ def _locked(target: WebhookTarget) -> WebhookTarget:
     return row
 
 
-def _save(target: WebhookTarget) -> None:
+def _save(target: WebhookTarget, values: Mapping[str, Any]) -> str | None:
+    """Set the values and save the row; return the query of a new URL."""
+    query = _set_url(target, values["url"]) if "url" in values else None
+    for name in values.keys() - {"url"}:
+        setattr(target, name, values[name])
     for name in _SETS:
         setattr(target, name, sorted({*getattr(target, name)}))
     parts = urlsplit(target.url)
@@ -277,3 +255,4 @@ def _save(target: WebhookTarget) -> None:
         if database.constraint(error) != "pools_webhooktarget_name_key":
             raise
         raise errors.AlreadyExists(f"There is a target {target.name}.") from None
+    return query

@@ -19,6 +19,8 @@ from django.conf import settings
 from pools.core import errors
 from pools.platform.outbound import faults, guard
 
+LONGEST_URL = 500
+
 
 @dataclass(frozen=True)
 class Access:
@@ -168,3 +170,26 @@ def _token_end(token: str) -> datetime.datetime | None:
         return datetime.datetime.fromtimestamp(int(claims["exp"]), datetime.UTC)
     except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
         return None
+
+
+def parse_url(text: str, *, field: str = "url") -> str:
+    """Return the canonical URL of a receiver of webhooks or of another server. Raises InvalidInput `url_not_allowed`, `too_long`."""
+    if len(text) > LONGEST_URL:
+        message = f"may have at most {LONGEST_URL} characters"
+        raise errors.InvalidInput.for_field(field, "too_long", message)
+    try:
+        target = guard.parse_url(text)
+    except errors.InvalidInput as error:
+        message = error.message.removeprefix("the server's ")
+        raise errors.InvalidInput.for_field(field, "url_not_allowed", f"the {message}") from None
+    return target.url + ("/" if text.endswith("/") else "")
+
+
+def parse_ca(value: object, field: str = "ca") -> str:
+    """Return certificates in PEM, or "". Raises InvalidInput `wrong_type`, `bad_pem`, `private_key_in_ca`."""
+    if not isinstance(value, str):
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a text is expected")
+    text = value.strip()
+    if text:
+        certificates(text, field)
+    return f"{text}\n" if text else ""

@@ -7,7 +7,7 @@ from django.db.models import Expression, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 
 from pools.core import custom_fields as core
-from pools.platform.attributes import values
+from pools.platform import attributes
 from pools.platform.rest import fields, filters
 from pools.platform.rest.serializers import Serializer
 
@@ -33,7 +33,7 @@ CUSTOM_FIELD_FILTERS = OpenApiParameter(
     }
 )
 class CustomFieldsField(fields.ObjectField):
-    """The raw values of custom fields; `pools.platform.attributes.values` reads them in the change."""
+    """The raw values of custom fields; `pools.platform.attributes` reads them in the change."""
 
 
 class AttributedSerializer(Serializer):
@@ -42,12 +42,9 @@ class AttributedSerializer(Serializer):
     def get_fields(self) -> dict[str, Any]:
         tags = fields.ListField(core.parse_tags, child=fields.TextField(), required=False)
         owner = fields.TextField(core.parse_owner, required=False)
-        attributes = {
-            "tags": tags,
-            "owner": owner,
-            "custom_fields": CustomFieldsField(required=False),
-        }
-        return {**super().get_fields(), **attributes}
+        custom_fields = CustomFieldsField(required=False)
+        added = {"tags": tags, "owner": owner, "custom_fields": custom_fields}
+        return {**super().get_fields(), **added}
 
 
 class AttributeFilterSet(filters.FilterSet):
@@ -68,8 +65,8 @@ class AttributeFilterSet(filters.FilterSet):
     def sort_keys(cls, model: Any) -> Mapping[str, Expression]:
         """The custom fields of the model as `cf_NAME`."""
         return {
-            f"{PREFIX}{field.name}": values.sort_key(field)
-            for field in values.custom_fields_of(model)
+            f"{PREFIX}{field.name}": attributes.sort_key(field)
+            for field in attributes.custom_fields_of(model)
         }
 
     @property
@@ -83,4 +80,4 @@ class AttributeFilterSet(filters.FilterSet):
 
     def _parse_custom_field(self, text: str, parameter: str) -> dict[str, str]:
         name = parameter.removeprefix(PREFIX)
-        return values.parse_filter(self.queryset.model, name, text, parameter)
+        return attributes.parse_filter(self.queryset.model, name, text, parameter)

@@ -65,8 +65,8 @@ def _compares_versions(view: Any) -> bool:
 
 
 def _heeds_keys(view: Any, method: str) -> bool:
-    """Return True if the method heeds an Idempotency-Key, as ViewSet.create does for every service behind it."""
-    if getattr(view, "action", "") == "create" and type(view).create is generics.ViewSet.create:
+    """Return True if the method heeds an Idempotency-Key, as ViewSet.create does for each `perform_create`."""
+    if getattr(view, "action", "") == "create" and hasattr(view, "perform_create"):
         return True
     return method in getattr(view, "idempotent", ())
 

@@ -14,27 +14,9 @@ from ipaddress import IPv4Network, IPv6Network
 import pgtrigger
 from django.db import connection, transaction
 
+from pools import models
 from pools.core import addresses, errors
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import (
-    AddressSpace,
-    AllocationRequest,
-    Block,
-    BlockEvent,
-    Cluster,
-    ClusterEvent,
-    Container,
-    ContainerEvent,
-    Environment,
-    EnvironmentEvent,
-    FailureEvent,
-    JournalEntryEvent,
-    Pool,
-    PoolCIDR,
-    PoolCIDREvent,
-    PoolEvent,
-    ReservedRangeEvent,
-)
 from pools.platform import events
 from pools.register import clusters, environments, journal, manifests, pools
 from pools.register.allocator import allocation, requests
@@ -87,7 +69,7 @@ class DemoStep:
 
     days_ago: float
     cluster: str
-    work: Callable[[Cluster], object]
+    work: Callable[[models.Cluster], object]
 
 
 @dataclass(frozen=True)
@@ -95,7 +77,7 @@ class DemoPart:
     """The steps that another app adds to the demo fleet, and the function that deletes their rows."""
 
     steps: Callable[[], Iterable[DemoStep]]
-    forget: Callable[[Cluster], None] = lambda _cluster: None  # its rows go with the cluster
+    forget: Callable[[models.Cluster], None] = lambda _cluster: None  # its rows go with the cluster
 
 
 PARTS: list[DemoPart] = []  # filled by pools.extension
@@ -104,7 +86,7 @@ PARTS: list[DemoPart] = []  # filled by pools.extension
 def load() -> bool:
     """Create the demo fleet; return False if a cluster of one of its names exists already."""
     with events.recorded_by(AUTHOR):
-        if Cluster.objects.filter(name__in=CLUSTERS).exists():
+        if models.Cluster.objects.filter(name__in=CLUSTERS).exists():
             return False
         # In the order of time, so that the numbers of the events are in that order too.
         further = (step for part in PARTS for step in part.steps())
@@ -113,7 +95,9 @@ def load() -> bool:
         steps = [*_frankfurt(), *_berlin(), *further]
         for step in sorted(steps, key=lambda step: -step.days_ago):
             with _clock_moved_back(step.days_ago):
-                cluster = Cluster.objects.filter(name=step.cluster).first() or clusters.create(
+                cluster = models.Cluster.objects.filter(
+                    name=step.cluster
+                ).first() or clusters.create(
                     step.cluster,
                     author=AUTHOR,
                     cluster_prefix=PREFIXES[step.cluster],
@@ -126,7 +110,7 @@ def load() -> bool:
 def clear() -> int:
     """Delete the demo fleet with all its blocks and events; return the number of clusters."""
     with transaction.atomic(), connection.cursor() as cursor:
-        demo_clusters = list(Cluster.objects.filter(name__in=CLUSTERS))
+        demo_clusters = list(models.Cluster.objects.filter(name__in=CLUSTERS))
         cursor.execute("SELECT set_config('ipam.forget', 'on', true)")
         for cluster in demo_clusters:
             for part in PARTS:
@@ -186,7 +170,7 @@ def _berlin() -> Iterator[DemoStep]:
     yield _release_step(BERLIN, "instances", 6, hours_ago=2)
 
 
-def _frankfurt_pools(cluster: Cluster) -> None:
+def _frankfurt_pools(cluster: models.Cluster) -> None:
     manifests.apply_manifests(GREEN_POOL_V2, cluster, author=AUTHOR)
     _v4_pool(cluster, "blue-pool", "pod", 26, "10.40.0.0/20")
     _v4_pool(cluster, "yellow-pool", "pod", 24, "10.50.0.0/20", "10.50.16.0/20")
@@ -196,7 +180,7 @@ def _frankfurt_pools(cluster: Cluster) -> None:
     _reserve(cluster, "vm-lab", "10.99.0.0/24", "10.99.0.1-10.99.0.20", "gateways and DNS")
 
 
-def _notes(cluster: Cluster) -> None:
+def _notes(cluster: models.Cluster) -> None:
     environments.declare(
         cluster, "initech", "shop-next", author=AUTHOR, description="Opens next quarter."
     )
@@ -207,18 +191,20 @@ def _notes(cluster: Cluster) -> None:
         journal.add(_pool(cluster, "yellow-pool"), text, kind, user=None, author=AUTHOR)
 
 
-def _v4_pool(cluster: Cluster, name: str, category: str, mask_size: int, *cidrs: str) -> None:
+def _v4_pool(
+    cluster: models.Cluster, name: str, category: str, mask_size: int, *cidrs: str
+) -> None:
     entries = tuple(CidrEntry(IPv4Network(cidr)) for cidr in cidrs)
     families = {4: Family(entries, mask_size)}
     pools.create(cluster=cluster, name=name, category=category, families=families, author=AUTHOR)
 
 
-def _pool(cluster: Cluster, name: str) -> Pool:
-    return Pool.objects.get(cluster=cluster, name=name)
+def _pool(cluster: models.Cluster, name: str) -> models.Pool:
+    return models.Pool.objects.get(cluster=cluster, name=name)
 
 
-def _reserve(cluster: Cluster, pool: str, cidr: str, span: str, reason: str) -> None:
-    pool_cidr = PoolCIDR.objects.get(pool=_pool(cluster, pool), cidr=cidr)
+def _reserve(cluster: models.Cluster, pool: str, cidr: str, span: str, reason: str) -> None:
+    pool_cidr = models.PoolCIDR.objects.get(pool=_pool(cluster, pool), cidr=cidr)
     pools.reserve(pool_cidr.pk, addresses.parse_range(span), author=AUTHOR, reason=reason)
 
 
@@ -241,7 +227,7 @@ def _allocation_steps(
         )
 
 
-def _allocate(pool: str, demand: allocation.BlockDemand, cluster: Cluster) -> None:
+def _allocate(pool: str, demand: allocation.BlockDemand, cluster: models.Cluster) -> None:
     requests.allocate(_pool(cluster, pool).pk, demand, author=AUTHOR)
 
 
@@ -258,8 +244,10 @@ def _instances_step(cluster: str, tenant: int, *, days_ago: int) -> DemoStep:
 def _release_step(cluster: str, pool: str, count: int, *, hours_ago: float) -> DemoStep:
     """Return the step that releases every third held block of the pool, `count` of them."""
 
-    def work(demo_cluster: Cluster) -> None:
-        held = Block.objects.filter(pool=_pool(demo_cluster, pool), state="held").order_by("cidr")
+    def work(demo_cluster: models.Cluster) -> None:
+        held = models.Block.objects.filter(pool=_pool(demo_cluster, pool), state="held").order_by(
+            "cidr"
+        )
         for block in list(held[: 3 * count : 3]):
             holder = allocation.Holder(block.holder_kind, block.holder_id)
             allocation.release(block.pk, holder, author=AUTHOR)
@@ -270,10 +258,10 @@ def _release_step(cluster: str, pool: str, count: int, *, hours_ago: float) -> D
 def _report_step(cluster: str, sequence: int, *, hours_ago: float) -> DemoStep:
     """Return the step in which tooling reports all instances but three, whose addresses leak."""
 
-    def work(demo_cluster: Cluster) -> None:
-        held = Block.objects.filter(pool=_pool(demo_cluster, "instances"), state="held").order_by(
-            "-cidr"
-        )
+    def work(demo_cluster: models.Cluster) -> None:
+        held = models.Block.objects.filter(
+            pool=_pool(demo_cluster, "instances"), state="held"
+        ).order_by("-cidr")
         holders = [
             references.ReferencedHolder(name) for name in held.values_list("holder_id", flat=True)
         ]
@@ -285,7 +273,7 @@ def _report_step(cluster: str, sequence: int, *, hours_ago: float) -> DemoStep:
     return DemoStep(hours_ago / 24, cluster, work)
 
 
-def _request_exhausted(cluster: Cluster, env: str, *, wait: bool) -> None:
+def _request_exhausted(cluster: models.Cluster, env: str, *, wait: bool) -> None:
     demand = allocation.BlockDemand(holders=(allocation.Holder("env", env),), org="globex")
     with contextlib.suppress(errors.PoolExhausted):
         requests.allocate(_pool(cluster, "premium-ipv4").pk, demand, author=AUTHOR, wait=wait)
@@ -306,25 +294,25 @@ def _clock_moved_back(days: float) -> Iterator[None]:
         cursor.execute("SELECT set_config('ipam.clock_offset', '', true)")
 
 
-def _delete_cluster(cluster: Cluster) -> None:
-    ids = list(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True))
-    spaces = list(AddressSpace.objects.filter(cluster=cluster).values_list("pk", flat=True))
-    AllocationRequest.objects.filter(pool__in=ids).delete()
-    Environment.objects.filter(cluster=cluster).delete()
-    Block.objects.filter(space__in=spaces).delete()
-    PoolCIDR.objects.filter(pool__in=ids).delete()
-    Pool.objects.filter(pk__in=ids).delete()
+def _delete_cluster(cluster: models.Cluster) -> None:
+    ids = list(models.Pool.objects.filter(cluster=cluster).values_list("pk", flat=True))
+    spaces = list(models.AddressSpace.objects.filter(cluster=cluster).values_list("pk", flat=True))
+    models.AllocationRequest.objects.filter(pool__in=ids).delete()
+    models.Environment.objects.filter(cluster=cluster).delete()
+    models.Block.objects.filter(space__in=spaces).delete()
+    models.PoolCIDR.objects.filter(pool__in=ids).delete()
+    models.Pool.objects.filter(pk__in=ids).delete()
     cluster_id = cluster.pk
     cluster.delete()
     with pgtrigger.ignore():
-        BlockEvent.objects.filter(space_id__in=spaces).delete()
-        FailureEvent.objects.filter(pgh_obj_id__in=ids).delete()
-        PoolEvent.objects.filter(pgh_obj_id__in=ids).delete()
-        PoolCIDREvent.objects.filter(pool_id__in=ids).delete()
-        ReservedRangeEvent.objects.filter(pool_id__in=ids).delete()
-        ClusterEvent.objects.filter(pgh_obj_id=cluster_id).delete()
-        EnvironmentEvent.objects.filter(cluster_id=cluster_id).delete()
-        JournalEntryEvent.objects.filter(cluster_id=cluster_id).delete()
+        models.BlockEvent.objects.filter(space_id__in=spaces).delete()
+        models.FailureEvent.objects.filter(pgh_obj_id__in=ids).delete()
+        models.PoolEvent.objects.filter(pgh_obj_id__in=ids).delete()
+        models.PoolCIDREvent.objects.filter(pool_id__in=ids).delete()
+        models.ReservedRangeEvent.objects.filter(pool_id__in=ids).delete()
+        models.ClusterEvent.objects.filter(pgh_obj_id=cluster_id).delete()
+        models.EnvironmentEvent.objects.filter(cluster_id=cluster_id).delete()
+        models.JournalEntryEvent.objects.filter(cluster_id=cluster_id).delete()
 
 
 _CONTAINERS = {
@@ -342,7 +330,7 @@ _CONTAINER_MARK = (
 def load_containers(*, author: events.Author) -> None:
     """Create the containers that do not exist yet."""
     for text, (name, description) in _CONTAINERS.items():
-        if not Container.objects.filter(cidr=text, space=None).exists():
+        if not models.Container.objects.filter(cidr=text, space=None).exists():
             containers.create(
                 addresses.parse_cidr(text),
                 author=author,
@@ -353,10 +341,10 @@ def load_containers(*, author: events.Author) -> None:
 
 def forget_containers() -> None:
     """Delete the containers and their events."""
-    rows = Container.objects.filter(
+    rows = models.Container.objects.filter(
         space=None, cidr__in=list(_CONTAINERS), description__startswith=_CONTAINER_MARK
     )
     ids = list(rows.values_list("pk", flat=True))
     rows.delete()
     with pgtrigger.ignore():
-        ContainerEvent.objects.filter(pgh_obj_id__in=ids).delete()
+        models.ContainerEvent.objects.filter(pgh_obj_id__in=ids).delete()

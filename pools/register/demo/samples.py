@@ -105,8 +105,7 @@ def _set_attributes(cluster: Cluster) -> None:
     clusters.change(cluster, _CLUSTER, author=demo.AUTHOR)
     for name, (tags, owner, pattern) in _POOLS.items():
         pool = Pool.objects.get(cluster=cluster, name=name)
-        attributes = {"tags": tags, "owner": owner}
-        change = pools.PoolChange(attributes=attributes, dns_pattern=pattern)
+        change = pools.PoolChange(tags=tags, owner=owner, dns_pattern=pattern)
         pools.change(pool.pk, change, author=demo.AUTHOR)
 
 

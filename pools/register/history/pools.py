@@ -9,15 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from pools import models
 from pools.core import addresses, blocks, errors
-from pools.models import (
-    BlockEvent,
-    ClusterEvent,
-    Pool,
-    PoolCIDREvent,
-    PoolEvent,
-    ReservedRangeEvent,
-)
 from pools.platform import database
 from pools.platform.history import event_numbers
 from pools.register.history import addresses as history_addresses
@@ -63,10 +56,10 @@ class PoolSnapshot:
 
 def pool_snapshot(pool_id: int, moment: datetime) -> PoolSnapshot:
     """Return the state of a pool at a moment; raise NotFound if the pool never existed."""
-    events = PoolEvent.objects.filter(pgh_obj_id=pool_id)
+    events = models.PoolEvent.objects.filter(pgh_obj_id=pool_id)
     last = events.filter(pgh_created_at__lte=moment).order_by("-pgh_id").first()
     if last is None:
-        if not events.exists() and not Pool.objects.filter(pk=pool_id).exists():
+        if not events.exists() and not models.Pool.objects.filter(pk=pool_id).exists():
             raise errors.NotFound("There is no such pool.")
         return PoolSnapshot(moment, pool_id, None, deleted=False)
     deleted = last.pgh_label == "deleted"
@@ -80,7 +73,7 @@ def cluster_name(snapshot: PoolSnapshot) -> str:
     """Return the name of the pool's cluster, also of a deleted one; "" before the pool's creation."""
     if snapshot.settings is None:
         return ""
-    cluster_events = ClusterEvent.objects.filter(pgh_obj_id=snapshot.settings.cluster_id)
+    cluster_events = models.ClusterEvent.objects.filter(pgh_obj_id=snapshot.settings.cluster_id)
     return cluster_events.order_by("-pgh_id").values_list("name", flat=True).first() or ""
 
 
@@ -93,11 +86,11 @@ def _last_events(model: Any, pool_id: int, moment: datetime) -> list[Any]:
 
 def _cidrs(pool_id: int, moment: datetime) -> list[CIDR]:
     rows = sorted(
-        _last_events(PoolCIDREvent, pool_id, moment),
+        _last_events(models.PoolCIDREvent, pool_id, moment),
         key=lambda event: (event.position, event.pgh_id),
     )
     ranges: dict[int, list[tuple[addresses.AddressRange, str]]] = {}
-    for event in _last_events(ReservedRangeEvent, pool_id, moment):
+    for event in _last_events(models.ReservedRangeEvent, pool_id, moment):
         span = addresses.AddressRange(event.first, event.last)
         ranges.setdefault(event.pool_cidr_id, []).append((span, event.reason))
     return [
@@ -168,7 +161,7 @@ _COUNT_COOLING = statements.read("pools/blocks_cooling_at")
 
 
 def _longest_cooldown(pool_id: int) -> timedelta:
-    cooldowns = PoolEvent.objects.filter(pgh_obj_id=pool_id).values_list(
+    cooldowns = models.PoolEvent.objects.filter(pgh_obj_id=pool_id).values_list(
         "cooldown_seconds", flat=True
     )
     return timedelta(seconds=max(cooldowns, default=0))
@@ -204,7 +197,7 @@ def pool_holders(
         if time.monotonic() > deadline:
             break
     chosen = numbers[:limit]
-    rows = list(BlockEvent.objects.filter(pk__in=chosen).order_by("-pgh_id"))
+    rows = list(models.BlockEvent.objects.filter(pk__in=chosen).order_by("-pgh_id"))
     tenures = [tenure for tenure in history_addresses.build_tenures(rows) if tenure.covers(moment)]
     next_below = chosen[-1] if len(numbers) > limit else position + 1 if position else None
     return HolderPage(tenures, next_below)

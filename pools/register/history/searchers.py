@@ -4,21 +4,7 @@ from dataclasses import replace
 
 from django.db.models import Q
 
-from pools.models import (
-    AddressSpace,
-    BlockEvent,
-    ClusterEvent,
-    ConnectionEvent,
-    ContainerEvent,
-    EnvironmentEvent,
-    FailureEvent,
-    ImportEvent,
-    JournalEntryEvent,
-    PoolCIDREvent,
-    PoolEvent,
-    ReservedRangeEvent,
-    WebhookTargetEvent,
-)
+from pools import models
 from pools.platform.history.search import (
     HistoryQuery,
     Searcher,
@@ -39,8 +25,8 @@ def _block_condition(criteria: HistoryQuery) -> Q | None:
         held = Q(cidr__in=containing_cidrs(criteria.network))
         condition &= held if host else held | within
     if criteria.cluster_id is not None:
-        spaces = AddressSpace.objects.filter(cluster=criteria.cluster_id).values("pk")
-        pools = PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
+        spaces = models.AddressSpace.objects.filter(cluster=criteria.cluster_id).values("pk")
+        pools = models.PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
         condition &= Q(space_id__in=spaces) | Q(pool_id__in=pools)
     return condition
 
@@ -61,7 +47,7 @@ def _failure_condition(criteria: HistoryQuery) -> Q | None:
         return None
     condition = _holder_condition(criteria)
     if criteria.cluster_id is not None:
-        pools = PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
+        pools = models.PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
         condition &= Q(pgh_obj_id__in=pools)
     return condition
 
@@ -88,7 +74,7 @@ def _range_condition(criteria: HistoryQuery) -> Q | None:
 def _cluster_pools_condition(criteria: HistoryQuery) -> Q:
     if criteria.cluster_id is None:
         return Q()
-    pools = PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
+    pools = models.PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
     return Q(pool_id__in=pools)
 
 
@@ -104,39 +90,41 @@ def _container_condition(criteria: HistoryQuery) -> Q | None:
 
 
 SEARCHERS = (
-    Searcher(BlockEvent, "block", _block_condition),
-    Searcher(FailureEvent, "failure", _failure_condition),
+    Searcher(models.BlockEvent, "block", _block_condition),
+    Searcher(models.FailureEvent, "failure", _failure_condition),
     Searcher(
-        PoolEvent,
+        models.PoolEvent,
         "pool",
         lambda criteria: filter_by_name(criteria, name="name", cluster="cluster_id"),
     ),
-    Searcher(PoolCIDREvent, "cidr", _cidr_condition),
-    Searcher(ReservedRangeEvent, "range", _range_condition),
+    Searcher(models.PoolCIDREvent, "cidr", _cidr_condition),
+    Searcher(models.ReservedRangeEvent, "range", _range_condition),
     Searcher(
-        ClusterEvent,
+        models.ClusterEvent,
         "cluster",
         lambda criteria: filter_by_name(criteria, name="name", cluster="pgh_obj_id"),
     ),
     Searcher(
-        ConnectionEvent,
+        models.ConnectionEvent,
         "connection",
         lambda criteria: filter_by_name(criteria, cluster="cluster_id"),
     ),
     Searcher(
-        EnvironmentEvent,
+        models.EnvironmentEvent,
         "environment",
         lambda criteria: filter_by_name(criteria, name="env", cluster="cluster_id"),
     ),
     Searcher(
-        JournalEntryEvent,
+        models.JournalEntryEvent,
         "journal",
         lambda criteria: filter_by_name(criteria, cluster="cluster_id"),
     ),
-    Searcher(ContainerEvent, "container", _container_condition),
-    Searcher(WebhookTargetEvent, "webhook", lambda criteria: filter_by_name(criteria, name="name")),
+    Searcher(models.ContainerEvent, "container", _container_condition),
     Searcher(
-        ImportEvent,
+        models.WebhookTargetEvent, "webhook", lambda criteria: filter_by_name(criteria, name="name")
+    ),
+    Searcher(
+        models.ImportEvent,
         "import",
         lambda criteria: filter_by_name(criteria, name="file_name", cluster="cluster_id"),
     ),

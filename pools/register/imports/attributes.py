@@ -7,8 +7,7 @@ from pools.core.register_import import attributes as core, columns
 from pools.core.register_import.attributes import Attributes, Definitions
 from pools.core.register_import.parsing import CONTAINER, POOL
 from pools.models import ATTRIBUTES, Container, CustomField, PoolCIDR, RegisterRow
-from pools.platform import database
-from pools.platform.attributes import values
+from pools.platform import attributes as values, database
 
 MODELS = {CONTAINER: Container, POOL: PoolCIDR}
 

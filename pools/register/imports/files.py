@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
+from typing import Any
 
 from pools.core import spreadsheet_cells
 from pools.core.register_import import columns, infoblox, netbox_objects, tables
 from pools.core.register_import.columns import Layout
 from pools.core.spreadsheet_cells import Row
 from pools.platform import documents
-from pools.platform.files import archives, tables as file_tables, texts
+from pools.platform.files import archives, tables as file_tables
 from pools.platform.files.archives import file_error
 from pools.platform.files.tables import Table, Tables
 from pools.platform.imports.lifecycle import Certainty, Recognition
@@ -58,8 +59,8 @@ class Reading:
 def read_file(name: str, content: bytes, reading: Reading) -> None:
     """Add the rows of a file to the reading. Raises InvalidInput for a file that is no table of a register."""
     before = len(reading.rows)
-    if objects := _read_objects(content):
-        _add_netbox_objects(name, objects, reading)
+    if pages := _read_pages(content):
+        _add_netbox_objects(name, pages, reading)
         return
     result = _read_tables(content)
     several = len(result.tables) + len(result.unread) > 1
@@ -77,12 +78,12 @@ def read_file(name: str, content: bytes, reading: Reading) -> None:
         reading.note("no_rows", f"{name}: {message}" if name else message)
 
 
-def _read_objects(content: bytes) -> list[object]:
-    """Return the objects of JSON or YAML: of one page of NetBox's REST API or several, or a list; [] for another file."""
+def _read_pages(content: bytes) -> list[Any]:
+    """Return the pages of NetBox's REST API, or the objects, that JSON or YAML has; [] for another file."""
     archives.check_kind(content)
     if content.startswith(archives.ZIP):
         return []
-    text = texts.decode(lambda: io.BytesIO(content))
+    text = file_tables.decode(lambda: io.BytesIO(content))
     with text.open() as stream:
         start = stream.read(1024).lstrip()
     if start[:1] in {"{", "["}:
@@ -92,20 +93,33 @@ def _read_objects(content: bytes) -> list[object]:
         data = documents.load_yaml(listed, limit=archives.LARGEST)[0].data
     else:
         return []
-    objects: list[object] = []
-    for page in data if isinstance(data, list) else [data]:
-        results = page.get("results") if isinstance(page, dict) else None
-        objects += results if isinstance(results, list) else [page]
-    if not any(map(netbox_objects.read_object, objects)):
+    pages = data if isinstance(data, list) else [data]
+    if not any(map(netbox_objects.read_object, _objects(pages))):
         message = "expected prefixes, ranges or addresses as NetBox's REST API answers them"
         raise file_error("unsupported_document", message)
-    return objects
+    return pages
 
 
-def _add_netbox_objects(name: str, objects: Sequence[object], reading: Reading) -> None:
+def _is_page(page: Any) -> bool:
+    return isinstance(page, dict) and isinstance(page.get("results"), list)
+
+
+def _objects(pages: Sequence[Any]) -> Iterator[object]:
+    for page in pages:
+        yield from page["results"] if _is_page(page) else [page]
+
+
+def _add_netbox_objects(name: str, pages: Sequence[Any], reading: Reading) -> None:
     reading.format = reading.format or "netbox-api"
+    following, before = (
+        sum(bool(page.get(link)) for page in pages if _is_page(page))
+        for link in ("next", "previous")
+    )
+    if following != before:
+        message = "the list of NetBox has other pages, which are not in this file"
+        reading.note("more_pages", f"{name}: {message}" if name else message)
     unread = 0
-    for number, item in enumerate(objects, start=1):
+    for number, item in enumerate(_objects(pages), start=1):
         if found := netbox_objects.read_object(item):
             _add(reading, SourceRow(number, *found, name))
         unread += not found
@@ -129,7 +143,7 @@ def _read_tables(content: bytes) -> Tables[Layout]:
 
 def recognise(name: str, content: bytes) -> Recognition:  # noqa: ARG001  # not trusted
     """Return what a file is read as, and by which columns. Raises InvalidInput if it is no table of a register."""
-    if _read_objects(content):
+    if _read_pages(content):
         return Recognition("netbox-api", Certainty.PRODUCT, "the objects in it")
     table = max(_read_tables(content).tables, key=_certainty)
     layout = table.layout
@@ -277,22 +291,8 @@ def _read_infoblox(
             continue
         left_out[MORE_CELLS] += layout.has_more(cells)
         left_out.update(map(_UNLIKE.format, layout.unlike(cells)))
-        if not _add_objects(
-            name, line, infoblox.read_object(object_type, layout, cells), layout, hosts, reading
-        ):
-            left_out[f"rows of the type {object_type} that the file deletes"] += 1
-
-
-def _add_objects(
-    name: str,
-    line: int,
-    objects: Sequence[dict[str, str]],
-    layout: Layout,
-    hosts: infoblox.Hosts,
-    reading: Reading,
-) -> bool:
-    """Add the rows of an Infoblox object that do not join an earlier one; return False if it has none."""
-    for values in objects:
-        if not hosts.joins(values):
-            _add(reading, SourceRow(line, layout.kind, values, name))
-    return bool(objects)
+        rows = infoblox.read_object(object_type, layout, cells)
+        for row in rows:
+            if not hosts.joins(row.texts):
+                _add(reading, SourceRow(line, row.kind, row.texts, name))
+        left_out[f"rows of the type {object_type} that the file deletes"] += not rows

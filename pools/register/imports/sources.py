@@ -11,7 +11,7 @@ from pools.models import Clock, NetBoxSource, Now, RegisterImport, RowStatus
 from pools.models.imports import ImportStatus as Status
 from pools.platform import database, events
 from pools.platform.imports import states
-from pools.platform.outbound import secrets, webhook_post
+from pools.platform.outbound import credentials, secrets
 from pools.platform.outbound.credentials import Access
 from pools.platform.rest import parsing
 from pools.register.imports import netbox
@@ -24,7 +24,7 @@ _UNDER_WAY = Q(status__in=[Status.QUEUED, Status.DRAFTING, Status.COMMITTING])
 
 def parse_url(value: object, field: str = "url") -> str:
     """Return the URL of a NetBox without `/api` and trailing slash. Raises InvalidInput."""
-    url = webhook_post.parse_url(parsing.text(value, field), field=field)
+    url = credentials.parse_url(parsing.text(value, field), field=field)
     return url.rstrip("/").removesuffix("/api")
 
 
@@ -43,7 +43,7 @@ def parse_token(value: object, field: str = "token") -> str:
 
 def parse_ca(value: object, field: str = "ca") -> str:
     """Return certificates in PEM, or "". Raises InvalidInput."""
-    return webhook_post.parse_ca(parsing.text(value, field), field=field)
+    return credentials.parse_ca(parsing.text(value, field), field)
 
 
 def parse_minutes(value: object, field: str = "every_minutes") -> int:

@@ -28,7 +28,8 @@ CHOSEN_FIELDS = {AMBIGUOUS: "cluster", AMBIGUOUS_VRF: "vrf"}
 class Destinations:
     """Which cluster and address space a row belongs to, by its column, its VRF, its site, or the default.
 
-    `others` are the clusters of sites, in which an address lies that does not say its site itself.
+    `others` are the clusters of sites, in which an address lies that does not say its site itself; so are those of the
+    import's prefixes.
     """
 
     def __init__(self, register_import: RegisterImport) -> None:
@@ -36,7 +37,7 @@ class Destinations:
         self._ids = dict(Cluster.objects.values_list("name", "pk"))
         self.names = {pk: name for name, pk in self._ids.items()}
         mapping = register_import.mapping
-        self._vrfs: Mapping[str, int] = {
+        self.vrfs: Mapping[str, int] = {
             parsing.read_vrf(name): cluster for name, cluster in mapping.get("vrf", {}).items()
         }
         self._sites: Mapping[str, int] = mapping.get("site", {})
@@ -45,7 +46,7 @@ class Destinations:
     def is_decided(self, row: RegisterRow) -> bool:
         """Return True if the VRF or the site of a row says its cluster; the site "" stands for rows without one."""
         site, vrf = row.texts.get("site", ""), parsing.read_vrf(row.texts.get("vrf", ""))
-        return bool(site) or site in self._sites or vrf in self._vrfs
+        return bool(site) or site in self._sites or vrf in self.vrfs
 
     def locate(self, row: parsing.ParsedRow) -> tuple[int, str]:
         """Return the id of the cluster and the name of the address space. Raises InvalidInput."""
@@ -56,8 +57,8 @@ class Destinations:
                     "cluster", "unknown_cluster", message, row.cluster
                 )
             return self._ids[row.cluster], row.vrf
-        if row.vrf in self._vrfs:
-            return self._vrfs[row.vrf], ""
+        if row.vrf in self.vrfs:
+            return self.vrfs[row.vrf], ""
         return self._sites.get(row.site, self.register_import.cluster_id), row.vrf
 
 
@@ -71,8 +72,9 @@ def resolve(
     """
     prefixes, others, in_use = _sort_rows(rows)
     spaces = {*prefixes, *map(_space, others), *(use.space for use in in_use)}
-    others_of_sites = destinations.others if destinations else []
-    spaces |= {(cluster, *space[1:]) for cluster in others_of_sites for space in spaces}
+    if destinations:
+        destinations.others = sorted({*destinations.others, *_clusters(prefixes)} - {0})
+        spaces |= {(cluster, *space[1:]) for cluster in destinations.others for space in spaces}
     for space, place in _registered(spaces):
         prefixes[space].append(place)
     containers = _registered_containers(spaces)
@@ -123,9 +125,8 @@ def _in_clusters(
 ) -> Iterator[left_out.Use]:
     """Yield the use in each cluster that might have the address if the row were imported."""
     own, name, version = use.space
-    vrfs = _vrfs(use.row, levels, version, use.first, use.last)
-    if vrfs:
-        yield from (replace(use, space=(own, vrf, version)) for vrf in vrfs)
+    if vrfs := _vrfs(use.row, levels, destinations, version, use.first, use.last):
+        yield from (replace(use, space=space) for space in vrfs.values())
         return
     # A row that names an unknown cluster may be of any.
     others = destinations.others if own else {cluster for cluster, _name, _version in levels}
@@ -152,13 +153,13 @@ def _level_of(
     """
     own = levels.get(_space(row)) or Level()
     number = int(row.first)
-    if vrfs := _vrfs(row, levels, row.first.version, number, number):
+    if vrfs := _vrfs(row, levels, destinations, row.first.version, number, number):
         message = (
             f"no prefix outside of a VRF has {_span(row)}, and the row names no VRF:"
             f" choose {' or '.join(vrfs)}"
         )
-        judge(row, "conflict", AMBIGUOUS_VRF, message, candidates=vrfs)
-        return levels[row.cluster_id or 0, vrfs[0], row.first.version]
+        judge(row, "conflict", AMBIGUOUS_VRF, message, candidates=[*vrfs])
+        return levels[next(iter(vrfs.values()))]
     if destinations is None or row.texts.get("cluster"):
         return own
     space = _space(row)[1:]
@@ -182,19 +183,37 @@ def _level_of(
 
 
 def _vrfs(
-    row: RegisterRow, levels: Mapping[Space, Level], version: int, first: int, last: int
-) -> list[str]:
-    """Return the VRFs of the import that have a row which names none, if no prefix outside of them has it."""
+    row: RegisterRow,
+    levels: Mapping[Space, Level],
+    destinations: Destinations | None,
+    version: int,
+    first: int,
+    last: int,
+) -> dict[str, Space]:
+    """Return the spaces of the VRFs of the import that have a row which names none, if no prefix outside of them has it."""
     own = row.cluster_id or 0
-    outside = levels.get((own, "", version))
     is_decided = bool(row.space_name or row.texts.get("vrf"))  # also by the name of the global one
-    if is_decided or row.kind == "prefix" or (outside and outside.innermost(first)):
-        return []
-    return sorted(
-        name
-        for (cluster, name, family), level in levels.items()
-        if name and (cluster, family) == (own, version) and level.pools_between(first, last)
-    )
+    others = destinations.others if destinations and not row.texts.get("cluster") else []
+    outside = (levels.get((cluster, "", version)) for cluster in (own, *others))
+    places = (level.innermost(first) for level in outside if level)
+    if is_decided or row.kind == "prefix" or any(place and not _vrf(place) for place in places):
+        return {}
+    spaces = {space[1]: space for space in levels if space[1] and space[::2] == (own, version)}
+    vrfs = destinations.vrfs if destinations else {}
+    spaces |= {name: (cluster, "", version) for name, cluster in vrfs.items()}
+    return {
+        name: space
+        for name, space in sorted(spaces.items())
+        if any(
+            space[1] or _vrf(place) == name
+            for place in levels.get(space, Level()).pools_between(first, last)
+        )
+    }
+
+
+def _vrf(place: Place) -> str:
+    """Return the VRF that the row of a prefix names."""
+    return parsing.read_vrf(place.row.texts.get("vrf", "")) if place.row else ""
 
 
 def _space(row: RegisterRow, version: int = 0) -> Space:

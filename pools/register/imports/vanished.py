@@ -11,16 +11,8 @@ from collections.abc import Collection
 
 from django.db.models import QuerySet
 
+from pools import models
 from pools.core import errors
-from pools.models import (
-    Block,
-    Container,
-    PoolCIDR,
-    RegisterImport,
-    RegisterRecord,
-    RegisterRow,
-    ReservedRange,
-)
 from pools.models.imports import RegisterTarget, RowStatus
 from pools.platform import database, events
 from pools.register import pool_cidrs, pools
@@ -29,7 +21,7 @@ from pools.register.plan import containers
 from pools.sql import statements
 
 
-def add_rows(register_import: RegisterImport, *, author: events.Author) -> None:
+def add_rows(register_import: models.RegisterImport, *, author: events.Author) -> None:
     """Add a row for each object that the source lacks, in the transaction of the commit, and release what is derived.
 
     What the mirror had brought and is another's now is forgotten.
@@ -39,7 +31,7 @@ def add_rows(register_import: RegisterImport, *, author: events.Author) -> None:
         lacking = database.rows(_VANISHED, source, prepare=False)
     present = [record for record in lacking if record[2] is not None]
     others = [record_id for record_id, _target, object_id, _ in lacking if object_id is None]
-    RegisterRecord.objects.filter(pk__in=others).delete()
+    models.RegisterRecord.objects.filter(pk__in=others).delete()
     values = {
         "import": register_import.pk,
         "records": [record_id for record_id, _target, _object_id, _ in present],
@@ -55,13 +47,13 @@ _VANISHED = statements.read("pools/vanished_register_records")
 _ADD_ROWS = statements.read("pools/add_vanished_rows")
 
 
-def forget_earlier_runs(register_import: RegisterImport) -> None:
+def forget_earlier_runs(register_import: models.RegisterImport) -> None:
     """Delete the unconfirmed rows of earlier runs: this one knows better.
 
     It locks these imports, which come before the address plan in the order of locks: a confirmation and an undo have
     that of their import when they take the plan.
     """
-    runs = RegisterImport.objects.filter(
+    runs = models.RegisterImport.objects.filter(
         netbox_source=register_import.netbox_source_id, counts__has_key=RowStatus.VANISHED
     )
     for run in runs.exclude(pk=register_import.pk).order_by("pk").select_for_update():
@@ -71,10 +63,10 @@ def forget_earlier_runs(register_import: RegisterImport) -> None:
 
 
 def chosen_rows(
-    register_import: RegisterImport, numbers: Collection[int] | None
-) -> QuerySet[RegisterRow]:
+    register_import: models.RegisterImport, numbers: Collection[int] | None
+) -> QuerySet[models.RegisterRow]:
     """Return the unconfirmed rows with these numbers, or all. Raises NotFound."""
-    rows: QuerySet[RegisterRow] = register_import.rows.filter(status=RowStatus.VANISHED)
+    rows: QuerySet[models.RegisterRow] = register_import.rows.filter(status=RowStatus.VANISHED)
     if numbers is None:
         return rows
     rows = rows.filter(number__in=numbers)
@@ -84,7 +76,7 @@ def chosen_rows(
 
 
 def release(
-    register_import: RegisterImport, numbers: Collection[int], *, author: events.Author
+    register_import: models.RegisterImport, numbers: Collection[int], *, author: events.Author
 ) -> None:
     """Release the objects of these rows, as far as they are still what the mirror brought; the caller has the lock.
 
@@ -96,21 +88,21 @@ def release(
     for row in rows:
         ids[row.target].append(row.object_id or 0)
     touched = (
-        Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS]),
-        ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED]),
-        PoolCIDR.objects.filter(pk__in=ids[RegisterTarget.POOL]),
+        models.Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS]),
+        models.ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED]),
+        models.PoolCIDR.objects.filter(pk__in=ids[RegisterTarget.POOL]),
     )
     window.lock(*(pk for objects in touched for pk in objects.values_list("pool", flat=True)))
     holders = {row.object_id: row.holder_id for row in rows if row.target == RegisterTarget.ADDRESS}
-    held = Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS], state="held")
+    held = models.Block.objects.filter(pk__in=ids[RegisterTarget.ADDRESS], state="held")
     window.release_blocks(
         [pk for pk, holder in held.values_list("pk", "holder_id") if holders[pk] == holder]
     )
-    ranges = ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED])
+    ranges = models.ReservedRange.objects.filter(pk__in=ids[RegisterTarget.RESERVED])
     for pk in ranges.values_list("pk", flat=True):
         pools.unreserve(pk, author=author)
     in_use = set(_remove_cidrs(ids[RegisterTarget.POOL], author))
-    Container.objects.filter(pk__in=ids[RegisterTarget.CONTAINER]).delete()
+    models.Container.objects.filter(pk__in=ids[RegisterTarget.CONTAINER]).delete()
     released = [
         row.number
         for row in rows
@@ -120,7 +112,7 @@ def release(
     register_import.rows.filter(number__in=released).update(status=RowStatus.RELEASED)
 
 
-def forget(register_import: RegisterImport, numbers: Collection[int] | None = None) -> None:
+def forget(register_import: models.RegisterImport, numbers: Collection[int] | None = None) -> None:
     """Delete what the import says about the objects of these rows, or of all that it created: they are its no longer."""
     values = {"import": register_import.pk, "numbers": None if numbers is None else list(numbers)}
     database.fetch(_FORGET, values)
@@ -132,11 +124,11 @@ _FORGET = statements.read("pools/forget_register_records")
 def _remove_cidrs(ids: list[int], author: events.Author) -> list[int]:
     """Remove CIDRs without blocks in use and reserved ranges, and pools without CIDRs; return the ids of the others."""
     in_use = []
-    for cidr in PoolCIDR.objects.filter(pk__in=ids).select_related("pool__cluster"):
+    for cidr in models.PoolCIDR.objects.filter(pk__in=ids).select_related("pool__cluster"):
         if pool_cidrs.blocks_in_use(cidr).exists() or cidr.reserved_ranges.exists():
             in_use.append(cidr.pk)
             continue
         pools.remove_cidr(cidr.pk, author=author)
-        if not PoolCIDR.objects.filter(pool=cidr.pool_id).exists():
+        if not models.PoolCIDR.objects.filter(pool=cidr.pool_id).exists():
             pools.delete(cidr.pool_id, author=author)
     return in_use

@@ -10,8 +10,7 @@ from django.db import connection, models
 
 from pools.core import addresses, errors
 from pools.models import AddressSpace, Container
-from pools.platform import advisory_locks, database, events
-from pools.platform.attributes import values as attribute_values
+from pools.platform import advisory_locks, attributes, database, events
 
 
 def lock_plan(*, shared: bool = False) -> None:
@@ -29,18 +28,13 @@ def create(
     *,
     author: events.Author,
     space: AddressSpace | None = None,
-    name: str = "",
-    description: str = "",
-    attributes: Mapping[str, object] | None = None,
+    **values: object,
 ) -> Container:
-    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists, InvalidInput.
-
-    `attributes` are its tags, owner and custom fields.
-    """
+    """Create a container; without an address space it is one of the fleet. Raises AlreadyExists, InvalidInput."""
     with events.recorded_by(author):
         lock_plan()
-        container = Container(cidr=cidr, space=space, name=name, description=description)
-        attribute_values.set_attributes(container, attributes or {})
+        container = Container(cidr=cidr, space=space)
+        attributes.assign(container, values)
         _refuse_second(container)
         database.save(container)
     return container
@@ -57,13 +51,10 @@ def change(
 
     Raises NotFound, VersionMismatch, AlreadyExists, InvalidInput.
     """
-    attributes, others = attribute_values.split(values)
     with events.recorded_by(author):
         lock_plan()
         container = _get_locked(container_id, version)
-        attribute_values.set_attributes(container, attributes)
-        for name, value in others.items():
-            setattr(container, name, value)
+        attributes.assign(container, values)
         _refuse_second(container)
         container.version += 1
         database.save(container)

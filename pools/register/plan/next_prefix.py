@@ -4,7 +4,7 @@ All of it happens in one transaction under the lock of the address plan, so that
 CIDRs that overlap. The constraints of address spaces hold besides.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from ipaddress import IPv6Network
 from typing import Any, TypeVar
 
@@ -24,24 +24,12 @@ def create_container(
     length: int,
     *,
     author: events.Author,
-    name: str = "",
-    description: str = "",
-    attributes: Mapping[str, Any] | None = None,
+    **values: Any,
 ) -> Container:
-    """Create a container in the next free prefix of a container, in the same address space.
-
-    `attributes` are its tags, owner and custom fields.
-    """
+    """Create a container in the next free prefix of a container, in the same address space."""
 
     def create(parent: Container, prefix: addresses.Network) -> Container:
-        return containers.create(
-            prefix,
-            space=parent.space,
-            name=name,
-            description=description,
-            attributes=attributes,
-            author=author,
-        )
+        return containers.create(prefix, space=parent.space, author=author, **values)
 
     return _create_in_prefix(container_id, length, create, author)
 
@@ -52,29 +40,16 @@ def create_pool(
     *,
     author: events.Author,
     cluster: Cluster,
-    name: str,
-    category: str,
     mask_size: int,
-    cooldown_seconds: int | None = None,
-    description: str = "",
-    attributes: Mapping[str, Any] | None = None,
+    **values: Any,
 ) -> Pool:
-    """Create a pool whose only CIDR is the next free prefix of a container.
-
-    `attributes` are its tags, owner and custom fields.
-    """
+    """Create a pool whose only CIDR is the next free prefix of a container; `values` are others of `pools.create`."""
 
     def create(parent: Container, prefix: addresses.Network) -> Pool:
         _require_cluster(parent, cluster)
+        family = Family((CidrEntry(prefix),), mask_size)
         return pools.create(
-            cluster=cluster,
-            name=name,
-            category=category,
-            families={prefix.version: Family((CidrEntry(prefix),), mask_size)},
-            cooldown_seconds=cooldown_seconds,
-            description=description,
-            attributes=attributes,
-            author=author,
+            cluster=cluster, families={prefix.version: family}, author=author, **values
         )
 
     return _create_in_prefix(container_id, length, create, author)

@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from claims.access import memberships
 from claims.models import ClusterOwner
+from tests import people
 from tests.claims import worlds
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 PATH = "memberships/"
 
 
@@ -94,8 +94,9 @@ def test_they_sign_in_and_others_do_not() -> None:
 def test_administrators_see_them_read_only(api: apis.Api) -> None:
     row = worlds.bound(worlds.cluster(), "shop", "vera")
     row = ClusterOwner.objects.get(uid=row.uid)
-    client = Client()
-    client.force_login(User.objects.create(username="root", is_staff=True, is_superuser=True))
+    client = people.signed_in(
+        User.objects.create(username="root", is_staff=True, is_superuser=True)
+    )
     url = reverse("admin:claims_clusterowner_changelist")
     page = client.get(url).content.decode()
     for text in ("vera", "kubevirt.io:edit", "vera-binding", "shop"):
@@ -106,8 +107,7 @@ def test_administrators_see_them_read_only(api: apis.Api) -> None:
         path = reverse(f"admin:claims_clusterowner_{name}", args=[row.pk])
         assert {client.get(path).status_code, client.post(path).status_code} == {403}
     assert client.get(reverse("admin:claims_clusterowner_add")).status_code == 403
-    other = Client()
-    other.force_login(apis.Api("operator").user)
+    other = people.signed_in(apis.Api("operator").user)
     User.objects.exclude(username="root").update(is_staff=True)
     assert other.get(url).status_code == 403
 

@@ -12,7 +12,6 @@ from pools.models import Cluster, Connection
 from pools.register import clusters
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 RIGHT = "claims.request_address"
 
 

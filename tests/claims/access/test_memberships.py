@@ -1,17 +1,19 @@
-"""Memberships over the API: who may make them, what they give, what they take."""
+"""Memberships over REST and in the admin."""
 
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
 
 from claims.access import namespaces
 from claims.models import Membership, MembershipEvent
 from pools.models import Cluster
+from tests import factories, people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 PATH = "memberships/"
 
 
@@ -180,3 +182,59 @@ def test_everybody_sees_their_own(api: apis.Api) -> None:
     # A cluster in which one has no namespace is not told from one that there is not.
     for name in ("test", "nowhere"):
         apis.refused(mine("GET", f"{PATH}?cluster={name}"), 400, "unknown_cluster")
+
+
+# --- The page Access: administrators make, change and end memberships -----------------------------
+@pytest.fixture
+def cluster() -> Cluster:
+    return factories.cluster()
+
+
+def post(client: Client, **fields: Any) -> Any:
+    return client.post(reverse("admin:claims_membership_add"), fields)
+
+
+def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
+    client = people.signed_in(apis.user("administrator", is_staff=True))
+    vera = User.objects.create(username="vera")
+    assert client.get(reverse("admin:claims_membership_add")).status_code == 200
+    answer = post(client, user=vera.pk, cluster=cluster.pk, namespaces="shop\n bank, depot")
+    assert answer.status_code == 302
+    row = Membership.objects.get()
+    assert (row.user, row.namespaces) == (vera, ["bank", "depot", "shop"])
+    page = client.get(reverse("admin:claims_membership_changelist"))
+    assert "bank, depot, shop" in page.content.decode()
+    assert client.get(reverse("admin:claims_membership_changelist", query={"q": "shop"})).context["cl"].result_count == 1  # fmt: skip
+    url = reverse("admin:claims_membership_change", args=[row.pk])
+    assert "depot" in client.get(url).content.decode()
+    client.post(url, {"namespaces": "shop"})
+    row.refresh_from_db()
+    assert row.namespaces == ["shop"]
+    url = reverse("admin:claims_membership_delete", args=[row.pk])
+    assert client.get(url).status_code == 200
+    client.post(url)
+    assert not Membership.objects.exists()
+    assert not User.objects.get(username="vera").groups.exists()
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "Choose either a user or a group"),
+        ({"group": "a", "user": "vera"}, "Choose either a user or a group"),
+        ({"group": "a", "namespaces": ""}, "This field is required"),
+        ({"group": "a", "namespaces": "shop shop"}, "Occurs twice"),
+        ({"group": "a", "namespaces": "Shop"}, "A name is made of lower-case letters"),
+        ({"group": "team"}, "is already a VM owner in this cluster"),
+    ],
+)
+def test_a_bad_form_says_what_would_be_right(cluster: Cluster, fields: Any, message: str) -> None:
+    client = people.signed_in(apis.user("administrator", is_staff=True))
+    post(client, group="team", cluster=cluster.pk, namespaces="shop")
+    if "user" in fields:
+        fields = fields | {"user": User.objects.create(username="vera").pk}
+    answer = post(client, **{"cluster": cluster.pk, "namespaces": "shop"} | fields)
+    assert answer.status_code == 200
+    assert message in answer.content.decode()
+    assert Membership.objects.count() == 1

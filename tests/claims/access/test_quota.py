@@ -1,14 +1,16 @@
-"""The quota of addresses that VM owners may take in a namespace: at each entry point, and at once."""
+"""Limits of VM owners: their quota, and no rights by the users that they manage."""
 
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
 from claims.access import memberships
 from claims.entries import ippools
-from claims.models import NAD, Entry, IPAMClaim, IPPool
+from claims.models import NAD, ClusterGroupMember, Entry, IPAMClaim, IPPool
+from tests import people
 from tests.claims import worlds
 from tests.concurrent import threads
 from tests.edges.api import Api
@@ -33,9 +35,7 @@ def ippool(settings: Any) -> IPPool:
 @pytest.fixture
 def owner(ippool: IPPool) -> Api:
     """Who owns shop and bank."""
-    api = Api("vm-owner")
-    memberships.create(ippool.cluster, ["shop", "bank"], author=worlds.BY, user=api.user)
-    return api
+    return worlds.owner(ippool.cluster, "shop", "bank")
 
 
 def entry(mac: str, last: int, namespace: str = "shop") -> dict[str, Any]:
@@ -56,7 +56,6 @@ def refused(answer: Any) -> bool:
     return True
 
 
-@pytest.mark.django_db
 def test_entries_and_claims_count_together(ippool: IPPool, owner: Api) -> None:
     entries = f"ippools/{ippool.pk}/entries/"
     assert refused(owner("POST", entries, [entry(A, 5), entry(B, 6), entry(C, 7)]))
@@ -73,7 +72,6 @@ def test_entries_and_claims_count_together(ippool: IPPool, owner: Api) -> None:
     owner.create(entries, entry(B, 10))
 
 
-@pytest.mark.django_db
 def test_a_request_that_is_changed(ippool: IPPool, owner: Api) -> None:
     created = owner.create("ipamclaims/", claim(5, "10.0.0.5/24"))
     worlds.entry(ippool, A, "10.0.0.7/24", vm="vm-7", namespace="shop")
@@ -83,14 +81,12 @@ def test_a_request_that_is_changed(ippool: IPPool, owner: Api) -> None:
     assert owner("PATCH", path, {"ips_requested": ["10.0.0.6/24"]}).status_code == 200
 
 
-@pytest.mark.django_db
 def test_the_form_and_imports(ippool: IPPool, owner: Api) -> None:
     for mac, last in ((A, 5), (B, 6)):
         owner.create(f"ippools/{ippool.pk}/entries/", entry(mac, last))
     owner.user.is_staff = True
     owner.user.save()
-    client = Client()
-    client.force_login(owner.user)
+    client = people.signed_in(owner.user)
     values = entry(C, 7) | {"ips": "10.0.0.7", "ippool": ippool.pk}
     answer = client.post(reverse("admin:claims_entry_add"), values)
     assert "its VM owners may take 2" in answer.content.decode()
@@ -107,7 +103,6 @@ def test_the_form_and_imports(ippool: IPPool, owner: Api) -> None:
     assert (Entry.objects.count(), IPAMClaim.objects.count()) == (2, 0)
 
 
-@pytest.mark.django_db
 def test_operators_and_clusters_have_no_quota(ippool: IPPool) -> None:
     operator = Api()
     operator.create(f"ippools/{ippool.pk}/entries/", [entry(A, 5), entry(B, 6), entry(C, 7)])
@@ -115,7 +110,6 @@ def test_operators_and_clusters_have_no_quota(ippool: IPPool) -> None:
     assert Entry.objects.count() == 3
 
 
-@pytest.mark.django_db
 def test_without_the_setting_there_is_none(ippool: IPPool, owner: Api, settings: Any) -> None:
     settings.IPAM_VM_OWNER_QUOTA = 0
     owner.create(f"ippools/{ippool.pk}/entries/", [entry(A, 5), entry(B, 6), entry(C, 7)])
@@ -136,3 +130,76 @@ def test_requests_at_once_do_not_exceed_it_together(ippool: IPPool, owner: Api) 
     answers = threads.together(works)
     assert sorted(answer.status_code for answer in answers) == [201] * 2 + [409] * 6
     assert Entry.objects.count() + IPAMClaim.objects.count() == 2
+
+
+# Whoever manages users becomes no VM owner by it: neither by a name that a cluster gives
+# rights to, nor by a group
+MANAGES = tuple(
+    f"{verb}_{model}" for model in ("user", "group") for verb in ("view", "add", "change", "delete")
+)
+
+
+@pytest.fixture
+def manager() -> Any:
+    """Manages users and groups, and owns the VMs of a namespace."""
+    person = people.user()
+    memberships.create(worlds.cluster(), ["mine"], author=worlds.BY, user=person)
+    person.user_permissions.add(*Permission.objects.filter(codename__in=MANAGES))
+    return person
+
+
+@pytest.fixture
+def browser(manager: Any) -> Client:
+    return people.signed_in(manager)
+
+
+def change(client: Client, user: User, **fields: Any) -> int:
+    data = {"username": user.username, "is_active": "on", "is_staff": "on", **fields}
+    data |= {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+    return int(client.post(reverse("admin:auth_user_change", args=[user.pk]), data).status_code)
+
+
+def test_no_account_gets_a_name_that_a_cluster_gives_rights_to(
+    browser: Client, manager: Any
+) -> None:
+    row = worlds.bound(worlds.cluster(), "shop", "vera")
+    worlds.bound(worlds.cluster(), "shop", "team", kind="Group")
+    ClusterGroupMember.objects.create(connection=row.connection, group="team", username="tom")
+    for name in ("vera", "tom"):
+        assert change(browser, manager, username=name) == 200
+        assert browser.post(reverse("admin:auth_user_add"), {"username": name}).status_code == 200
+        assert not User.objects.filter(username=name).exists()
+    mine = Group.objects.create(name="mine")
+    for url in (
+        reverse("admin:auth_group_add"),
+        reverse("admin:auth_group_change", args=[mine.pk]),
+    ):
+        page = browser.post(url, {"name": "team"})
+        assert "rights" in page.content.decode()
+    assert not Group.objects.filter(name="team").exists()
+    assert change(browser, manager, username="else") == 302
+
+
+def test_no_owner_and_no_group_of_another_namespace_is_within_reach(
+    browser: Client, manager: Any
+) -> None:
+    other, bound_user = people.user(), User.objects.create(username="vera")
+    memberships.create(worlds.cluster(), ["other"], author=worlds.BY, user=other)
+    memberships.create(worlds.cluster(), ["other"], author=worlds.BY, group="owners")
+    worlds.bound(worlds.cluster(), "shop", "vera")
+    for person in (other, bound_user):
+        assert change(browser, person, first_name="X") == 403
+        password = reverse("admin:auth_user_password_change", args=[person.pk])
+        assert browser.post(password, {"password1": "p", "password2": "p"}).status_code == 403
+    owners = Group.objects.get(name="owners")
+    change(browser, manager, groups=[owners.pk])
+    assert not manager.groups.filter(name="owners").exists()
+    url = reverse("admin:auth_group_change", args=[owners.pk])
+    assert browser.post(url, {"name": "x"}).status_code == 403
+
+
+def test_an_administrator_gives_these_names(manager: Any) -> None:
+    worlds.bound(worlds.cluster(), "shop", "vera")
+    manager.groups.set([Group.objects.get(name="administrator")])
+    client = people.signed_in(manager)
+    assert change(client, manager, username="vera") == 302

@@ -21,7 +21,6 @@ from pools.core import errors
 from pools.models import Cluster, Now, Pool
 from tests import factories
 
-pytestmark = pytest.mark.django_db
 SEEN, FOREIGN = "shop", "bank"
 
 

@@ -26,8 +26,6 @@ from tests.claims.access.sweeping import (
     some,
 )
 
-pytestmark = pytest.mark.django_db
-
 
 def all_answers(
     owner: two_worlds.Owner, asking: list[tuple[str, Client]]

@@ -1,20 +1,24 @@
-"""The sweep's filters, searches and choices: none of them tells of others.
+"""The sweep's filters, searches, choices, actions and bodies: none of them tells of others."""
 
-Each filter is asked for some of the foreign texts, and each text by many filters.
-"""
-
+import contextlib
 import itertools
+import json
+import re
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlencode
 
-import pytest
 from django.contrib import admin
 
+from claims.core import macs
+from pools.core import errors
 from tests.claims.access import answers, two_worlds
-from tests.claims.access.sweeping import alike, some
+from tests.claims.access.sweeping import FORM, alike, some
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
+# --- The sweep's filters, searches and choices: none of them tells of others ----------------------
+#
+# Each filter is asked for some of the foreign texts, and each text by many filters.
 SOME = 2  # texts, and as many ids
 
 
@@ -85,3 +89,79 @@ def test_choices_while_typing_are_ones_own(owner: two_worlds.Owner) -> None:
                     status, text = answers.ask(client, "GET", path)
                     assert status in {200, 403}, path
                     assert not two_worlds.foreign_in(text.replace(term, "") if term else text)
+
+
+# --- The sweep's actions and bodies: none of them reaches others or tells of them -----------------
+def test_actions_of_lists_reach_nothing_foreign(owner: two_worlds.Owner) -> None:
+    two_worlds.add_foreign(owner)
+    client = owner.browser()
+    for model, page in admin.site._registry.items():
+        path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        chosen = model._default_manager.filter(pk__gte=7_000_000)[:1] if _numbered(model) else ()
+        for row, action in itertools.product(
+            chosen, ["delete_selected", *map(str, page.actions or ())]
+        ):
+            body = urlencode({"action": action, "_selected_action": row.pk, "post": "yes"})
+            alike(client, "POST", path, body, FORM)
+
+
+def _numbered(model: Any) -> bool:
+    return bool(
+        model._meta.pk.get_internal_type() in {"BigAutoField", "AutoField", "BigIntegerField"}
+    )
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+OWN_BODY: dict[str, Any] = {
+    "cluster": "prod", "namespace": "alpha", "network": "shared-net", "network_name": "shared-net",
+    "vm": "web-9", "mac": "02:aa:aa:aa:aa:99", "ips": ["10.50.0.99/24"], "name": "thing",
+    "kind": "udn", "subnets": ["10.61.0.0/24"], "ips_requested": ["10.50.0.99/24"],
+    "interface": "net1", "user": "vera", "namespaces": ["alpha"], "role": "vm-owner",
+}  # fmt: skip
+# Of an address or MAC on a network that is shared one may be told that it is taken, not by whom.
+TAKEN = {"mac", "ips", "ips_requested", "addresses"}
+
+
+def api_bodies() -> Iterator[tuple[str, str, list[str]]]:
+    """(path, method, fields of the body)"""
+    description = apis.document()
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            content = operation.get("requestBody", {}).get("content", {})
+            shape = apis.resolve(description, content.get("application/json", {}).get("schema", {}))
+            for part in [shape, shape.get("items", {}), *shape.get("oneOf", [])]:
+                resolved = apis.resolve(description, part)
+                if resolved.get("properties"):
+                    yield path, method.upper(), list(resolved["properties"])
+
+
+def _without(text: str, value: str) -> str:
+    """Without what was sent, as it was written or as it is read."""
+    forms = {value, value.partition("/")[0]}
+    with contextlib.suppress(errors.InvalidInput):
+        forms.add(macs.parse_mac(value))
+    return re.sub("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), "", text)
+
+
+def test_bodies_that_name_something_foreign_do_not_tell(owner: two_worlds.Owner) -> None:
+    two_worlds.add_foreign(owner)
+    client = owner.api()
+    ids, texts = two_worlds.foreign_values()
+    for path, method, fields in api_bodies():
+        for item in owner.ids() if "{" in path else [""]:
+            url = answers.BRACES.sub(str(item), path)
+            body = {name: OWN_BODY[name] for name in fields if name in OWN_BODY}
+            if path.endswith("/imports/"):
+                body["kind"] = "vm"
+            if answers.ask(client, method, url, json.dumps(body))[0] in {403, 404, 405}:
+                continue
+            for name, value in itertools.product(fields, [*texts, *ids[:3]]):
+                listed = isinstance(OWN_BODY.get(name), list)
+                sent = json.dumps(body | {name: [value] if listed else value})
+                if name not in TAKEN:
+                    alike(client, method, url, sent)
+                    continue
+                _, text = answers.ask(client, method, url, sent)
+                foreign_names = two_worlds.foreign_in(_without(text, str(value)))
+                assert not foreign_names, (method, url, sent, foreign_names)

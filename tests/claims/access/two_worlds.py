@@ -22,6 +22,7 @@ from pools.models.history import SEQUENCE
 from pools.platform import events
 from pools.register import clusters, journal
 from pools.register.allocator import allocation, requests
+from tests import people
 from tests.claims import worlds
 from tests.claims.access import answers
 
@@ -114,9 +115,7 @@ class Owner:
         return Client(headers={"Authorization": f"Token {token}"}, raise_request_exception=False)
 
     def browser(self) -> Client:
-        client = Client(raise_request_exception=False)
-        client.force_login(self.user)
-        return client
+        return people.signed_in(self.user, raise_request_exception=False)
 
     def ids(self, kinds: Sequence[Any] = KINDS) -> list[int]:
         """An id of each kind of thing that is their own."""

@@ -81,6 +81,8 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     assert f'href="{link}"' in shown
     assert re.findall(r'href="/admin/find/\?q=([^"]+)">', shown) == ["web-01", "db"]
     assert A in client.get(link).content.decode()
+    assert 'value="undo"' not in shown
+    assert "?ask=undo" in shown
     asked = pages.page(client, of, ask="undo")
     assert "1 record that the import created is deleted." in asked
     assert "1 changed record gets its previous values." in asked
@@ -146,6 +148,13 @@ def test_port_groups_are_mapped_by_name_if_networks_are_many(
     assert of.counts["invalid"] == 1
 
 
+def test_a_sheet_of_no_product_is_called_a_table(client: Client, network: Network) -> None:
+    content = f"VM,Mac Address,Network,Powerstate\nweb,{A},vlan1,on\n".encode()
+    new = VMImport(cluster=network.cluster, network=network)
+    of = import_drafts.IMPORTS.create([("vms.csv", content)], new, author=worlds.BY)
+    assert "vms.csv</strong>, PowerCLI or another table" in pages.page(client, of)
+
+
 def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
     assert "The import was cancelled; nothing was written." in pages.do(client, of, "cancel")
     assert not VMRow.objects.exists()
@@ -159,36 +168,39 @@ def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
         (Status.QUEUED, 0, "Waiting for a worker."),
         (Status.DRAFTING, 500, "500 of 2 000 rows"),
         (Status.COMMITTING, 2000, "2 000 of 2 000 rows; validating the rows"),
+        (Status.COMMITTED, 500, "Undoing the import: all of it or nothing"),
     ],
 )
 def test_work_under_way_shows_how_far_it_is(
     client: Client, of: VMImport, status: Status, done: int, told: str
 ) -> None:
-    VMImport.objects.update(status=status, rows_total=2000, rows_done=done)
+    undo_wanted = status == Status.COMMITTED
+    VMImport.objects.update(status=status, rows_total=2000, rows_done=done, undo_wanted=undo_wanted)
     renewed = client.get(pages.url(of), headers={"HX-Trigger": live.BUTTON}).text
     assert 'id="live-progress"' in renewed
-    assert told in renewed.replace("\u202f", " ")
     shown = pages.page(client, of)
+    assert undo_wanted or told in renewed.replace("\u202f", " ")
     assert told in shown
     assert "You can close this page" in shown
     assert "was Web 01" not in shown
+    assert "Apply to the cluster" not in shown
+    assert ("?ask=discard" in shown) is not undo_wanted
+
+
+def test_a_worker_that_has_not_stopped_yet_is_being_cancelled(client: Client, of: VMImport) -> None:
+    VMImport.objects.update(status=Status.DRAFTING, counts={})
+    question = pages.page(client, of, ask="discard")
+    assert "Rows that are deleted" not in question
+    assert re.findall(r">(Cancel[^<]*|Back)</", question)[-2:] == ["Cancel the import", "Back"]
+    VMImport.objects.update(cancel_wanted=True)
+    shown = pages.page(client, of)
+    assert "Cancelling: nothing is written" in shown
+    assert "?ask=discard" not in shown
 
 
 def test_a_failed_import_says_why(client: Client, of: VMImport) -> None:
     VMImport.objects.update(status=Status.FAILED, error="The archive is damaged.")
     assert "Import failed.</strong> The archive is damaged." in pages.page(client, of)
-
-
-def test_undoing_asks_and_says_what_it_deletes(client: Client, network: Network) -> None:
-    of = drafts.draft(network, drafts.row("web", A, "10.0.0.5"), drafts.row("db", B, "10.0.0.6"))
-    pages.do(client, of, "commit", skip_bad="false")
-    page = pages.page(client, of)
-    assert 'value="undo"' not in page
-    assert "?ask=undo" in page
-    question = pages.page(client, of, ask="undo")
-    assert "2 records that the import created are deleted." in question
-    assert Entry.objects.count() == 2
-    assert "Import undone, previous values restored." in pages.do(client, of, "undo")
 
 
 def test_what_several_rows_have_in_common_is_said_once(client: Client, network: Network) -> None:
@@ -253,7 +265,11 @@ def test_warnings_are_counted_apart(client: Client, network: Network) -> None:
 
 def test_after_the_last_correction_all_rows_are_valid(client: Client, of: VMImport) -> None:
     url = f"{pages.url(of)}?status=conflict"
-    said = {"action": "correct", "row": 3, "ips": "10.0.0.9"}
+    said = {"action": "correct", "row": 3, "ips": "10.0.0.999"}
+    shown = pages.text(client.post(url, said, follow=True))
+    assert "Row 3 is still invalid. 10.0.0.999" in shown
+    assert 'value="10.0.0.999"' in shown  # among the invalid rows, where it is now
+    said["ips"] = "10.0.0.9"
     shown = pages.text(client.post(url, said, follow=True))
     assert "No row has this status any more" in shown
     assert "All rows are valid now." not in shown
@@ -263,3 +279,5 @@ def test_after_the_last_correction_all_rows_are_valid(client: Client, of: VMImpo
     assert "All rows are valid now." in shown
     assert shown.count("Import 4 rows") == 2
     assert f'href="{pages.url(of)}">Show all rows</a>' in shown
+    assert "All rows are valid now." in pages.page(client, of, status="warning")
+    assert "Show all rows" in pages.page(client, of, q="nobody")

@@ -1,13 +1,17 @@
-"""With the managed resource, a claim without addresses is granted some, in the words of the cluster's CRD."""
+"""What a claim is granted, whether the cluster or somebody here makes it."""
+
+from typing import Any
 
 import pytest
 
-from pools.models import BlockEvent, Drift, Finding
+from claims.ipamclaims import findings, ipamclaims
+from claims.models import IPAMClaim, Network
+from pools.core import errors
+from pools.models import BlockEvent, Drift, Finding, Now, ObservedObject
+from tests import factories
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
-from tests.claims.ipamclaims.world import MAC, SHIPPED, World, manifest
-
-pytestmark = pytest.mark.django_db
+from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, PROPOSED, SHIPPED, World, manifest
 
 
 @pytest.mark.exhaustive
@@ -127,3 +131,142 @@ def test_a_network_that_nobody_has_seen_is_waited_for(world: World) -> None:
     assert world.passed()["written"] == 0
     assert world.status() == {}
     assert world.subjects_by_code() == {"ipamclaim_unknown_network": ["blue/vm1.podnet"]}
+
+
+# Claims that are made here: recorded, and written to a managed cluster that has the managed
+# resource
+NAME = "vm1.cluster.udn.blue"
+
+
+def create_claim(network: Network, vm: str = "vm1", **more: Any) -> IPAMClaim:
+    spec = ipamclaims.ClaimSpec(network, "blue", vm=vm, **more)
+    return ipamclaims.create(spec, author=BY)
+
+
+@pytest.mark.exhaustive
+@both
+def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definition: str) -> None:
+    create_claim(world.network(), mac=MAC, ips=["10.0.0.7/24"])
+    world.passed()
+    assert world.held() == {"10.0.0.7": "blue/vm1"}
+    world.passed()
+    there = world.there(NAME)
+    assert there["metadata"]["labels"] == {"kubevirt.io/vm": "vm1"}
+    spec = {"mac": MAC, "ips": ["10.0.0.7/24"]} if definition == PROPOSED else {}
+    assert there["spec"] == {"network": "cluster_udn_blue", "interface": ""} | spec
+    assert there["status"]["ips"] == ["10.0.0.7/24"]
+    row = world.row(NAME)
+    assert (row.mac, row.ips_requested, row.follows_cluster) == (MAC, ["10.0.0.7/24"], False)
+    assert world.held() == {"10.0.0.7": "blue/vm1"}
+    unwritable = [f"blue/{NAME}"] if definition == SHIPPED else []
+    assert world.subjects_by_code().get(findings.UNWRITABLE, []) == unwritable
+    assert world.passed()["written"] == 0
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("granted", [True, False])
+def test_what_is_said_of_a_request_fits_the_condition(world: World, granted: bool) -> None:
+    """The shipped definition has no fields for requests; OVN-Kubernetes reads the status."""
+    network = world.network()
+    if not granted:
+        worlds.workload(network, "other", OTHER_MAC, "10.0.0.7/24")
+    create_claim(network, ips=["10.0.0.7/24"])
+    world.passed()
+    assert world.condition(NAME)[1] == str(granted)
+    rows = Finding.objects.filter(code=findings.UNWRITABLE)
+    if granted:
+        assert not rows.exists(), "the status says what was asked for"
+        create_claim(network, "vm2", mac=MAC)
+        world.passed()
+        assert "granted addresses 10.0.0.3/24" in rows.get().message
+    else:
+        assert "Requested IP 10.0.0.7 is already assigned" in rows.get().message
+        assert "grant" not in rows.get().message
+
+
+def test_an_observed_cluster_is_not_written_to(observed: World) -> None:
+    claim = create_claim(observed.network(), mac=MAC, ips=["10.0.0.7/24"])
+    with observed.unwritten():
+        observed.passed()
+    assert not observed.server.objects("ipamclaims")
+    observed.claim(name=claim.name)
+    observed.passed()
+    row = observed.row(claim.name)
+    assert (row.mac, row.ips_requested, bool(row.uid)) == (MAC, ["10.0.0.7/24"], True)
+
+
+@pytest.mark.exhaustive
+def test_it_belongs_to_its_vm_from_when_it_is_there(world: World) -> None:
+    """ipam-extensions takes a claim of another owner for a leaked one."""
+    create_claim(world.network())
+    world.passed()
+    assert "ownerReferences" not in world.there(NAME)["metadata"]
+    uid = world.machine(networks=("cluster_udn_blue",))
+    world.passed()
+    world.passed()
+    (owner,) = world.there(NAME)["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("VirtualMachine", "vm1", uid)
+    assert world.row(NAME).vm_uid == uid
+    assert world.passed()["written"] == 0
+
+
+@decentralized
+def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) -> None:
+    create_claim(world.network(), mac=MAC, ips=["10.0.0.7/24"])
+    world.claim(name=NAME, ips=["10.0.0.9"])
+    world.passed()
+    row = world.row(NAME)
+    assert (row.follows_cluster, row.ips_requested) == (True, ["10.0.0.9"])
+    assert world.status(NAME)["ips"] == ["10.0.0.9/24"]
+
+
+@pytest.mark.exhaustive
+def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world: World) -> None:
+    world.network(cooldown=3600)
+    world.claim()
+    world.passed()
+    Finding.objects.create(
+        cluster=world.cluster, kind="IPAMClaim", code=findings.LEAKED, message="",
+        subject="blue/vm1.podnet", since=Now(),
+    )  # fmt: skip
+    ipamclaims.release(world.row().pk, author=factories.WITH_REASON)
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
+    changed = world.there()
+    changed["metadata"]["labels"] = {"a": "b"}
+    world.server.put(changed)
+    world.passed()
+    assert (world.row().ips, world.held()) == ([], {})
+    assert world.status()["ips"] == ["10.0.0.3/24"]
+    world.server.remove("ipamclaims", "vm1.podnet", "blue")
+    world.claim(uid="a new VM")
+    world.passed()
+    assert world.held() == {"10.0.0.4": "blue/vm1"}
+
+
+@pytest.mark.exhaustive
+@decentralized
+def test_a_change_before_the_grant_counts(world: World) -> None:
+    claim = create_claim(world.network(), ips=["10.0.0.7/24"])
+    ipamclaims.change(claim.pk, ipamclaims.ClaimChange(ips=["10.0.0.8/24"]), author=BY)
+    world.passed()
+    assert world.held() == {"10.0.0.8": "blue/vm1"}
+    assert world.there(NAME)["spec"]["ips"] == ["10.0.0.8/24"]
+    with pytest.raises(errors.ImmutableInUse):
+        ipamclaims.change(claim.pk, ipamclaims.ClaimChange(mac=MAC), author=BY)
+    with pytest.raises(errors.ClusterDecides):
+        ipamclaims.delete(claim.pk, author=BY)
+
+
+@pytest.mark.exhaustive
+def test_an_object_that_was_deleted_is_not_made_again(world: World) -> None:
+    """Not even by the list that first lacks it; its claim goes with the second one."""
+    create_claim(world.network(), ips=["10.0.0.7/24"])
+    world.passed()
+    world.passed()
+    world.server.remove("ipamclaims", NAME, "blue")
+    world.passed()
+    assert not world.server.objects("ipamclaims")
+    ObservedObject.objects.filter(missed_at__isnull=False).update(missed_at="2026-01-01T00:00Z")
+    world.passed()
+    assert world.held() == {}
+    assert not IPAMClaim.objects.exists()

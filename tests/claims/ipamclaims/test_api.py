@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 import yaml
 
-from claims.models import NAD, IPAMClaim, Membership, Network
+from claims.models import NAD, IPAMClaim, Network
 from pools.models import Block, Cluster, Connection, Finding, Mode, Now
 from tests.claims import worlds
 from tests.edges import api as apis
 from tests.edges.api import fields, refused
 
-pytestmark = pytest.mark.django_db
 PATH = "ipamclaims/"
 MAC, OTHER = "02:03:04:05:06:07", "02:03:04:05:06:08"
 FAILED = [
@@ -37,9 +36,7 @@ def network() -> Network:
 def owner(network: Network) -> apis.Api:
     """A VM owner of the namespace blue."""
     NAD.objects.create(network=network, namespace="blue", name="blue", role="primary")
-    result = apis.Api("vm-owner")
-    Membership.objects.create(user=result.user, cluster=network.cluster, namespaces=["blue"])
-    return result
+    return worlds.owner(network.cluster, "blue")
 
 
 def body(**more: Any) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
 from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, SHIPPED, World, manifest
 
-pytestmark = pytest.mark.django_db
 TWO_LEFT = ["fd00::5/128", "fd00::6/127"]  # reserved subnets of fd00::/125 that leave ::3 and ::4
 CONFLICT = "Requested IP 10.0.0.5 is already assigned in the network"
 

@@ -18,8 +18,6 @@ from tests.claims import worlds
 from tests.claims.ipamclaims.world import MAC, OTHER_MAC, World
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
-
 
 def leaks(world: World) -> list[str]:
     return world.subjects_by_code().get(findings.LEAKED, [])

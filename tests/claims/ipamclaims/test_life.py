@@ -19,8 +19,6 @@ from tests.claims.ipamclaims.conftest import both
 from tests.claims.ipamclaims.world import BY, MAC, SHIPPED, World, manifest
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
-
 
 def _gone(world: World, name: str = "vm1.podnet") -> None:
     world.server.remove("ipamclaims", name, "blue")

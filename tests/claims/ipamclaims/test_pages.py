@@ -6,12 +6,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from claims.models import NAD, IPAMClaim, Membership, Network
+from claims.models import NAD, IPAMClaim, Network
 from pools.models import Block, Finding, Now
+from tests import people
 from tests.claims import worlds
 from tests.edges.api import user
 
-pytestmark = pytest.mark.django_db
 LIST, ADD = reverse("admin:claims_ipamclaim_changelist"), reverse("admin:claims_ipamclaim_add")
 PROBLEMS = reverse("admin:claims_ipamclaim_problems")
 MAC = "02:03:04:05:06:07"
@@ -35,11 +35,7 @@ def network() -> Network:
 
 @pytest.fixture
 def owner(network: Network) -> Client:
-    person = user("vm-owner", is_staff=True)
-    Membership.objects.create(user=person, cluster=network.cluster, namespaces=["blue"])
-    client = Client()
-    client.force_login(person)
-    return client
+    return people.signed_in(worlds.owner(network.cluster, "blue").user)
 
 
 def text(client: Client, url: str, **query: str) -> str:
@@ -174,8 +170,7 @@ def test_a_vm_owner_sees_their_own_and_what_to_do(owner: Client, network: Networ
 
 
 def test_a_viewer_changes_nothing(network: Network) -> None:
-    client = Client()
-    client.force_login(user("viewer", is_staff=True))
+    client = people.signed_in(user("viewer", is_staff=True))
     claim = worlds.claim(network, "vm1", "10.0.0.9/24")
     assert ADD not in text(client, LIST)
     assert "Release claim" not in text(client, page_of(claim))

@@ -1,17 +1,19 @@
-"""ippools/ID/entries/ over REST: duplicates said, pages, filters, and the whole set in every shape."""
+"""MAC entries over REST: one, the whole set, and their order."""
 
 import json
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from claims.entries import ippools
 from claims.models import Entry, IPPool, Network
+from tests import people
 from tests.claims import worlds
-from tests.core.test_entries_together import CONFLICTS, CORRECT
-from tests.edges.api import Api
+from tests.core.test_entries import CONFLICTS, CORRECT
+from tests.edges import api as apis
+from tests.edges.api import ROOT, Api
 
-pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 MAC = "00:1a:4b:12:34:56"
 
@@ -265,3 +267,69 @@ def test_other_bodies(api: Api, ippool: IPPool) -> None:
     assert api.client.post(here, "a: 1", content_type="application/yaml").status_code == 415
     large = api.client.put(here, b" " * (10 * 1024 * 1024 + 1), content_type="application/json")
     assert large.status_code == 413
+
+
+# MAC entries and claims in the order of their addresses, on the page and over REST, page by
+# page
+ADDRESSES = [("fd00::9/64", "10.0.0.100/24"), ("10.0.0.9/24",), ("fd00::1/64",), ("10.0.0.10/24",)]
+ORDER = ["10.0.0.9/24", "10.0.0.10/24", "fd00::9/64", "fd00::1/64"]  # the third has 10.0.0.100
+
+
+def pages(api: Api, path: str) -> list[str]:
+    """The first address of each row, of all pages of one row."""
+    result, url = [], f"{path}limit=1"
+    while url:
+        document = api("GET", url.removeprefix(f"http://testserver{ROOT}")).json()
+        rows: list[Any] = document["results"]
+        result += [(row.get("ips") or row["status"]["ips"] or [""])[0] for row in rows]
+        url = document["next"] or ""
+    return result
+
+
+@pytest.mark.exhaustive
+def test_entries_by_address() -> None:
+    ippool = worlds.ippool(worlds.network(subnets=("10.0.0.0/24", "fd00::/64")))
+    for number, ips in enumerate(ADDRESSES):
+        worlds.entry(ippool, f"02:00:00:00:00:{number:02}", *ips)
+    api, path = Api(), f"ippools/{ippool.pk}/entries/"
+    assert pages(api, f"{path}?ordering=address&") == ORDER
+    assert pages(api, f"{path}?ordering=-address&") == ORDER[::-1]
+    changelist = reverse("admin:claims_entry_changelist")
+    for sign in ("", "-"):
+        page = people.browser().get(changelist, {"o": f"{sign}2"})
+        shown = [entry.ips[0] for entry in page.context["cl"].result_list]
+        assert shown == (ORDER if not sign else ORDER[::-1])
+
+
+@pytest.mark.exhaustive
+def test_claims_by_address_those_without_one_last() -> None:
+    network = worlds.network(subnets=("10.0.0.0/24", "fd00::/64"))
+    for number, ips in enumerate([*ADDRESSES, ()]):
+        worlds.claim(network, f"vm-{number}", *ips)
+    assert pages(Api(), "ipamclaims/?ordering=address&") == [*ORDER, ""]
+
+
+@pytest.mark.parametrize("cursor", ["W2ZhbHNlLFsieCIsMV1d", "W2ZhbHNlLFsxLDFdXQ"])
+def test_a_cursor_of_something_else_is_refused(cursor: str) -> None:
+    ippool = worlds.ippool(worlds.network())
+    answer = Api()("GET", f"ippools/{ippool.pk}/entries/?ordering=address&cursor={cursor}")
+    assert answer.status_code == 400
+
+
+# --- No query parameter has a line break: what is compared is what was sent -----------------------
+VMWARE_MAC = "00:50:56:aa:00:01"
+
+
+@pytest.mark.sample(16)
+@pytest.mark.parametrize("tail", ["%0a", "%0d%0a", "%09", "%1b", "%c2%85"])
+@pytest.mark.parametrize(
+    "path", ["ippools/{ippool}/entries/", "ipamclaims/", "networks/{network}/addresses-for-mac/"]
+)
+def test_no_query_has_a_line_break(path: str, tail: str) -> None:
+    network = worlds.network()
+    ippool = worlds.ippool(network)
+    worlds.entry(ippool, VMWARE_MAC, "10.0.0.5/24")
+    url = f"{path.format(ippool=ippool.pk, network=network.pk)}?mac={VMWARE_MAC}"
+    api = apis.Api()
+    assert api("GET", url).status_code == 200
+    apis.refused(api("GET", url + tail), 400, "invisible_character")

@@ -14,7 +14,6 @@ from tests.claims import worlds
 from tests.claims.ippools.fleet import manifest
 from tests.edges import webhooks
 
-pytestmark = pytest.mark.django_db
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 _KIND = {"group": "ippool.k8s.cni.cncf.io", "version": "v1alpha"}
 Manifest = dict[str, Any]

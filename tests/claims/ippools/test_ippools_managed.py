@@ -14,7 +14,6 @@ from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet, manifest
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 CLEAN = {"Success": "True", "DuplicateMACAddresses": "False", "DuplicateIPAddresses": "False"}
 

@@ -3,17 +3,17 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
-from claims.access import memberships
+from claims.entries import entries
 from claims.models import Entry, IPPool, Network
 from pools.models import Environment
+from pools.register.allocator import allocation
+from pools.register.demo import demo
 from tests import factories, people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 
 
@@ -37,12 +37,7 @@ def names(client: Client, offered: str, text: str = "") -> Any:
 
 
 def owner_of(network: Network, namespace: str) -> Client:
-    user = people.user()
-    user.groups.set([Group.objects.get(name="vm-owner")])
-    memberships.create(network.cluster, [namespace], author=worlds.BY, user=user)
-    client = Client()
-    client.force_login(user)
-    return client
+    return people.signed_in(worlds.owner(network.cluster, namespace).user)
 
 
 def test_the_next_free_address_can_be_saved(ippool: IPPool) -> None:
@@ -100,3 +95,27 @@ def test_organizations_and_environments_are_suggested() -> None:
     assert names(client, "environments", "te") == ["test"]
     page = client.get(reverse("admin:pools_environment_add")).content.decode()
     assert f'data-names="{reverse("admin:names", args=["organizations"])}"' in page
+
+
+def test_nodes_are_suggested_where_a_node_gets_a_block() -> None:
+    pool = factories.pool("10.0.0.0/29", category="node")
+    for name in ("worker-1", "worker-2"):
+        factories.take(pool, allocation.Holder("node", name))
+    client, url = people.browser(), reverse("admin:names", args=["nodes"])
+    assert names(client, "nodes") == ["worker-1", "worker-2"]
+    assert names(client, "nodes", "2") == ["worker-2"]
+    page = reverse("admin:pools_pool_allocate", args=[pool.pk])
+    assert f'data-names="{url}"' in client.get(page).content.decode()
+    assert people.browser([]).get(url).status_code == 403
+
+
+# --- The filter of entries offers each namespace once, without reading all entries ----------------
+@pytest.mark.exhaustive
+def test_used_namespaces_are_the_distinct_ones() -> None:
+    assert entries.used_namespaces(5) == []
+    demo.load()
+    names = Entry.objects.exclude(namespace="").order_by("namespace")
+    expected = list(names.values_list("namespace", flat=True).distinct())
+    assert len(expected) > 1
+    assert entries.used_namespaces(500) == expected
+    assert entries.used_namespaces(1) == expected[:1]

@@ -13,7 +13,6 @@ from pools.models import Finding, ObservedObject, SyncRun
 from tests.claims.networks.ovn import Manifest, Ovn, nad
 from tests.kube import gateways
 
-pytestmark = pytest.mark.django_db
 RBAC = "rbac.authorization.k8s.io"
 NADS = {"apiGroups": ["k8s.cni.cncf.io"], "resources": ["network-attachment-definitions"], "verbs": ["list", "watch"]}  # fmt: skip
 HANDLERS = (

@@ -6,13 +6,12 @@ import pytest
 import yaml
 
 from claims.api.networks import NetworkSerializer
-from claims.models import NAD, Membership, Network
+from claims.models import NAD, Network
 from claims.networks import networks, networks as network_names
 from pools.models import Cluster, Connection, Mode, Now, PoolCIDR
 from tests.claims import worlds
 from tests.edges.api import PROBLEM, Api
 
-pytestmark = pytest.mark.django_db
 BLUE: dict[str, Any] = {
     "cluster": "prod",
     "name": "cluster_udn_blue",
@@ -260,8 +259,7 @@ def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
             name="n",
             allow_persistent_ips=space != "mine",
         )
-    owner = Api("vm-owner")
-    Membership.objects.create(user=owner.user, cluster=Cluster.objects.get(), namespaces=["mine"])
+    owner = worlds.owner(Cluster.objects.get(), "mine")
     (result,) = owner("GET", "networks/").json()["results"]
     assert (result["name"], [nad["namespace"] for nad in result["nads"]]) == (
         "cluster_udn_blue",

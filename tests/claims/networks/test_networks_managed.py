@@ -19,7 +19,6 @@ from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad
 from tests.kube import gateways
 from tests.pools.conftest import Clock
 
-pytestmark = pytest.mark.django_db
 BY = factories.BY
 
 

@@ -10,10 +10,10 @@ from claims.core.networks.udn import UDN
 from claims.models import NAD, Membership, Network
 from claims.networks import networks
 from pools.models import Cluster, Connection, Mode, Now
+from tests import people
 from tests.claims import worlds
 from tests.edges.api import user
 
-pytestmark = pytest.mark.django_db
 LIST, ADD = reverse("admin:claims_network_changelist"), reverse("admin:claims_network_add")
 
 
@@ -222,8 +222,7 @@ def test_roles(role: str) -> None:
         person.groups.clear()
     cluster = Cluster.objects.get()
     Membership.objects.create(user=person, cluster=cluster, namespaces=["mine"])
-    client = Client()
-    client.force_login(person)
+    client = people.signed_in(person)
     place = reverse("admin:claims_network_change", args=[created.pk])
     statuses = [
         client.get(url).status_code

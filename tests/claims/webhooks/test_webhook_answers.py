@@ -24,7 +24,6 @@ from tests.claims.webhooks.doors import Door, bring, see, world
 from tests.core.vm_world import MAC, Manifest, pod, vm_manifest
 from tests.edges import webhooks
 
-pytestmark = pytest.mark.django_db
 CANARIES = re.compile("bank|ledger")
 
 

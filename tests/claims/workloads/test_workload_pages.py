@@ -15,8 +15,6 @@ from claims.workloads import results
 from tests import people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
-
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 LIST = "admin:claims_workload_changelist"
 ADOPT = "admin:claims_workload_adopt"
@@ -138,8 +136,7 @@ def test_a_vm_owner(network: Network) -> None:
     person = people.user()
     person.user_permissions.set(Permission.objects.filter(codename__in=["view_workload", "view_network"]))  # fmt: skip
     Membership.objects.create(user=person, cluster=network.cluster, namespaces=["blue"])
-    client = Client()
-    client.force_login(person)
+    client = people.signed_in(person)
     for page in (text(client, LIST), text(client, LIST, network=network.pk)):
         assert "foreign" not in page
         assert "Adopt" not in page

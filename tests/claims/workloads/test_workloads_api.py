@@ -10,8 +10,6 @@ from claims.workloads import results
 from tests.claims import worlds
 from tests.edges.api import Api
 
-pytestmark = pytest.mark.django_db
-
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 

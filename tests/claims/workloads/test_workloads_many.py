@@ -18,7 +18,6 @@ from pools.platform import database, events
 from tests.claims import worlds
 from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
 
-pytestmark = pytest.mark.django_db
 MANY = 20_000
 
 
