@@ -142,8 +142,8 @@ class _Validation:
             registered = matches.ips_of(item)
             ips = matches.complete(row.ips, registered)
             if ips != row.ips:
-                kept = ", ".join(ip for ip in ips if ip in registered)
-                message = f"The registered address {kept} is kept."
+                kept = [ip for ip in ips if ip not in row.ips] or registered
+                message = f"The registered address {', '.join(kept)} is kept."
                 subnets = udn.readable_networks(self.networks[row.network_id].subnets)
                 families = {subnet.version for subnet in subnets}
                 declined = import_rows.declined_reasons(ips, families)

@@ -179,8 +179,8 @@ class TestPowerCLI:
         assert _one(header, row).vm == "web-01"
 
 
-# What people write into cells, what spreadsheets make of it, and the names that Forklift
-# makes of theirs
+# --- What people write into cells, what spreadsheets make of it, and the names that Forklift makes
+# of theirs
 READ = {
     "one": ("10.0.0.21", ("10.0.0.21",)),
     "comma": ("10.0.0.21, 10.0.0.22", ("10.0.0.21", "10.0.0.22")),

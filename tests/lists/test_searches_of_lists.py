@@ -11,8 +11,6 @@ from pools.register import pools
 from tests import factories, people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
-
 
 def search_results(path: str, text: str) -> list[Any]:
     page = people.browser().get(f"/admin/{path}/", {"q": text})

@@ -63,7 +63,11 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
     if not interfaces:
         message = "the inventory has no network interface of this VM"
         wrong = (*name_problems, problem("mac", "mac_missing", message))
-        yield VMInterface(row, name, "", (), namespace=namespace, problems=wrong, refused=True)
+        texts = [_word(guest.get("ip")) for guest in _mappings(vm.get("guestNetworks"))]
+        reported = cells.parse_addresses(*texts).ips
+        yield VMInterface(
+            row, name, "", reported, namespace=namespace, problems=wrong, refused=True
+        )
     for mac, listed, network, guests in interfaces:
         ips = cells.parse_addresses(*listed)
         interface = cells.read_interface(

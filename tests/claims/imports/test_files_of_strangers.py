@@ -132,6 +132,16 @@ def test_addresses_of_openstacks_list_of_servers_stay_those_of_the_server() -> N
     assert said(json.dumps(document)) == [("web", "", ("10.0.0.1",), "blue")]
 
 
+def test_a_list_may_have_a_row_for_each_address_of_an_interface() -> None:
+    text = f"VM,MAC,IP\nweb,{MAC},10.0.0.1\ndb,{mac(2)},10.0.0.2\nweb,{MAC},2001:db8::1\n"
+    assert said(text)[0] == ("web", MAC, ("10.0.0.1", "2001:db8::1"), "")
+    assert len(said(text)) == 2
+
+
+def test_a_vm_whose_interfaces_only_the_guest_knows_keeps_its_addresses() -> None:
+    assert said(json.dumps([corpus.vsphere_vm(1, nics=[])]))[0][1:3] == ("", ("10.0.0.1",))
+
+
 # --- what stays in use -----------------------------------------------------------------------------
 
 
